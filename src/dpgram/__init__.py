@@ -1,0 +1,67 @@
+"""dpgram: publish the Gram matrix of a sensitive table once, with differential privacy, and run every regression on it.
+
+The public names, each imported when it is first used: an analyst who loads a release does not import what reads rows."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from dpgram.version import __version__
+
+if TYPE_CHECKING:
+    from dpgram.artifact.files import load
+    from dpgram.artifact.release import GramRelease
+    from dpgram.curator import draft_schema, release
+    from dpgram.errors import DpgramError, DpgramWarning
+    from dpgram.regression.fit import LinearFit, regress
+    from dpgram.terms.budget import Budget, Neighbours
+    from dpgram.terms.columns import Boolean, Categorical, Numeric
+    from dpgram.terms.schema import Schema
+
+_HOMES = {
+    "Boolean": "dpgram.terms.columns",
+    "Budget": "dpgram.terms.budget",
+    "Categorical": "dpgram.terms.columns",
+    "DpgramError": "dpgram.errors",
+    "DpgramWarning": "dpgram.errors",
+    "GramRelease": "dpgram.artifact.release",
+    "LinearFit": "dpgram.regression.fit",
+    "Neighbours": "dpgram.terms.budget",
+    "Numeric": "dpgram.terms.columns",
+    "Schema": "dpgram.terms.schema",
+    "draft_schema": "dpgram.curator",
+    "load": "dpgram.artifact.files",
+    "regress": "dpgram.regression.fit",
+    "release": "dpgram.curator",
+}
+
+__all__ = [
+    "Boolean",
+    "Budget",
+    "Categorical",
+    "DpgramError",
+    "DpgramWarning",
+    "GramRelease",
+    "LinearFit",
+    "Neighbours",
+    "Numeric",
+    "Schema",
+    "__version__",
+    "draft_schema",
+    "load",
+    "regress",
+    "release",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'dpgram' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

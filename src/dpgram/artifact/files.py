@@ -1,0 +1,191 @@
+"""The release as a JSON file: written whole, read strictly. Needs none of the libraries that read rows."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from dpgram.artifact.atomic import write_whole
+from dpgram.artifact.release import GramRelease
+from dpgram.errors import BudgetError, ReleaseFileError, SchemaError
+from dpgram.terms.budget import Budget, Neighbours
+from dpgram.terms.noise import SymmetricGaussian
+from dpgram.terms.schema import Schema
+
+FORMAT = 1
+
+
+class _Strict(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    pass
+
+
+class _Budget(_Strict):
+    epsilon: float
+    delta: float
+
+
+class _Mechanism(_Strict):
+    name: str
+    parameters: dict[str, float]
+
+
+class _SymmetricGaussian(_Strict, tag_field="shape", tag="symmetric-gaussian"):
+    sd_off_diagonal: float
+
+
+class _File(_Strict):
+    """The file, field by field, in the order it is written."""
+
+    format: int
+    library_version: str
+    private: bool
+    budget: _Budget
+    neighbours: str
+    unit: str
+    rows: int | None
+    row_bound: float
+    mechanism: _Mechanism
+    noise: _SymmetricGaussian
+    randomness: str
+    arithmetic: str
+    columns: list[str]
+    schema: dict[str, Any]
+    gram: list[list[float]]
+
+
+class _Head(msgspec.Struct):
+    format: int
+
+
+def save(release: GramRelease, path: Path) -> None:
+    """Write the release to ``path``, whole or not at all."""
+    content = _File(
+        format=FORMAT,
+        library_version=release.library_version,
+        private=release.private,
+        budget=_Budget(epsilon=release.budget.epsilon, delta=release.budget.delta),
+        neighbours=release.neighbours.value,
+        unit=release.schema.unit,
+        rows=release.rows,
+        row_bound=release.row_bound,
+        mechanism=_Mechanism(name=release.mechanism, parameters=release.parameters),
+        noise=_SymmetricGaussian(sd_off_diagonal=release.noise.sd_off_diagonal),
+        randomness=release.randomness,
+        arithmetic=release.arithmetic,
+        columns=list(release.columns),
+        schema=release.schema.to_dict(),
+        gram=release.gram.tolist(),
+    )
+    write_whole(path, msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")
+
+
+def load(path: str | Path) -> GramRelease:
+    """The release in a file, checked field by field."""
+    path = Path(path)
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        problem = f"cannot be read: {error.strerror}"
+    else:
+        return _Reader(str(path)).read(content)
+    raise ReleaseFileError(where=str(path), field=None, problem=problem)
+
+
+class _Reader:
+    def __init__(self, where: str):
+        self._where = where
+
+    def read(self, content: bytes) -> GramRelease:
+        found = self._decode(content, _Head).format
+        if found != FORMAT:
+            self._refuse("format", f"is {found}, and this version of dpgram reads {FORMAT}: update dpgram")
+        file = self._decode(content, _File)
+        schema, budget = self._schema(file), self._budget(file)
+        self._check_columns(file, schema)
+        self._check_rows(file, schema.neighbours)
+        if not math.isclose(file.row_bound, schema.effective_row_bound, rel_tol=1e-15):
+            self._refuse("row_bound", f"is {file.row_bound:g}, but the schema in the file gives {schema.effective_row_bound:g}")
+        if not file.noise.sd_off_diagonal > 0:
+            self._refuse("noise.sd_off_diagonal", f"is {file.noise.sd_off_diagonal:g} and must be positive")
+        return GramRelease(
+            schema=schema,
+            gram=self._gram(file),
+            rows=file.rows,
+            row_bound=file.row_bound,
+            budget=budget,
+            mechanism=file.mechanism.name,
+            parameters=file.mechanism.parameters,
+            noise=SymmetricGaussian(sd_off_diagonal=file.noise.sd_off_diagonal),
+            randomness=file.randomness,
+            private=file.private,
+            arithmetic=file.arithmetic,
+            library_version=file.library_version,
+            format=file.format,
+        )
+
+    def _decode(self, content: bytes, type_: type) -> Any:
+        try:
+            return msgspec.json.decode(content, type=type_)
+        except msgspec.ValidationError as error:
+            problem, _, place = str(error).partition(" - at `$")
+            field = place.rstrip("`").lstrip(".") or None
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            problem, field = f"is not a release: not valid JSON, or cut short ({error})", None
+        return self._refuse(field, problem[0].lower() + problem[1:])
+
+    def _schema(self, file: _File) -> Schema:
+        try:
+            schema = Schema.from_dict(file.schema)
+        except SchemaError as error:
+            problem = str(error).rstrip(".")
+        else:
+            for field, found, needed in (
+                ("neighbours", file.neighbours, schema.neighbours.value),
+                ("unit", file.unit, schema.unit),
+            ):
+                if found != needed:
+                    self._refuse(field, f"is {found!r}, but the schema in the file says {needed!r}")
+            return schema
+        return self._refuse("schema", problem)
+
+    def _budget(self, file: _File) -> Budget:
+        try:
+            return Budget(file.budget.epsilon, file.budget.delta)
+        except BudgetError as error:
+            problem = str(error).rstrip(".")
+        return self._refuse("budget", problem)
+
+    def _check_columns(self, file: _File, schema: Schema) -> None:
+        if tuple(file.columns) != schema.encoded_names:
+            self._refuse(
+                "columns",
+                f"has {len(file.columns)} names that are not the {len(schema.encoded_names)} encoded columns of the "
+                f"schema in the file: it was changed after it was written",
+            )
+
+    def _check_rows(self, file: _File, neighbours: Neighbours) -> None:
+        if neighbours is Neighbours.ADD_REMOVE and file.rows is not None:
+            self._refuse("rows", 'must be null under neighbours = "add-remove", where the number of rows is protected')
+        if neighbours is Neighbours.REPLACE and (file.rows is None or file.rows < 1):
+            self._refuse("rows", 'must be a positive number under neighbours = "replace"')
+
+    def _gram(self, file: _File) -> np.ndarray:
+        dim = len(file.columns)
+        widths = {len(row) for row in file.gram}
+        if len(file.gram) != dim or widths != {dim}:
+            shape = f"{len(file.gram)} rows of {'/'.join(str(w) for w in sorted(widths)) or 'no'} numbers"
+            self._refuse("gram", f"has {shape}, and {dim} by {dim} are needed for its {dim} columns")
+        gram = np.array(file.gram, dtype=float)
+        if not np.isfinite(gram).all():
+            self._refuse("gram", "holds a number that is not finite")
+        if not np.array_equal(gram, gram.T):
+            i, j = np.argwhere(gram != gram.T)[0]
+            self._refuse("gram", f"is not symmetric at {file.columns[i]!r}, {file.columns[j]!r}: it was changed or damaged")
+        return gram
+
+    def _refuse(self, field: str | None, problem: str) -> Any:
+        raise ReleaseFileError(where=self._where, field=field, problem=problem)

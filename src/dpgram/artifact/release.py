@@ -1,0 +1,62 @@
+"""GramRelease: the published matrix and everything a reader must know about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from dpgram.terms.budget import Budget, Neighbours
+from dpgram.terms.noise import NoiseModel
+from dpgram.terms.schema import Schema
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GramRelease:
+    """What leaves the building. Only ``gram`` was computed from rows, and it carries noise."""
+
+    schema: Schema  # public, declared: columns, bounds, unit, neighbours
+    gram: Array  # protected, (d, d) over schema.encoded_names, in scaled units; may be indefinite
+    rows: int | None  # public under REPLACE; None under ADD_REMOVE, where the number of rows is protected
+    row_bound: float  # public; the bound in force
+    budget: Budget  # what this release cost, read together with schema.neighbours
+    mechanism: str  # public
+    parameters: dict[str, float] = field(default_factory=dict)  # public; what the mechanism was calibrated to
+    noise: NoiseModel  # public; what was done to the true Gram
+    randomness: str  # where the noise came from
+    private: bool  # False when the noise came from a seed
+    arithmetic: str = "float64"
+    library_version: str
+    format: int = 1  # a changed meaning gets a new number; old files keep loading
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the rows and columns of ``gram``."""
+        return self.schema.encoded_names
+
+    @property
+    def neighbours(self) -> Neighbours:
+        return self.schema.neighbours
+
+    def save(self, path: str | Path) -> None:
+        """Write the release as JSON, whole or not at all."""
+        from dpgram.artifact import files
+
+        files.save(self, Path(path))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, GramRelease):
+            return NotImplemented
+        mine, theirs = dict(self.__dict__), dict(other.__dict__)
+        return np.array_equal(mine.pop("gram"), theirs.pop("gram")) and mine == theirs
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return (
+            f"GramRelease({len(self.columns)} columns, epsilon={self.budget.epsilon:g}, delta={self.budget.delta:g}, "
+            f"neighbours={self.neighbours.value}, mechanism={self.mechanism}{'' if self.private else ', NOT PRIVATE'})"
+        )

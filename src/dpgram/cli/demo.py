@@ -1,0 +1,39 @@
+"""dpgram demo"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dpgram.cli.app import note
+from dpgram.cli.output import print_table
+from dpgram.demo import script
+from dpgram.report.fits import number
+
+
+def demo(*, out: Path = Path("demo"), epsilon: float = script.EPSILON, delta: float = script.DELTA) -> None:
+    """Run the main job on the bundled table of flights: one private release, three regressions from it, one figure.
+
+    The table is public, so the private coefficients can be shown beside the non-private ones. Never do this with data
+    that need protection.
+
+    Parameters
+    ----------
+    out
+        Folder for release.json and coefficients.png; it is made if needed.
+    epsilon
+        Privacy budget of the release.
+    delta
+        Privacy budget of the release.
+    """
+    result = script.run(out, epsilon=epsilon, delta=delta)
+    made = result.release
+    note(f"One release of {made.rows} flights, {len(made.columns)} columns: epsilon {epsilon:g}, delta {delta:g}.")
+    for panel in result.panels:
+        rows = [
+            (name, number(private), number(sd), number(plain))
+            for name, private, sd, plain in zip(panel.names, panel.private, panel.noise_sd, panel.non_private, strict=True)
+        ]
+        print_table(f"Regression of {panel.target}", ["", "private", "noise sd", "non-private"], rows)
+    note("The non-private column can be shown because these data are public.")
+    for path, what in result.written:
+        note(f"wrote {path}: {what}")

@@ -1,0 +1,61 @@
+"""How the commands print: tables and JSON to standard output, progress to standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+WIDTH = 120  # where standard output is no terminal
+
+
+def console() -> Console:
+    return Console(file=sys.stdout, width=None if sys.stdout.isatty() else WIDTH, highlight=False)
+
+
+def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> None:
+    """A table whose first column is text and whose others are numbers."""
+    table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, title_style="bold")
+    for place, name in enumerate(header):
+        table.add_column(name, justify="right" if place else "left", no_wrap=bool(place), overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    out = console()
+    out.print(table)
+    if caption:
+        out.print(Text(caption, style="dim"))
+
+
+def print_pairs(title: str, pairs: Sequence[tuple[str, str]]) -> None:
+    """A titled list of names and what is said about them."""
+    table = Table(title=Text(title), title_justify="left", box=None, show_header=False, pad_edge=False, title_style="bold")
+    table.add_column(no_wrap=True, style="cyan", min_width=16)
+    table.add_column(overflow="fold")
+    for name, value in pairs:
+        table.add_row(Text(name), Text(value))
+    out = console()
+    out.print(table)
+    out.print()
+
+
+def print_json(data: object) -> None:
+    print(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+@contextmanager
+def reading_bar() -> Iterator[Callable[[float], None] | None]:
+    """A progress bar on standard error while a table is read, where that is a terminal. Shows the fraction, never a count."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    columns = (TextColumn("reading"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("reading", total=1.0)
+        yield lambda fraction: bar.update(task, completed=fraction)

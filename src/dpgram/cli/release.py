@@ -1,0 +1,71 @@
+"""dpgram release"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from dpgram import curator
+from dpgram.artifact.atomic import check_writable
+from dpgram.cli.app import note
+from dpgram.cli.output import reading_bar
+from dpgram.errors import OutputError
+from dpgram.terms.budget import Budget
+from dpgram.terms.schema import Schema
+
+
+def release(
+    data: str,
+    /,
+    *,
+    schema: Path,
+    epsilon: float,
+    delta: float,
+    out: Path,
+    mechanism: str = "gaussian-noise",
+    insecure_seed: int | None = None,
+    overwrite: Annotated[bool, Parameter(negative="")] = False,
+) -> None:
+    """Write a private Gram release of DATA to OUT. Epsilon and delta are your choice, so they have no default.
+
+    Parameters
+    ----------
+    data
+        CSV, Parquet or Arrow: a file, a folder or a glob.
+    schema
+        TOML file that declares the columns; `dpgram schema draft` writes one to fill in.
+    epsilon
+        Privacy budget; smaller is more private.
+    delta
+        Privacy budget; well below 1/(number of rows).
+    out
+        Where to write the release, a JSON file.
+    mechanism
+        How noise is added.
+    insecure_seed
+        Draw the noise from this seed, for tests and experiments only: the release is then NOT PRIVATE and says so.
+    overwrite
+        Replace OUT if it exists.
+    """
+    declared = Schema.load(schema)
+    Budget(epsilon, delta)
+    check_writable(out)  # before anything is spent
+    if out.exists() and not overwrite:
+        raise OutputError(f"{out} exists, and a release that was paid for is not replaced: pass --overwrite to do it.")
+    with reading_bar() as progress:
+        made = curator.release(
+            data,
+            declared,
+            epsilon=epsilon,
+            delta=delta,
+            mechanism=mechanism,
+            insecure_seed=insecure_seed,
+            progress=progress,
+        )
+    made.save(out)
+    noise = f"noise sd {made.noise.sd_off_diagonal:.4g} off the diagonal (scaled units)"
+    note(f"{len(made.columns)} columns, {noise}, written to {out}")
+    if not made.private:
+        note("NOT PRIVATE: the noise came from a seed, and whoever knows it can subtract the noise.")

@@ -1,0 +1,93 @@
+"""The one module on both sides of the wall: source -> engine -> mechanism -> artifact. It orders calls, computes nothing."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from dpgram.artifact.release import GramRelease
+from dpgram.engines.local import LocalPass
+from dpgram.errors import EmptyTableError, LargeDeltaWarning, SchemaError
+from dpgram.mechanisms import registry
+from dpgram.mechanisms.conversation import GramQuestion, Task, hold
+from dpgram.rows.types import likely_kind
+from dpgram.sampling.base import NormalSource
+from dpgram.sampling.secure import SecureSource
+from dpgram.sampling.seeded import SeededSource
+from dpgram.sources.open import open_source
+from dpgram.terms import schema_file
+from dpgram.terms.budget import Budget, Neighbours
+from dpgram.terms.schema import Schema
+from dpgram.version import __version__
+
+
+def release(
+    table: object,
+    schema: Schema,
+    *,
+    epsilon: float,
+    delta: float,
+    mechanism: str = "gaussian-noise",
+    columns: Sequence[str] | None = None,
+    insecure_seed: int | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> GramRelease:
+    """One private release of the Gram matrix of ``table``, which costs (``epsilon``, ``delta``).
+
+    ``table`` is a path to CSV, Parquet or Arrow (a file, a folder, a glob), a pandas or polars frame, a polars LazyFrame,
+    anything that offers an Arrow stream, a NumPy structured array, a dict of arrays, or a two-dimensional array whose
+    names are given by ``columns``. ``insecure_seed`` draws the noise from a seed, for tests and experiments: the release
+    is then marked as not private. ``progress`` is called with the fraction of the table that has been read."""
+    if not isinstance(schema, Schema):
+        raise SchemaError(f"schema is a {type(schema).__name__} and must be a Schema: use dpgram.Schema.load(path).")
+    budget = Budget(epsilon, delta)
+    chosen = registry.find(mechanism)
+    task = Task(budget, schema.neighbours, dim=len(schema.encoded), row_bound=schema.effective_row_bound)
+    rng: NormalSource = SecureSource() if insecure_seed is None else SeededSource(insecure_seed)
+    rows_pass = LocalPass(open_source(table, columns=columns), schema, progress=progress)
+    rows = None
+
+    def answer(question: GramQuestion) -> np.ndarray:
+        nonlocal rows
+        total = rows_pass.gram(question.row_bound)
+        if schema.neighbours is Neighbours.REPLACE:
+            rows = total.rows
+            _check_public_rows(rows, budget)
+        return total.in_scaled_units()
+
+    outcome = hold(chosen.start(task, rng), answer)
+    return GramRelease(
+        schema=schema,
+        gram=outcome.gram,
+        rows=rows,
+        row_bound=task.row_bound,
+        budget=budget,
+        mechanism=chosen.name,
+        parameters=outcome.parameters,
+        noise=outcome.noise,
+        randomness=rng.description,
+        private=rng.private,
+        library_version=__version__,
+    )
+
+
+def draft_schema(table: object) -> str:
+    """A schema for ``table`` to fill in, as TOML: names, and kinds where the format declares types, but never a value."""
+    source = open_source(table)
+    declared = ((f.name, None if f.name in source.untyped else likely_kind(f.type)) for f in source.columns)
+    return schema_file.draft(declared)
+
+
+def _check_public_rows(rows: int, budget: Budget) -> None:
+    """Under REPLACE the number of rows is public, so it may be spoken of."""
+    if rows == 0:
+        raise EmptyTableError
+    if budget.delta > 1 / rows:
+        warnings.warn(
+            f"delta is {budget.delta:g}, above 1/(number of rows) = {1 / rows:.3g}: such a budget allows publishing a few "
+            f"rows outright. Use a delta well below {1 / rows:.1g}.",
+            LargeDeltaWarning,
+            stacklevel=5,
+        )

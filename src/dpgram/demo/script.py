@@ -1,0 +1,103 @@
+"""One release of the bundled flights, three regressions from it, compared with least squares on the rows themselves.
+
+The comparison is possible only because the table is public. The non-private fit lives here, on purpose: the library has
+none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from dpgram import curator
+from dpgram.artifact.release import GramRelease
+from dpgram.demo.figure import Panel, check_matplotlib, draw
+from dpgram.errors import OutputError
+from dpgram.inference.privacy_noise import noise_sd
+from dpgram.regression.fit import regress
+from dpgram.terms.columns import Categorical, Numeric
+from dpgram.terms.schema import Schema
+
+Array = np.ndarray
+
+HERE = Path(__file__).parent
+TABLE, SCHEMA = HERE / "flights.parquet", HERE / "flights.toml"
+EPSILON, DELTA = 1.0, 1e-7
+MODELS = (
+    ("arr_delay", ("dep_delay", "visib", "wind_speed", "carrier")),
+    ("air_time", ("distance", "wind_speed", "month", "origin")),
+    ("dep_delay", ("hour", "temp", "visib", "carrier")),
+)
+
+
+@dataclass(frozen=True)
+class DemoResult:
+    release: GramRelease
+    panels: Sequence[Panel]
+    written: Sequence[tuple[Path, str]]
+
+
+def run(out: Path, *, epsilon: float = EPSILON, delta: float = DELTA) -> DemoResult:
+    """Make the release, fit the models both ways, write both files."""
+    check_matplotlib()
+    _make_folder(out)
+    schema = Schema.load(SCHEMA)
+    release = curator.release(TABLE, schema, epsilon=epsilon, delta=delta)
+    rows = bounded_columns(schema)
+    panels = [compare(release, rows, target, features) for target, features in MODELS]
+    release.save(out / "release.json")
+    title = f"Three regressions from one private release of {release.rows:,} flights (epsilon {epsilon:g}, delta {delta:g})"
+    draw(panels, out / "coefficients.png", title=title)
+    return DemoResult(
+        release=release,
+        panels=panels,
+        written=[
+            (out / "release.json", "the release; everything an analyst needs"),
+            (out / "coefficients.png", "private against non-private coefficients, with the noise shown"),
+        ],
+    )
+
+
+def compare(release: GramRelease, rows: dict[str, Array], target: str, features: Sequence[str]) -> Panel:
+    """One regression from the release, and the same one from the rows."""
+    fit = regress(release, target, features)
+    design = np.column_stack([rows[name] for name in fit.names])
+    return Panel(
+        target=target,
+        names=fit.names,
+        private=fit.coefficients,
+        noise_sd=noise_sd(release, fit),
+        non_private=np.linalg.lstsq(design, rows[target], rcond=None)[0],
+    )
+
+
+def bounded_columns(schema: Schema) -> dict[str, Array]:
+    """The table as the schema sees it, in its own units: clamped, filled, indicators for categories. NOT PRIVATE."""
+    table = pq.read_table(TABLE)
+    columns: dict[str, Array] = {"(intercept)": np.ones(table.num_rows)}
+    for column in schema.columns:
+        cells = table[column.name]
+        match column:
+            case Numeric():
+                values = pc.fill_null(cells.cast("float64"), column.fill).to_numpy()
+                columns[column.name] = np.clip(values, column.lower, column.upper)
+            case Categorical():
+                text = np.array(cells.to_pylist())
+                known = np.isin(text, column.categories)
+                for level in column.levels[1:]:
+                    columns[f"{column.name}[{level}]"] = (np.where(known, text, "other") == level).astype(float)
+    return columns
+
+
+def _make_folder(out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        problem = error.strerror
+    else:
+        return
+    raise OutputError(f"cannot make the folder {out}: {problem}. Choose another place with --out.")

@@ -1,0 +1,175 @@
+"""Every exception and warning of dpgram.
+
+    DpgramError
+    ├── BudgetError              epsilon or delta out of range
+    ├── SchemaError              the declared schema is wrong or incomplete
+    ├── TableError               the table cannot be used; the message holds no cell and no count
+    │   ├── MissingColumnError
+    │   ├── DuplicateColumnError
+    │   ├── ColumnTypeError      a typed source holds the column in a type its kind cannot take
+    │   ├── UnreadableTableError the library underneath failed; its own message is withheld, it may quote a cell
+    │   └── EmptyTableError      no rows, under REPLACE, where the number of rows is public
+    ├── BoundMismatchError       two sums of rows bounded differently
+    ├── BoundBrokenError         a row left the clip above its bound: a bug, stopped before anything is released
+    ├── UnknownMechanismError
+    ├── CalibrationError         calibrated noise that does not meet the budget when asked back: a bug, stopped likewise
+    ├── ReleaseFileError         a release file that is damaged, changed or of an unknown format
+    ├── OutputError              a file cannot be written
+    ├── ModelError               a regression that the release cannot answer
+    │   ├── UnknownColumnError
+    │   └── IndefiniteGramError
+    └── MissingExtraError        an optional dependency is not installed
+
+    DpgramWarning
+    └── LargeDeltaWarning        delta above one over the (public) number of rows
+
+A message says what was found, what is needed and what to do. Upstream of a release it names columns and declared
+bounds only: values, counts and row numbers stay with the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class DpgramError(Exception):
+    """Base of every error that dpgram raises on purpose."""
+
+
+class BudgetError(DpgramError, ValueError):
+    """Epsilon or delta is out of range."""
+
+
+class SchemaError(DpgramError, ValueError):
+    """The schema is wrong or incomplete."""
+
+
+class TableError(DpgramError):
+    """The table cannot be used with this schema."""
+
+
+class MissingColumnError(TableError):
+    """A declared column is not in the table."""
+
+    def __init__(self, *, column: str, where: str, hint: str):
+        self.column = column
+        super().__init__(f"column {column!r} is declared in the schema but {where} has no column of that name: {hint}.")
+
+
+class DuplicateColumnError(TableError):
+    """A declared column stands in the table more than once."""
+
+    def __init__(self, *, column: str, where: str):
+        self.column = column
+        super().__init__(f"{where} has several columns named {column!r}, where one is needed: rename all but one.")
+
+
+class ColumnTypeError(TableError):
+    """The table declares a type that the column's kind cannot take."""
+
+    def __init__(self, *, column: str, kind: str, found: str, needed: str, do: str):
+        self.column, self.kind, self.found = column, kind, found
+        super().__init__(f"column {column!r} is declared {kind}, but the table holds {found}, where {needed} is needed: {do}.")
+
+
+class UnreadableTableError(TableError):
+    """Reading the rows failed in a library underneath."""
+
+    def __init__(self, *, where: str, failure: str, do: str = "check that it opens with another tool"):
+        self.where, self.failure = where, failure
+        super().__init__(f"{where} cannot be read ({failure}; details withheld, they may quote a cell): {do}.")
+
+
+class EmptyTableError(TableError):
+    """No rows, under REPLACE, where the number of rows is public."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            'the table has no rows, and under neighbours = "replace" at least one is needed: check the source, or '
+            'declare neighbours = "add-remove", under which an empty table is a table like any other.'
+        )
+
+
+class BoundMismatchError(DpgramError):
+    """Two sums whose rows were bounded differently cannot be added."""
+
+    def __init__(self, *, expected: float, got: float):
+        super().__init__(f"rows bounded by {got:g} cannot join a sum of rows bounded by {expected:g}: use one row bound.")
+
+
+class BoundBrokenError(DpgramError):
+    """A row left the clip above its bound."""
+
+    def __init__(self) -> None:
+        super().__init__("a row left the clip above its bound; nothing was released: this is a bug in dpgram, report it.")
+
+
+class UnknownMechanismError(DpgramError):
+    """No mechanism of that name."""
+
+    def __init__(self, *, name: str, known: Iterable[str]):
+        super().__init__(f"there is no mechanism {name!r}: use one of {', '.join(sorted(known))}.")
+
+
+class CalibrationError(DpgramError):
+    """The calibrated noise does not meet the budget when asked back."""
+
+    def __init__(self, *, mechanism: str, delta: float, needed: float):
+        super().__init__(
+            f"{mechanism} gives delta = {delta:.6g} where {needed:.6g} was asked for; nothing was released: "
+            f"this is a bug in dpgram, report it."
+        )
+
+
+class ReleaseFileError(DpgramError):
+    """A release file is damaged, changed or of an unknown format."""
+
+    def __init__(self, *, where: str, field: str | None, problem: str):
+        self.field = field
+        at = f", field {field!r}" if field else ""
+        super().__init__(f"{where}{at}: {problem}.")
+
+
+class OutputError(DpgramError):
+    """A file cannot be written."""
+
+
+class ModelError(DpgramError, ValueError):
+    """The release cannot answer this regression."""
+
+
+class UnknownColumnError(ModelError):
+    """The release has no such column."""
+
+    def __init__(self, *, name: str, known: Iterable[str]):
+        known = list(known)
+        close = get_close_matches(name, known, n=1)
+        hint = f"did you mean {close[0]!r}? " if close else ""
+        shown = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
+        super().__init__(f"the release has no column {name!r}: {hint}It has {shown}.")
+
+
+class IndefiniteGramError(ModelError):
+    """The released Gram is not positive definite on the chosen columns."""
+
+    def __init__(self, *, smallest: float, noise: float):
+        self.smallest = smallest
+        super().__init__(
+            f"the released Gram is not positive definite on the chosen features (smallest eigenvalue {smallest:.3g}, "
+            f"noise sd {noise:.3g}), so a plain solve has no meaning: use estimator='log-det', or fewer features."
+        )
+
+
+class MissingExtraError(DpgramError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, *, package: str, extra: str, purpose: str):
+        super().__init__(f"{purpose} needs {package}, which is not installed: run  pip install 'dpgram[{extra}]'.")
+
+
+class DpgramWarning(UserWarning):
+    """Base of every warning that dpgram gives on purpose."""
+
+
+class LargeDeltaWarning(DpgramWarning):
+    """Delta is above one over the number of rows."""

@@ -1,0 +1,57 @@
+"""GramSum: the exact sum of z z' over all rows seen, in any order, in any number of parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpgram.errors import BoundMismatchError
+from dpgram.gram.kernel import integer_gram
+from dpgram.rows.clip import GRID_BITS, BoundedRows
+
+Array = np.ndarray
+
+LIMB_BITS = 40
+LIMB_MASK = 2**LIMB_BITS - 1
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class GramSum:
+    """Sum of z z' over the rows seen. Unprotected: it stays with the curator and prints no numbers.
+
+    In grid units the sum is ``high * 2^40 + low`` with 0 <= low < 2^40. A row adds at most 2^40 to an entry, so ``high``
+    has room for 2^62 rows. Being whole numbers, the sum has the same bits whatever the chunking and the order of rows."""
+
+    high: Array
+    low: Array
+    rows: int
+    row_bound: float
+
+    @classmethod
+    def zero(cls, dim: int, row_bound: float) -> GramSum:
+        nothing = np.zeros((dim, dim), dtype=np.int64)
+        return cls(high=nothing, low=nothing, rows=0, row_bound=row_bound)
+
+    def update(self, rows: BoundedRows) -> GramSum:
+        """This sum and the rows."""
+        term = integer_gram(rows.points)
+        return self._plus(term >> LIMB_BITS, term & LIMB_MASK, rows.points.shape[1], rows.row_bound)
+
+    def merge(self, other: GramSum) -> GramSum:
+        """This sum and another."""
+        return self._plus(other.high, other.low, other.rows, other.row_bound)
+
+    def _plus(self, high: Array, low: Array, rows: int, row_bound: float) -> GramSum:
+        if row_bound != self.row_bound:
+            raise BoundMismatchError(expected=self.row_bound, got=row_bound)
+        low = self.low + low
+        return replace(self, high=self.high + high + (low >> LIMB_BITS), low=low & LIMB_MASK, rows=self.rows + rows)
+
+    def in_scaled_units(self) -> Array:
+        """The sum of z z' in float64, each entry the exact value correctly rounded."""
+        exact = self.high.astype(object) * 2**LIMB_BITS + self.low.astype(object)
+        return np.ldexp(exact.astype(np.float64), -2 * GRID_BITS)
+
+    def __repr__(self) -> str:
+        return f"GramSum(dim={len(self.low)}, row_bound={self.row_bound:g}, total=<private>)"

@@ -1,0 +1,1 @@
+"""How uncertain an estimate is: from a release and a fit, never from rows."""

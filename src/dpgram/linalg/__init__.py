@@ -1,0 +1,1 @@
+"""Pure array functions. They know arrays, not privacy."""

@@ -1,0 +1,79 @@
+"""Least squares from a release: ``regress`` and its result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpgram.artifact.release import GramRelease
+from dpgram.errors import IndefiniteGramError, ModelError
+from dpgram.linalg.symmetric import log_det_repair, smallest_eigenvalue
+from dpgram.regression.design import Design, design
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class LinearFit:
+    """Coefficients of one regression, in the columns' own units."""
+
+    target: str
+    names: tuple[str, ...]
+    coefficients: Array
+    estimator: str
+    design: Design
+    gram: Array  # the matrix the coefficients solve, on all released columns: as released, or repaired
+
+    @property
+    def params(self) -> dict[str, float]:
+        """Coefficient by name."""
+        return dict(zip(self.names, self.coefficients.tolist(), strict=True))
+
+    def __repr__(self) -> str:
+        return f"LinearFit({self.target} ~ {' + '.join(self.names)}, estimator={self.estimator})"
+
+
+def regress(
+    release: GramRelease,
+    target: str,
+    features: Sequence[str] | None = None,
+    *,
+    estimator: str = "log-det",
+    intercept: bool | None = None,
+) -> LinearFit:
+    """The regression of ``target`` on ``features`` (all other columns when left out).
+
+    Post-processing: costs no budget. Features are declared columns (a categorical one stands for all its indicators) or
+    single levels such as ``"carrier[AA]"``. Estimators:
+
+    - ``log-det`` (the default) makes the whole released matrix positive definite, then solves; it always has an answer.
+    - ``plain`` solves with the matrix as released, and raises IndefiniteGramError where that has no meaning."""
+    if estimator not in ESTIMATORS:
+        raise ModelError(f"there is no estimator {estimator!r}: use one of {', '.join(ESTIMATORS)}.")
+    plan = design(release, target, features, intercept)
+    gram = ESTIMATORS[estimator](release, plan)
+    scaled = np.linalg.solve(plan.regressors.T @ gram @ plan.regressors, plan.regressors.T @ gram @ plan.label)
+    return LinearFit(
+        target=plan.target,
+        names=plan.names,
+        coefficients=plan.to_own_units @ scaled + plan.offset,
+        estimator=estimator,
+        design=plan,
+        gram=gram,
+    )
+
+
+def _log_det(release: GramRelease, plan: Design) -> Array:
+    return log_det_repair(release.gram, release.noise.sd_off_diagonal)
+
+
+def _plain(release: GramRelease, plan: Design) -> Array:
+    smallest = smallest_eigenvalue(plan.regressors.T @ release.gram @ plan.regressors)
+    if smallest <= 0:
+        raise IndefiniteGramError(smallest=smallest, noise=release.noise.sd_off_diagonal)
+    return release.gram
+
+
+ESTIMATORS: dict[str, Callable[[GramRelease, Design], Array]] = {"log-det": _log_det, "plain": _plain}

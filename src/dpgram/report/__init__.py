@@ -1,0 +1,1 @@
+"""Results as tables, text and plain data for JSON. No numerics of its own."""

@@ -1,0 +1,109 @@
+"""The privacy label: what was promised, to whom, by which mechanism, and what in the file is public or protected."""
+
+from __future__ import annotations
+
+import json
+
+from dpgram.artifact.release import GramRelease
+from dpgram.terms.budget import Neighbours
+from dpgram.terms.columns import Boolean, Categorical, Column, Numeric
+
+ASSUMED = "one row per {unit} is assumed, not enforced: a {unit} with several rows is protected less"
+
+
+def label_data(release: GramRelease) -> dict:
+    """The label as plain data, for ``--json``."""
+    return {
+        "private": release.private,
+        "epsilon": release.budget.epsilon,
+        "delta": release.budget.delta,
+        "neighbours": release.neighbours.value,
+        "neighbours_in_words": release.neighbours.in_words,
+        "unit": release.schema.unit,
+        "unit_assumption": ASSUMED.format(unit=release.schema.unit),
+        "rows": release.rows,
+        "mechanism": release.mechanism,
+        "parameters": release.parameters,
+        "noise": {
+            "sd_off_diagonal": release.noise.sd_off_diagonal,
+            "sd_diagonal": release.noise.sd_diagonal,
+            "units": "scaled units, in which every column spans at most [-1, 1]",
+        },
+        "row_bound": release.row_bound,
+        "randomness": release.randomness,
+        "arithmetic": release.arithmetic,
+        "bounds": {column.name: {"kind": column.kind, "declared": declared(column)} for column in release.schema.columns},
+        "encoded_columns": list(release.columns),
+        "public": public_parts(release),
+        "protected": protected_parts(release),
+        "library_version": release.library_version,
+        "format": release.format,
+    }
+
+
+def label_sections(release: GramRelease) -> list[tuple[str, list[tuple[str, str]]]]:
+    """The label as titled lists of (what, value), for people."""
+    unit, noise = release.schema.unit, release.noise
+    return [
+        (
+            "Guarantee" if release.private else "NOT PRIVATE: the noise came from a seed, so it can be subtracted",
+            [
+                ("epsilon", f"{release.budget.epsilon:g}"),
+                ("delta", f"{release.budget.delta:g}"),
+                ("neighbours", f"{release.neighbours.value}: {release.neighbours.in_words}"),
+                ("unit of privacy", f"one row: {unit}"),
+                ("assumed", ASSUMED.format(unit=unit)),
+                ("rows", "protected" if release.rows is None else f"{release.rows} (public)"),
+            ],
+        ),
+        (
+            "Mechanism",
+            [
+                ("name", release.mechanism),
+                *((name, f"{value:.6g}") for name, value in release.parameters.items()),
+                ("row bound", f"{release.row_bound:.6g} (scaled units; longer rows are shrunk to it)"),
+                ("noise sd", f"{noise.sd_off_diagonal:.6g} off the diagonal, {noise.sd_diagonal:.6g} on it (scaled units)"),
+                ("randomness", release.randomness),
+                ("arithmetic", f"{release.arithmetic}; leakage through floating-point rounding is not excluded"),
+            ],
+        ),
+        (
+            "Declared columns",
+            [(column.name, f"{column.kind}, {declared(column)}") for column in release.schema.columns],
+        ),
+        (
+            "What is in the file",
+            [
+                *(("public", part) for part in public_parts(release)),
+                *(("protected", part) for part in protected_parts(release)),
+            ],
+        ),
+        ("Made by", [("dpgram", release.library_version), ("file format", str(release.format))]),
+    ]
+
+
+def declared(column: Column) -> str:
+    """What was declared about a column, in words."""
+    match column:
+        case Numeric():
+            missing = "the midpoint" if column.missing == "midpoint" else f"{column.missing:g}"
+            return f"clamped to [{column.lower:g}, {column.upper:g}]; missing cells become {missing}"
+        case Categorical():
+            listed = ", ".join(json.dumps(c, ensure_ascii=False) for c in column.categories)
+            other = "; undeclared values become level 'other'" if column.other else "; undeclared values count as missing"
+            missing = "a level of their own" if column.missing == "level" else "the reference"
+            return f"one of {listed}, the first is the reference{other}; missing cells become {missing}"
+        case Boolean():
+            return f"0 or 1; missing cells become {int(column.missing)}"
+
+
+def public_parts(release: GramRelease) -> list[str]:
+    parts = ["the schema: names, kinds, bounds, categories, unit", "budget, mechanism, noise scale and row bound"]
+    return [*parts, "the number of rows"] if release.rows is not None else parts
+
+
+def protected_parts(release: GramRelease) -> list[str]:
+    parts = ["the Gram matrix, which carries noise; every number computed from it is protected too"]
+    if release.neighbours is Neighbours.ADD_REMOVE:
+        parts.append("the number of rows, of which the intercept's entry is a noisy estimate (shrunk rows count for less)")
+    return parts

@@ -1,0 +1,54 @@
+"""Which declared Arrow types each kind of column takes. Types are public, so a wrong one is an error."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+from dpgram.errors import ColumnTypeError
+from dpgram.terms.columns import Boolean, Categorical, Column, Numeric
+
+CONVERT = "convert it in the source, or declare another kind"
+
+
+def check_type(column: Column, found: pa.DataType) -> None:
+    """Raise unless ``column``'s kind can take cells of the type ``found``."""
+    inner = found.value_type if pt.is_dictionary(found) else found
+    if pt.is_null(inner):  # a column without a single value: all of it is missing
+        return
+    match column:
+        case Numeric():
+            taken, needed = is_number(inner), "a type of numbers"
+        case Boolean():
+            taken, needed = pt.is_boolean(inner) or is_number(inner), "true and false, or 0 and 1,"
+        case Categorical() if column.matches_numbers:
+            taken, needed = is_number(inner), "a type of numbers (its categories are integers)"
+        case Categorical():
+            taken = is_text(inner) or pt.is_integer(inner) or pt.is_boolean(inner)
+            needed = "a type of text or integers"
+    if not taken:
+        raise ColumnTypeError(column=column.name, kind=column.kind, found=str(found), needed=needed, do=CONVERT)
+
+
+def likely_kind(found: pa.DataType) -> str:
+    """The kind that a declared type suggests; one that no kind takes comes back as "!" and the reason."""
+    inner = found.value_type if pt.is_dictionary(found) else found
+    if pt.is_boolean(inner):
+        return "boolean"
+    if is_text(inner):
+        return "categorical"
+    if is_number(inner) or pt.is_null(inner):
+        return "numeric"
+    return f"!its type, {found}, has no kind: convert it to a number, a text or a truth value first"
+
+
+def is_number(type_: pa.DataType) -> bool:
+    return pt.is_integer(type_) or pt.is_floating(type_) or pt.is_decimal(type_)
+
+
+def is_text(type_: pa.DataType) -> bool:
+    return pt.is_string(type_) or pt.is_large_string(type_) or pt.is_string_view(type_) or is_bytes(type_)
+
+
+def is_bytes(type_: pa.DataType) -> bool:
+    return pt.is_binary(type_) or pt.is_large_binary(type_) or pt.is_binary_view(type_) or pt.is_fixed_size_binary(type_)

@@ -1,0 +1,18 @@
+"""What a mechanism asks of a source of randomness."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+
+class NormalSource(Protocol):
+    """Draws independent normal numbers."""
+
+    private: bool  # whether what is drawn cannot be foreseen by anybody
+    description: str  # for the label
+
+    def normal(self, scale: float, size: tuple[int, ...]) -> np.ndarray:
+        """Independent N(0, scale^2)."""
+        ...

@@ -1,0 +1,22 @@
+"""Normal numbers from a seed, for tests and experiments: whoever knows the seed can subtract the noise."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpgram.errors import BudgetError
+
+
+class SeededSource:
+    """NumPy's generator with a given seed. A release that used it is marked as not private."""
+
+    private = False
+
+    def __init__(self, seed: int):
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+            raise BudgetError(f"the insecure seed is {seed!r} and must be a whole number of at least 0.")
+        self.description = f"NumPy's PCG64 with seed {seed}: not private"
+        self._generator = np.random.Generator(np.random.PCG64(int(seed)))
+
+    def normal(self, scale: float, size: tuple[int, ...]) -> np.ndarray:
+        return self._generator.normal(scale=scale, size=size)

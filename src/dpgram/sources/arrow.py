@@ -1,0 +1,51 @@
+"""Arrow tables, record batches, streams (anything with ``__arrow_c_stream__``) and IPC files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.ipc
+
+from dpgram.sources.base import Piece, quiet_iterator, quietly, slices
+
+
+class ArrowStream:
+    """Anything that offers an Arrow stream: a pyarrow table or reader, a polars frame, a DuckDB relation."""
+
+    untyped: frozenset[str] = frozenset()
+    typed_by_format = True
+
+    def __init__(self, stream: object):
+        self.where = f"the table (a {type(stream).__module__.partition('.')[0].lstrip('_')} {type(stream).__name__})"
+        if isinstance(stream, pa.RecordBatch):
+            stream = pa.Table.from_batches([stream])
+        self._reader = quietly(self.where, pa.RecordBatchReader.from_stream, stream)
+        self.columns = self._reader.schema
+
+    def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
+        for batch in quiet_iterator(self.where, iter(self._reader)):
+            for part in slices(quietly(self.where, batch.select, list(names))):
+                yield Piece(part, None)
+
+
+class ArrowFile:
+    """An Arrow IPC (Feather) file."""
+
+    untyped: frozenset[str] = frozenset()
+    typed_by_format = True
+
+    def __init__(self, path: Path):
+        self.where = f"Arrow file {path}"
+        self._path = path
+        with quietly(self.where, pyarrow.ipc.open_file, str(path)) as file:
+            self.columns = file.schema
+
+    def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
+        options = pyarrow.ipc.IpcReadOptions(included_fields=[self.columns.names.index(name) for name in names])
+        with quietly(self.where, pyarrow.ipc.open_file, str(self._path), options=options) as file:
+            for i in range(file.num_record_batches):
+                batch = quietly(self.where, file.get_batch, i).select(list(names))
+                for part in slices(batch):
+                    yield Piece(part, (i + 1) / file.num_record_batches)

@@ -1,0 +1,86 @@
+"""What every source offers, and the gate that keeps cell values out of error messages.
+
+The libraries underneath like to quote cells in their exceptions ("could not convert string 'Smith' to double"). So every
+call that may touch a cell goes through ``quietly``, which keeps the exception's class name and drops everything else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, Protocol, TypeVar
+
+import pyarrow as pa
+
+from dpgram.errors import DpgramError, DuplicateColumnError, MissingColumnError, UnreadableTableError
+
+T = TypeVar("T")
+BATCH_ROWS = 65_536
+
+
+class Piece(NamedTuple):
+    """Some rows, and the fraction of the source that has been read, where that is known."""
+
+    batch: pa.RecordBatch
+    fraction: float | None
+
+
+class Source(Protocol):
+    """A table that can be read.
+
+    ``columns`` are the names and types that the format declares, known before any row is read. Columns in ``untyped``
+    have no declared type (CSV, object columns): their cells arrive as bytes, to be cast one by one under the schema."""
+
+    where: str
+    columns: pa.Schema
+    untyped: frozenset[str]
+    typed_by_format: bool  # False for CSV: nothing about kinds is declared
+
+    def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
+        """The rows, with just the columns ``names``, in that order."""
+        ...
+
+
+def quietly(where: str, call: Callable[..., T], *args: object, **kwargs: object) -> T:
+    """``call(*args)``, where a failure becomes an UnreadableTableError that carries no message, cause or context.
+
+    The error is raised after the handler has ended: raised inside it, Python would hang the original on it."""
+    try:
+        return call(*args, **kwargs)
+    except (DpgramError, KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:  # polars' panics are no Exceptions
+        failure = type(error).__name__
+    raise UnreadableTableError(where=where, failure=failure)
+
+
+def quiet_iterator(where: str, iterator: Iterator[T]) -> Iterator[T]:
+    """The items of ``iterator``, each fetched ``quietly``."""
+    end = object()
+    while (item := quietly(where, next, iterator, end)) is not end:
+        yield item
+
+
+def check_columns(source: Source, names: Sequence[str]) -> None:
+    """Raise unless the source has every column in ``names`` exactly once."""
+    present = source.columns.names
+    for name in names:
+        match present.count(name):
+            case 0:
+                raise MissingColumnError(column=name, where=source.where, hint=_hint(source))
+            case 1:
+                pass
+            case _:
+                raise DuplicateColumnError(column=name, where=source.where)
+
+
+def _hint(source: Source) -> str:
+    """What to do about a missing column. A CSV's first line is not quoted: without a header it is somebody's row."""
+    if not source.typed_by_format:
+        return "its first line must hold the column names, spelt as in the schema"
+    shown = source.columns.names[:20]
+    return f"it has {', '.join(shown)}{', ...' if len(source.columns.names) > 20 else ''}"
+
+
+def slices(batch: pa.RecordBatch, rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
+    """The batch in pieces of at most ``rows`` rows; no copy."""
+    for start in range(0, batch.num_rows, rows):
+        yield batch.slice(start, rows)

@@ -1,0 +1,46 @@
+"""Python objects as untyped cells: the bytes of their text, to be cast one by one under the schema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+
+LONGEST_INTEGER = 1024  # bits; beyond it the number is no float, and its text may be refused by Python
+
+
+def declared_type(empty: Callable[[], pa.Array], dtype: object) -> pa.DataType:
+    """The Arrow type of a column's empty slice; for a dtype that Arrow lacks, a type that no kind of column takes.
+
+    The column may be one that the schema does not declare, so a strange dtype is no error here."""
+    try:
+        return empty().type
+    except (pa.ArrowException, TypeError, ValueError):
+        return pa.struct([pa.field(str(dtype), pa.null())])
+
+
+def untyped_array(objects: Iterable[object]) -> pa.Array:
+    """A binary array of the objects' texts; null where an object is no text, number or truth value."""
+    return pa.array([_text(item) for item in objects], pa.binary())
+
+
+def _text(cell: object) -> bytes | None:
+    if isinstance(cell, np.generic):
+        cell = cell.item()
+    match cell:
+        case str():
+            return cell.encode("utf-8", "surrogatepass")  # a lone surrogate is not UTF-8: the encoder calls it missing
+        case bytes():
+            return cell
+        case bool():
+            return b"true" if cell else b"false"
+        case int():
+            return str(cell).encode() if cell.bit_length() <= LONGEST_INTEGER else None
+        case float():
+            return repr(float(cell)).encode()  # the shortest text that reads back as the same number
+        case Decimal():
+            return str(cell).encode()
+        case _:
+            return None

@@ -1,0 +1,157 @@
+"""One CSV (or TSV) file, compressed or not. Every cell arrives as bytes; nothing in a row can raise.
+
+The header is strict: it must be UTF-8 and hold the column names. Below it, a row with too few fields has missing cells,
+fields beyond the header are ignored, blank lines are skipped, and bytes that are not UTF-8 are left for the encoder to
+call missing. Blocks without a quote character are split by Arrow; from the first quote on, Python's csv module reads
+(one row then is what the CSV grammar says it is: a quoted field may hold line breaks)."""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import io
+import lzma
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import pyarrow as pa
+import pyarrow.csv
+
+from dpgram.errors import TableError
+from dpgram.sources.base import BATCH_ROWS, Piece, quiet_iterator, quietly
+
+BLOCK_BYTES = 4 << 20
+OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+
+
+class CsvFile:
+    """A CSV file. Its format declares names but no types."""
+
+    typed_by_format = False
+
+    def __init__(self, path: Path):
+        self.where = f"CSV file {path}"
+        self._path = path
+        self._delimiter = "\t" if ".tsv" in path.suffixes else ","
+        with quietly(self.where, self._raw) as raw:
+            header = self._header(self._unpacked(raw))
+        self.columns = pa.schema([pa.field(name, pa.binary()) for name in header])
+        self.untyped = frozenset(header)
+
+    def _raw(self) -> BinaryIO:
+        return self._path.open("rb")
+
+    def _unpacked(self, raw: BinaryIO) -> io.BufferedReader:
+        opener = OPENERS.get(self._path.suffix.lower())
+        return io.BufferedReader(opener(raw) if opener else raw, BLOCK_BYTES)  # type: ignore[arg-type, operator]
+
+    def _header(self, stream: io.BufferedReader) -> list[str]:
+        """The column names; the stream is left after them."""
+        line = quietly(self.where, _first_line, stream)
+        try:
+            text = line.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            text = None
+        if text is None:
+            raise TableError(f"{self.where}: its first line is not UTF-8, and it must name the columns: save it as UTF-8.")
+        names = next(csv.reader([text], delimiter=self._delimiter), [])
+        if not any(name.strip() for name in names):
+            raise TableError(f"{self.where}: its first line is blank, and it must hold the column names.")
+        return names
+
+    def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
+        size = max(1, quietly(self.where, self._path.stat).st_size)
+        wanted = [self.columns.names.index(name) for name in names]
+        with quietly(self.where, self._raw) as raw:
+            stream = self._unpacked(raw)
+            self._header(stream)
+            for columns in quiet_iterator(self.where, self._columns(stream, wanted)):
+                batch = pa.RecordBatch.from_arrays(columns, names=list(names))
+                yield Piece(batch, min(1.0, raw.tell() / size))
+
+    def _columns(self, stream: io.BufferedReader, wanted: list[int]) -> Iterator[list[pa.Array]]:
+        """The wanted columns, some rows at a time."""
+        rest = b""
+        while block := stream.read(BLOCK_BYTES):
+            block = rest + block
+            if b'"' in block:
+                yield from self._slow(chain([block], iter(lambda: stream.read(BLOCK_BYTES), b"")), wanted)
+                return
+            cut = max(block.rfind(b"\n"), block.rfind(b"\r", 0, -1)) + 1  # a final \r may be half of \r\n
+            rest = block[cut:]
+            if cut:
+                yield from self._fast(block[:cut], wanted)
+        if rest:
+            yield from self._fast(rest, wanted)
+
+    def _fast(self, block: bytes, wanted: list[int]) -> Iterator[list[pa.Array]]:
+        """Whole rows without a quote: split by Arrow, or row by row where some row has another number of fields."""
+        places = [str(i) for i in range(len(self.columns))]
+        try:
+            table = pyarrow.csv.read_csv(
+                pa.BufferReader(block),
+                read_options=pyarrow.csv.ReadOptions(column_names=places, use_threads=False, block_size=len(block) + 1),
+                parse_options=pyarrow.csv.ParseOptions(delimiter=self._delimiter, quote_char=False),
+                convert_options=pyarrow.csv.ConvertOptions(
+                    column_types=dict.fromkeys(places, pa.binary()),
+                    include_columns=[places[i] for i in wanted],
+                    strings_can_be_null=False,
+                    check_utf8=False,
+                ),
+            )
+        except pa.ArrowInvalid:
+            table = None
+        if table is None:
+            yield from self._slow(iter([block]), wanted)
+            return
+        for batch in table.combine_chunks().to_batches(max_chunksize=BATCH_ROWS):
+            yield batch.columns
+
+    def _slow(self, blocks: Iterator[bytes], wanted: list[int]) -> Iterator[list[pa.Array]]:
+        text = io.TextIOWrapper(cast(BinaryIO, _Joined(blocks)), encoding="utf-8", errors="surrogateescape", newline="")
+        before = csv.field_size_limit(2**31 - 1)  # a long cell is a cell like any other; it must not raise
+        try:
+            rows = (row for row in csv.reader(text, delimiter=self._delimiter) if row)
+            while some := list(islice(rows, BATCH_ROWS)):
+                yield [_column(some, i) for i in wanted]
+        finally:
+            csv.field_size_limit(before)
+
+
+def _first_line(stream: io.BufferedReader) -> bytes:
+    """The first line, whatever ends it: line feed, carriage return or both. The stream is left after it."""
+    line = bytearray()
+    while byte := stream.read(1):
+        if byte == b"\n":
+            break
+        if byte == b"\r":
+            if stream.peek(1)[:1] == b"\n":
+                stream.read(1)
+            break
+        line += byte
+    return bytes(line)
+
+
+def _column(rows: list[list[str]], place: int) -> pa.Array:
+    cells = [row[place].encode("utf-8", "surrogateescape") if place < len(row) else None for row in rows]
+    return pa.array(cells, pa.binary())
+
+
+class _Joined(io.RawIOBase):
+    """Blocks of bytes as one readable stream."""
+
+    def __init__(self, blocks: Iterator[bytes]):
+        self._blocks, self._rest = blocks, b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if not self._rest:
+            self._rest = next(self._blocks, b"")
+        size = min(len(buffer), len(self._rest))
+        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
+        return size

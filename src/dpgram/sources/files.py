@@ -1,0 +1,87 @@
+"""Paths as tables: one file, a folder of them, or a glob, all of one format."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from dpgram.errors import TableError
+from dpgram.sources.arrow import ArrowFile
+from dpgram.sources.base import Piece, Source, check_columns
+from dpgram.sources.csv import OPENERS, CsvFile
+from dpgram.sources.parquet import ParquetFile
+
+FORMATS: dict[str, Callable[[Path], Source]] = {
+    ".parquet": ParquetFile,
+    ".pq": ParquetFile,
+    ".csv": CsvFile,
+    ".tsv": CsvFile,
+    ".arrow": ArrowFile,
+    ".feather": ArrowFile,
+}
+KNOWN = "a name that ends in .parquet, .csv, .tsv (also .gz, .bz2, .xz), .arrow or .feather"
+
+
+def open_path(path: str | os.PathLike[str]) -> Source:
+    """The file, or all files of the folder or glob as one table."""
+    files = [_open_file(file) for file in _expand(os.fspath(path))]
+    return files[0] if len(files) == 1 else ManyFiles(os.fspath(path), files)
+
+
+def _expand(path: str) -> list[Path]:
+    found = Path(path).expanduser()
+    if found.is_file():
+        return [found]
+    if found.is_dir():
+        files = sorted(f for f in found.rglob("*") if f.is_file() and not _is_hidden(f.relative_to(found)))
+        files = [f for f in files if _format(f)]
+        if not files:
+            raise TableError(f"folder {path} holds no table: it needs files with {KNOWN}.")
+    elif glob.has_magic(path):
+        files = sorted(Path(f) for f in glob.glob(str(found), recursive=True) if os.path.isfile(f))
+        if not files:
+            raise TableError(f"no file matches {path}: check the pattern, and quote it so that the shell leaves it alone.")
+    else:
+        raise TableError(f"{path} is no file, folder or glob that can be read: check the path.")
+    if len({_format(f) for f in files}) > 1:
+        raise TableError(f"{path} holds files of several formats, and one is needed: name one by a glob, such as *.parquet.")
+    return files
+
+
+def _is_hidden(path: Path) -> bool:
+    """Whether a file is a writer's own (_SUCCESS, _metadata, .crc): readers of data lakes pass over these."""
+    return any(part.startswith((".", "_")) for part in path.parts)
+
+
+def _format(path: Path) -> Callable[[Path], Source] | None:
+    suffixes = [s.lower() for s in path.suffixes]
+    if suffixes and suffixes[-1] in OPENERS:
+        suffixes.pop()
+        return CsvFile if suffixes and FORMATS.get(suffixes[-1]) is CsvFile else None
+    return FORMATS.get(suffixes[-1]) if suffixes else None
+
+
+def _open_file(path: Path) -> Source:
+    opener = _format(path)
+    if opener is None:
+        raise TableError(f"{path}: this format is not known; a table needs {KNOWN}.")
+    return opener(path)
+
+
+class ManyFiles:
+    """Files of one format, one after the other. Each must have the declared columns."""
+
+    def __init__(self, where: str, files: Sequence[Source]):
+        self._files = files
+        self.where = f"the table of {len(files)} files at {where}"
+        self.columns, self.untyped = files[0].columns, files[0].untyped
+        self.typed_by_format = files[0].typed_by_format
+
+    def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
+        for file in self._files:
+            check_columns(file, names)
+        for i, file in enumerate(self._files):
+            for batch, fraction in file.pieces(names):
+                yield Piece(batch, (i + (fraction or 0.0)) / len(self._files))

@@ -1,0 +1,79 @@
+"""pandas frames and polars lazy frames. Every other dataframe comes as an Arrow stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from dpgram.sources.base import BATCH_ROWS, Piece, quiet_iterator, quietly
+from dpgram.sources.cells import declared_type, untyped_array
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+
+class PandasFrame:
+    """A pandas DataFrame; its index is not a column.
+
+    Object and string columns are untyped: pandas makes a column of numbers one of strings when a single cell does not
+    parse, so their type depends on somebody's row and must not decide between a release and an error."""
+
+    where = "the table (a pandas DataFrame)"
+    typed_by_format = True
+
+    def __init__(self, frame: pd.DataFrame):
+        self._frame = frame
+        named = [(i, name) for i, name in enumerate(frame.columns) if isinstance(name, str)]
+        kinds = {i: frame.dtypes.iloc[i] for i, _ in named}
+        self.untyped = frozenset(name for i, name in named if _is_text(kinds[i]))
+        self.columns = pa.schema([pa.field(name, self._type(i, name)) for i, name in named])
+        self._places = {name: i for i, name in named}
+
+    def _type(self, place: int, name: str) -> pa.DataType:
+        if name in self.untyped:
+            return pa.binary()
+        return declared_type(lambda: pa.Array.from_pandas(self._frame.iloc[:0, place]), self._frame.dtypes.iloc[place])
+
+    def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
+        rows = len(self._frame)
+        for start in range(0, rows, BATCH_ROWS):
+            part = self._frame.iloc[start : start + BATCH_ROWS]
+            arrays = [quietly(self.where, self._array, part, name) for name in names]
+            yield Piece(pa.RecordBatch.from_arrays(arrays, names=list(names)), min(1.0, (start + BATCH_ROWS) / rows))
+
+    def _array(self, part: pd.DataFrame, name: str) -> pa.Array:
+        column = part.iloc[:, self._places[name]]
+        if name in self.untyped:
+            return untyped_array(column.array)
+        array = pa.Array.from_pandas(column)
+        return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+
+def _is_text(dtype: Any) -> bool:
+    """Whether a pandas dtype is object or a string type, or a category of such values."""
+    categories = getattr(dtype, "categories", None)
+    if categories is not None and hasattr(categories, "dtype"):
+        return _is_text(categories.dtype)
+    return getattr(dtype, "name", "").startswith(("object", "string", "str"))
+
+
+class PolarsLazyFrame:
+    """A polars LazyFrame, run by polars' streaming engine, a batch at a time. One row is a row of its result."""
+
+    where = "the table (a polars LazyFrame)"
+    untyped: frozenset[str] = frozenset()
+    typed_by_format = True
+
+    def __init__(self, frame: pl.LazyFrame):
+        self._frame = frame
+        empty = quietly(self.where, lambda: frame.collect_schema().to_frame().to_arrow())
+        self.columns = empty.schema
+
+    def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
+        batches = quietly(self.where, lambda: self._frame.select(names).collect_batches(chunk_size=BATCH_ROWS))
+        for frame in quiet_iterator(self.where, iter(batches)):
+            for batch in quietly(self.where, lambda f: f.to_arrow().to_batches(), frame):
+                yield Piece(batch, None)

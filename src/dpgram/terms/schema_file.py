@@ -1,0 +1,126 @@
+"""The schema as a TOML file: strict reading, plain writing, and a draft to fill in."""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpgram.errors import SchemaError
+from dpgram.terms.columns import Boolean, Categorical, Column, Numeric
+
+if TYPE_CHECKING:
+    from dpgram.terms.schema import Schema
+
+KINDS: dict[str, type[Numeric] | type[Categorical] | type[Boolean]] = {
+    kind.kind: kind for kind in (Numeric, Categorical, Boolean)
+}
+TOP = ("unit", "neighbours", "row_bound", "intercept", "columns")
+
+
+def read(path: Path) -> dict:
+    """The plain contents of a TOML file, or a SchemaError that says where it stops making sense."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        problem = f"cannot be read: {error.strerror}"
+    except UnicodeDecodeError:
+        problem = "is not UTF-8 text: save it as UTF-8"
+    except tomllib.TOMLDecodeError as error:
+        problem = f"is not valid TOML: {error}. A bound that is left empty must be filled in"
+    raise SchemaError(f"schema file {path} {problem}.")
+
+
+def checked_fields(fields: object) -> tuple[dict, list[Column]]:
+    """Top-level fields and columns, with every key known and every column of a known kind."""
+    if not isinstance(fields, dict):
+        raise SchemaError(f"a schema must be a table of fields, and this is a {type(fields).__name__}.")
+    _refuse_unknown(fields, TOP, "the schema")
+    if "unit" not in fields:
+        raise SchemaError('unit is missing: say in words what one row is, such as unit = "visit".')
+    columns = fields.get("columns", [])
+    if not isinstance(columns, list) or not all(isinstance(c, dict) for c in columns):
+        raise SchemaError("columns must be a list of tables: write each column under [[columns]].")
+    return {k: v for k, v in fields.items() if k != "columns"}, [_column(c, i) for i, c in enumerate(columns, 1)]
+
+
+def _column(fields: dict, place: int) -> Column:
+    name = fields.get("name")
+    where = f"column {name!r}" if name else f"column number {place}"
+    if not name:
+        raise SchemaError(f"{where} has no name.")
+    kind = fields.get("kind")
+    if kind in (None, ""):
+        raise SchemaError(f"{where}: kind is blank and must be one of {', '.join(KINDS)}.")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise SchemaError(f"{where}: kind is {kind!r} and must be one of {', '.join(KINDS)}.")
+    known = {f.name: f for f in dataclasses.fields(KINDS[kind])}
+    _refuse_unknown(fields, ("kind", *known), f"{where} ({kind})")
+    for field in known.values():
+        if field.default is dataclasses.MISSING and field.name not in fields:
+            raise SchemaError(f"{where}: {field.name} is blank: a {kind} column must declare it.")
+    return KINDS[kind](**{k: v for k, v in fields.items() if k != "kind"})
+
+
+def _refuse_unknown(fields: dict, known: Iterable[str], where: str) -> None:
+    for key in fields:
+        if key not in known:
+            raise SchemaError(f"{where} has an unknown key {key!r}: it can have {', '.join(known)}.")
+
+
+def plain_fields(schema: Schema) -> dict:
+    """The schema as dicts and lists; what was left out stays out."""
+    top: dict[str, object] = {"unit": schema.unit, "neighbours": schema.neighbours.value, "intercept": schema.intercept}
+    if schema.row_bound is not None:
+        top["row_bound"] = schema.row_bound
+    columns = [{"kind": c.kind, **dataclasses.asdict(c)} for c in schema.columns]
+    for column in columns:
+        if "categories" in column:
+            column["categories"] = list(column["categories"])
+    return {**top, "columns": columns}
+
+
+def draft(columns: Iterable[tuple[str, str | None]]) -> str:
+    """A schema to fill in, as TOML: (name, kind) pairs, where an unknown kind is None and an unusable one starts with "!".
+
+    It holds names and kinds only. Bounds and categories stay blank: they come from the domain, not from the data."""
+    parts = [_DRAFT_HEAD]
+    for name, kind in columns:
+        if kind is not None and kind.startswith("!"):
+            parts.append(f"# {_quoted(name)} is left out: {kind[1:]}.\n")
+            continue
+        lines = ["[[columns]]", f"name = {_quoted(name)}"]
+        lines += [f'kind = "{kind}"'] if kind else ['kind = ""            # numeric, categorical or boolean']
+        lines += {"boolean": [], "numeric": _DRAFT_NUMERIC, "categorical": _DRAFT_CATEGORICAL}.get(kind or "", _DRAFT_ANY)
+        parts.append("\n".join(lines) + "\n")
+    return "\n".join(parts)
+
+
+def _quoted(text: str) -> str:
+    """A TOML basic string: quotes, backslashes and control characters escaped."""
+    escaped = "".join(f"\\u{ord(c):04x}" if ord(c) < 32 or ord(c) == 127 else "\\" + c if c in '"\\' else c for c in text)
+    return f'"{escaped}"'
+
+
+_DRAFT_NUMERIC = [
+    'lower = ""           # smallest value it can take',
+    'upper = ""           # largest value it can take',
+]
+_DRAFT_CATEGORICAL = ["categories = []      # the values it can take, reference first"]
+_DRAFT_ANY = [
+    "# numeric:      lower = 0",
+    "#               upper = 100",
+    '# categorical:  categories = ["a", "b"]',
+]
+_DRAFT_HEAD = """\
+# Schema for dpgram, to be filled in. Everything in it is public and will be copied into the release.
+# Take bounds and categories from what is known of the domain. Never read them from the data: that would leak.
+# Remove the columns that should not be released.
+
+unit = ""              # what one row is, in words: "person", "visit", "flight"
+neighbours = "replace" # or "add-remove", which also protects the number of rows
+intercept = true
+# row_bound = 2.5      # in scaled units; left out, it is the largest norm the columns allow
+"""
