@@ -21,7 +21,7 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
     """Exact delta at ``epsilon`` of a mu-GDP mechanism, for epsilon >= 0 and mu > 0.
 
     >>> round(gaussian_delta(1.0, 1.0), 10)
-    0.1269367369
+    0.1269367375
     """
     z = epsilon / mu - mu / 2
     # e^epsilon phi(z + mu) = phi(z), so both terms share the factor phi(z), and what is left are Mills ratios: nothing

@@ -73,7 +73,10 @@ def number_levels(cells: pa.Array, categories: tuple) -> tuple[Array, Array]:
 
 def _plain(cells: pa.Array) -> pa.Array:
     """Dictionaries decoded."""
-    return cells.cast(cells.type.value_type) if pt.is_dictionary(cells.type) else cells
+    if not pt.is_dictionary(cells.type):
+        return cells
+    values = cells.dictionary
+    return (values.cast(pa.large_string()) if pt.is_string_view(values.type) else values).take(cells.indices)
 
 
 def _decoded(cells: pa.Array) -> pa.Array:

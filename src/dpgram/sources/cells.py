@@ -39,7 +39,7 @@ def _text(cell: object) -> bytes | None:
         case int():
             return str(cell).encode() if cell.bit_length() <= LONGEST_INTEGER else None
         case float():
-            return repr(float(cell)).encode()  # the shortest text that reads back as the same number
+            return None if cell != cell else repr(float(cell)).encode()  # NaN is how pandas writes "missing"
         case Decimal():
             return str(cell).encode()
         case _:

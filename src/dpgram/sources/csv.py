@@ -41,12 +41,12 @@ class CsvFile:
         self.columns = pa.schema([pa.field(name, pa.binary()) for name in header])
         self.untyped = frozenset(header)
 
-    def _raw(self) -> BinaryIO:
+    def _raw(self) -> io.BufferedReader:
         return self._path.open("rb")
 
-    def _unpacked(self, raw: BinaryIO) -> io.BufferedReader:
+    def _unpacked(self, raw: io.BufferedReader) -> io.BufferedReader:
         opener = OPENERS.get(self._path.suffix.lower())
-        return io.BufferedReader(opener(raw) if opener else raw, BLOCK_BYTES)  # type: ignore[arg-type, operator]
+        return cast(io.BufferedReader, opener(raw)) if opener else raw  # what the openers return can peek too
 
     def _header(self, stream: io.BufferedReader) -> list[str]:
         """The column names; the stream is left after them."""

@@ -1,0 +1,5 @@
+"""python -m dpgram"""
+
+from dpgram.cli import main
+
+main()

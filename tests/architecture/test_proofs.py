@@ -1,0 +1,66 @@
+"""Proofs and code are pinned to each other."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+import dpgram
+from dpgram.mechanisms.proven import PROVEN, code_digest
+from dpgram.mechanisms.registry import MECHANISMS
+
+PROOFS = Path(dpgram.__file__).parent / "mechanisms" / "proofs"
+PINS = [
+    (path.name, name, digest)
+    for path in sorted(PROOFS.glob("*.md"))
+    for name, digest in re.findall(r"^Code: (\S+) (\S+)$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+]
+
+
+def function(dotted: str):
+    module, _, name = dotted.rpartition(".")
+    return getattr(importlib.import_module(module), name)
+
+
+@pytest.mark.parametrize(("proof", "name", "digest"), PINS)
+def test_the_proof_was_read_on_this_code(proof, name, digest):
+    found = code_digest(function(name))
+    assert found == digest, f"{name} changed: read {proof} against it, then renew the pin to {found}"
+
+
+def test_every_marked_function_has_its_statement_and_pin():
+    assert PROVEN
+    pinned = {(proof, name) for proof, name, _ in PINS}
+    for statement, functions in PROVEN.items():
+        proof, _, anchor = statement.partition("#")
+        headings = re.findall(r"^#+ (.+)$", (PROOFS / proof).read_text(encoding="utf-8"), flags=re.MULTILINE)
+        assert anchor in {heading.lower().replace(" ", "-") for heading in headings}, f"{proof} has no {anchor}"
+        for marked in functions:
+            assert (proof, f"{marked.__module__}.{marked.__qualname__}") in pinned
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=lambda m: m.name)
+def test_every_mechanism_has_a_proof(mechanism):
+    text = (PROOFS / mechanism.proof).read_text(encoding="utf-8")
+    for word in ("**Releases**", "**Promises**", "**Assumes**", "REPLACE", "ADD_REMOVE", "∎"):
+        assert word in text
+
+
+def digest_of(folder: Path, name: str, code: str) -> str:
+    path = folder / f"{name}.py"
+    path.write_text(code)
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return code_digest(module.f)
+
+
+def test_the_digest_sees_code_and_nothing_else(tmp_path):
+    plain = digest_of(tmp_path, "plain", "def f(x):\n    return x + 1\n")
+    commented = digest_of(tmp_path, "commented", 'def f(x):\n    """Words."""\n    return (x + 1)  # more words\n')
+    changed = digest_of(tmp_path, "changed", "def f(x):\n    return x + 2\n")
+    assert plain == commented != changed

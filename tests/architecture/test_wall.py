@@ -1,0 +1,33 @@
+"""What an analyst runs does not load what reads rows."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+BLOCKED = "import sys\nfor name in ('pyarrow', 'pandas', 'polars', 'duckdb', 'matplotlib'): sys.modules[name] = None\n"
+ANALYST = """
+import dpgram
+release = dpgram.load({path!r})
+print(dpgram.regress(release, "y", ["x"]).params)
+assert not any(name.startswith(("dpgram.rows", "dpgram.sources", "dpgram.gram", "dpgram.curator")) for name in sys.modules)
+from dpgram.cli.app import run
+assert run(["inspect", {path!r}]) == 0
+assert run(["regress", {path!r}, "--target", "y"]) == 0
+"""
+
+
+def test_a_release_loads_without_the_libraries_that_read_rows(tmp_path, small_release):
+    path = tmp_path / "release.json"
+    small_release.save(path)
+    done = subprocess.run(
+        [sys.executable, "-c", BLOCKED + ANALYST.format(path=str(path))], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_block_would_be_felt():
+    done = subprocess.run(
+        [sys.executable, "-c", BLOCKED + "import dpgram; dpgram.release"], capture_output=True, text=True, check=False
+    )
+    assert "pyarrow" in done.stderr

@@ -1,0 +1,149 @@
+"""Cells to numbers: clamping, scaling, levels, and every way a cell can be missing."""
+
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from dpgram import Boolean, Categorical, Numeric, Schema
+from dpgram.errors import ColumnTypeError
+from dpgram.rows.encode import Encoder
+
+
+def encoded(column, cells, *, untyped=False, intercept=True):
+    """The encoded rows of one column, without the intercept."""
+    schema = Schema(unit="p", columns=[column], intercept=intercept)
+    if not isinstance(cells, pa.Array):
+        cells = pa.array(cells, pa.binary()) if untyped else pa.array(cells)
+    batch = pa.record_batch({column.name: cells})
+    out = Encoder(schema, untyped=frozenset([column.name] if untyped else [])).encode(batch)
+    if intercept:
+        assert (out[0] == 1).all()
+    return out[int(intercept) :]
+
+
+def test_numbers_are_clamped_and_scaled():
+    assert encoded(Numeric("x", 0, 10), [0.0, 5.0, 10.0, -3.0, 99.0, 2.5]).tolist() == [[-1, 0, 1, -1, 1, -0.5]]
+
+
+def test_missing_numbers_become_the_midpoint_or_the_constant():
+    cells = [None, np.nan, np.inf, -np.inf]
+    assert encoded(Numeric("x", 0, 10), cells).tolist() == [[0, 0, 0, 0]]
+    assert encoded(Numeric("x", 0, 10, missing=10), cells).tolist() == [[1, 1, 1, 1]]
+
+
+def test_without_an_intercept_zero_stays_zero():
+    assert encoded(Numeric("x", -1, 4), [0.0, 4.0, -1.0, -9.0], intercept=False).tolist() == [[0, 1, -0.25, -0.25]]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (b"5", 0.0), (b" 7.5 ", 0.5), (b"+10", 1.0), (b"1e1", 1.0), (b".5", -0.9), (b"5.", 0.0), (b"-1E+3", -1.0),
+        (b"1e999", None), (b"nan", None), (b"inf", None), (b"-Infinity", None), (b"", None), (b"  ", None), (None, None),
+        (b"5,0", None), (b"1_0", None), (b"0x5", None), (b"5 6", None), (b"five", None), (b"--5", None), (b"5\x00", None),
+        (b"\xff\xfe", None), (b"5\xff", None), ("٥".encode(), None), (b"1e", None), (b"NULL", None), (b"\t5\r", 0.0),
+        (b"9" * 400, None), (b"0." + b"3" * 4000, -14 / 15), (b"1" + b"0" * 300, 1.0),
+    ],
+)  # fmt: skip
+def test_text_cells_parse_or_are_missing(text, value):
+    column = Numeric("x", 0, 10, missing=2)
+    expected = -0.6 if value is None else value
+    assert encoded(column, [text], untyped=True)[0, 0] == pytest.approx(expected, abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        pa.array([1, 2, None], pa.int8()),
+        pa.array([1, 2, None], pa.uint64()),
+        pa.array([1.0, 2.0, None], pa.float16()),
+        pa.array([1.0, 2.0, np.nan], pa.float32()),
+        pa.array([Decimal("1.00"), Decimal("2.00"), None], pa.decimal128(10, 2)),
+        pa.array([Decimal("1.00"), Decimal("2.00"), None], pa.decimal256(40, 2)),
+        pa.array([1, 2, None]).dictionary_encode(),
+        pa.array([1.0, 2.0, None]).dictionary_encode(),
+    ],
+    ids=lambda cells: str(cells.type),
+)
+def test_every_type_of_number_is_taken(cells):
+    assert encoded(Numeric("x", 0, 4), cells).tolist() == [[-0.5, 0, 0]]
+
+
+def test_a_column_without_a_type_is_all_missing():
+    assert encoded(Numeric("x", 0, 4, missing=4), pa.nulls(2)).tolist() == [[1, 1]]
+    assert encoded(Boolean("x", missing=True), pa.nulls(2)).tolist() == [[1, 1]]
+    assert encoded(Categorical("x", ["a", "b"], missing="level"), pa.nulls(2)).tolist() == [[0, 0], [1, 1]]
+    assert encoded(Categorical("x", [1, 2], missing="level"), pa.nulls(2)).tolist() == [[0, 0], [1, 1]]
+
+
+TEXT_TYPES = [pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.dictionary(pa.int8(), pa.string())]
+
+
+@pytest.mark.parametrize("type_", TEXT_TYPES, ids=str)
+def test_levels_by_text(type_):
+    cells = pa.array(["a", "b", "c", "?", None, ""]).cast(type_)
+    plain = Categorical("c", ["a", "b", "c"])
+    assert encoded(plain, cells).tolist() == [[0, 1, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0]]
+    full = Categorical("c", ["a", "b", "c"], other=True, missing="level")
+    assert encoded(full, cells)[2:].tolist() == [[0, 0, 0, 1, 0, 0], [0, 0, 0, 0, 1, 1]]
+
+
+def test_undeclared_values_are_missing_cells_without_an_other_level():
+    column = Categorical("c", ["a", "b"], missing="level")
+    assert encoded(column, ["a", "?", None]).tolist() == [[0, 0, 0], [0, 1, 1]]
+
+
+def test_levels_by_number_match_however_they_are_written():
+    column = Categorical("c", [0, 1, 2], other=True)
+    expected = [[0, 1, 0, 0, 0], [0, 0, 1, 0, 0], [0, 0, 0, 1, 0]]
+    assert encoded(column, pa.array([0, 1, 2, 7, None])).tolist() == expected
+    assert encoded(column, pa.array([-0.0, 1.0, 2.0, 1.5, np.nan])).tolist() == expected
+    assert encoded(column, [b"0", b" 1.0", b"2e0", b"7", b"x"], untyped=True).tolist() == expected
+
+
+def test_integers_and_truth_values_match_text_categories():
+    assert encoded(Categorical("c", ["1", "2"]), pa.array([1, 2, 3])).tolist() == [[0, 1, 0]]
+    assert encoded(Categorical("c", ["false", "true"]), pa.array([True, False])).tolist() == [[1, 0]]
+
+
+def test_bytes_that_are_not_utf8_are_missing_levels():
+    column = Categorical("c", ["a", "é"], other=True, missing="level")
+    cells = ["é".encode(), b"\xe9", b"a", b"\xed\xa0\x80"]
+    assert encoded(column, cells, untyped=True).tolist() == [[1, 0, 0, 0], [0, 0, 0, 0], [0, 1, 0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("cells", "untyped"),
+    [
+        (pa.array([True, False, None]), False),
+        (pa.array([1, 0, 2]), False),
+        (pa.array([1.0, 0.0, 0.5]), False),
+        ([b"Yes", b" n ", b"maybe"], True),
+        ([b"TRUE", b"0.0", b""], True),
+        ([b"t", b"F", b"\xff"], True),
+    ],
+)
+def test_truth_values(cells, untyped):
+    assert encoded(Boolean("b"), cells, untyped=untyped).tolist() == [[1, 0, 0]]
+    assert encoded(Boolean("b", missing=True), cells, untyped=untyped).tolist() == [[1, 0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("column", "type_"),
+    [
+        (Numeric("x", 0, 1), pa.string()),
+        (Numeric("x", 0, 1), pa.bool_()),
+        (Numeric("x", 0, 1), pa.timestamp("s")),
+        (Numeric("x", 0, 1), pa.binary()),
+        (Numeric("x", 0, 1), pa.list_(pa.float64())),
+        (Boolean("x"), pa.string()),
+        (Categorical("x", ["a", "b"]), pa.float64()),
+        (Categorical("x", [1, 2]), pa.string()),
+        (Categorical("x", ["a", "b"]), pa.date32()),
+    ],
+)
+def test_a_wrong_declared_type_is_an_error(column, type_):
+    with pytest.raises(ColumnTypeError, match=f"column 'x' is declared {column.kind}, but the table holds"):
+        encoded(column, pa.array([], type_))

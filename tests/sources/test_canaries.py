@@ -1,0 +1,151 @@
+"""No message, cause, context or line on standard error repeats a cell, whatever library fails underneath."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import traceback
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+
+import dpgram
+from dpgram.errors import DpgramError
+
+CANARY, NUMBER = "CANARY-SMITH", "8675309.25"
+SCHEMA = dpgram.Schema(unit="p", columns=[dpgram.Numeric("x", 0, 10), dpgram.Categorical("c", ["a", "b"])])
+
+
+def everything_said(error: BaseException) -> str:
+    """All that an exception carries along: its own text, its attributes, and the chain behind it."""
+    said, todo, seen = "", [error], set()
+    while todo:
+        e = todo.pop()
+        if e is None or id(e) in seen:
+            continue
+        seen.add(id(e))
+        said += "".join(traceback.format_exception(e)) + repr(e) + repr(e.args) + repr(vars(e))
+        todo += [e.__cause__, e.__context__]
+    return said
+
+
+def broken_cast():
+    return duckdb.sql(f"select cast(t as double) x, t c from (values ('1'), ('{CANARY}')) v(t)")
+
+
+def broken_lazy_cast():
+    return pl.LazyFrame({"x": ["1", CANARY], "c": ["a", CANARY]}).with_columns(pl.col("x").cast(pl.Float64))
+
+
+def panicking():
+    def fail(frame):
+        raise ValueError(f"bad cell {CANARY} {NUMBER}")
+
+    return pl.LazyFrame({"x": [1.0], "c": ["a"]}).map_batches(fail, schema={"x": pl.Float64, "c": pl.String})
+
+
+def failing_reader():
+    def batches():
+        yield pa.record_batch({"x": [1.0], "c": ["a"]})
+        raise ValueError(f"bad cell {CANARY} {NUMBER}")
+
+    return pa.RecordBatchReader.from_batches(pa.schema({"x": pa.float64(), "c": pa.string()}), batches())
+
+
+FAILING = [broken_cast, broken_lazy_cast, panicking, failing_reader]
+
+
+@pytest.mark.parametrize("make", FAILING, ids=lambda f: f.__name__)
+def test_failures_underneath_are_told_without_cells(make, capfd):
+    with pytest.raises(DpgramError) as caught:
+        dpgram.release(make(), SCHEMA, epsilon=1, delta=1e-6)
+    said = everything_said(caught.value) + "".join(capfd.readouterr())
+    assert CANARY not in said
+    assert NUMBER not in said
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("make", FAILING[:1] + FAILING[2:], ids=lambda f: f.__name__)
+def test_the_canary_sings_without_the_gate(make):
+    """The same tables read directly do quote the cell: the test above can fail."""
+    with pytest.raises(Exception) as caught:  # noqa: PT011
+        made = make()
+        made.collect() if isinstance(made, pl.LazyFrame) else pa.RecordBatchReader.from_stream(made).read_all()
+    assert CANARY in str(caught.value)
+
+
+def malformed_tables(folder):
+    """Tables with canaries in cells that cannot be cast. Each must be released without a word."""
+    cells = ["1", CANARY, NUMBER, None]
+    yield pd.DataFrame({"x": cells, "c": [CANARY, "a", 1.5, b"\xff"]}, dtype=object)
+    yield pd.DataFrame({"x": [1, CANARY, [CANARY], {CANARY: 1}], "c": [object(), CANARY, "b", None]})
+    yield {"x": cells, "c": [CANARY, "a", "b", CANARY]}
+    yield np.array([(CANARY, CANARY), ("1", "a")], dtype=[("x", "U20"), ("c", "U20")])
+    yield pa.table({"x": [1.0, float(NUMBER)], "c": [CANARY, "a"]})
+    (folder / "t.csv").write_text(f"x,c\n1,a\n{CANARY}\n{NUMBER},{CANARY},{CANARY}\n\"{CANARY}\n{CANARY},b\n")
+    yield folder / "t.csv"
+    (folder / "u.csv").write_bytes(b"x,c\n1,a\n\xff" + CANARY.encode() + b"\xfe,a\n")
+    yield folder / "u.csv"
+    pq.write_table(pa.table({"x": [float(NUMBER), None], "c": [CANARY, None]}), folder / "t.parquet")
+    yield folder / "t.parquet"
+
+
+@pytest.mark.parametrize("place", range(8))
+@pytest.mark.filterwarnings("error")
+def test_cells_that_make_no_sense_raise_nothing_and_warn_of_nothing(place, tmp_path, capfd):
+    table = list(malformed_tables(tmp_path))[place]
+    schema = dpgram.Schema(unit="p", neighbours="add-remove", columns=SCHEMA.columns)
+    release = dpgram.release(table, schema, epsilon=1, delta=1e-6)
+    assert "".join(capfd.readouterr()) == ""
+    release.save(tmp_path / "r.json")
+    assert CANARY not in (tmp_path / "r.json").read_text()
+
+
+def damaged_files(folder):
+    table = pa.table({"x": [float(NUMBER)] * 2000, "c": [CANARY] * 2000})
+    pq.write_table(table, folder / "t.parquet", compression="none", use_dictionary=False, write_page_checksum=True)
+    pyarrow.feather.write_feather(table, str(folder / "t.feather"), compression="uncompressed")
+    for path in (folder / "t.parquet", folder / "t.feather"):
+        content = bytearray(path.read_bytes())
+        for start in range(60, len(content) // 2, 97):
+            content[start : start + 8] = b"\xff" * 8
+        path.write_bytes(content)
+        yield path
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_damaged_files_are_told_without_cells(place, tmp_path, capfd):
+    path = list(damaged_files(tmp_path))[place]
+    try:
+        dpgram.release(path, SCHEMA, epsilon=1, delta=1e-6, insecure_seed=0)
+        said = ""  # some damage reads as cells like any other
+    except DpgramError as error:
+        said = everything_said(error)
+    said += "".join(capfd.readouterr())
+    assert CANARY not in said
+    assert NUMBER not in said
+
+
+def test_the_command_line_says_no_more(tmp_path):
+    (tmp_path / "schema.toml").write_text(
+        'unit = "p"\n[[columns]]\nname = "x"\nkind = "numeric"\nlower = 0\nupper = 1\n', encoding="utf-8"
+    )
+    (tmp_path / "t.csv").write_text(f"{CANARY},{NUMBER}\n1,2\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "dpgram", "release", str(tmp_path / "t.csv"), "--schema", str(tmp_path / "schema.toml")]
+        + ["--epsilon", "1", "--delta", "1e-6", "--out", str(tmp_path / "r.json")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "column 'x' is declared" in done.stderr
+    assert CANARY not in done.stdout + done.stderr
+    assert NUMBER not in done.stdout + done.stderr

@@ -1,0 +1,134 @@
+"""What is and is not a table, and how each mistake is called."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import dpgram
+from dpgram.errors import ColumnTypeError, DuplicateColumnError, MissingColumnError, TableError, UnreadableTableError
+from tests.conftest import small_schema, small_table
+
+SCHEMA = small_schema()
+TABLE = small_table(rows=50)
+
+
+def release(table, **more):
+    return dpgram.release(table, SCHEMA, epsilon=1, delta=1e-3, insecure_seed=0, **more)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (3, "a int is not a table"),
+        ([[1, 2]], "a list is not a table"),
+        (np.zeros((3, 4)), "a NumPy array needs named columns"),
+        (np.zeros((3, 4), dtype=[("x", float)]), "has 2 dimensions, and one is needed"),
+        ({}, "has no columns"),
+        ({"x": np.zeros((2, 2))}, "column 'x' has 2 dimensions"),
+        ({"x": np.zeros(2), "y": np.zeros(3)}, "differ in length"),
+        ({"x": 3}, "must be a one-dimensional array or a list"),
+        ("nowhere.csv", "nowhere.csv is no file, folder or glob"),
+        ("nowhere/*.csv", "no file matches"),
+    ],
+)
+def test_what_is_not_a_table(table, message):
+    with pytest.raises(TableError, match=message):
+        release(table)
+
+
+def test_names_for_a_matrix_must_fit():
+    with pytest.raises(TableError, match="two-dimensional array of 2 columns is needed"):
+        release(np.zeros((3, 4)), columns=["x", "y"])
+    with pytest.raises(TableError, match="gives a name twice"):
+        release(np.zeros((3, 2)), columns=["x", "x"])
+    with pytest.raises(TableError, match="has names of its own"):
+        release(TABLE, columns=["x", "y", "c", "b"])
+
+
+@pytest.mark.parametrize("convert", [lambda t: t, pl.from_arrow, lambda t: t.to_pandas(), lambda t: pl.from_arrow(t).lazy()])
+def test_a_missing_column_is_named_with_those_there_are(convert):
+    with pytest.raises(MissingColumnError, match=r"column 'y' is declared in the schema but .* it has x, c, b"):
+        release(convert(TABLE.drop_columns("y")))
+
+
+def test_a_duplicate_column_is_named():
+    doubled = pa.table([TABLE["x"], TABLE["x"], TABLE["y"], TABLE["c"], TABLE["b"]], names=["x", "x", "y", "c", "b"])
+    for table in (doubled, pd.concat([TABLE.to_pandas(), TABLE.to_pandas()[["x"]]], axis=1)):
+        with pytest.raises(DuplicateColumnError, match="several columns named 'x'"):
+            release(table)
+
+
+def test_an_undeclared_duplicate_is_nobodys_business():
+    frame = pd.concat([TABLE.to_pandas(), pd.DataFrame({"q": range(50)}), pd.DataFrame({"q": range(50)})], axis=1)
+    release(frame)
+
+
+def test_a_wrong_type_is_an_error_where_types_are_declared(tmp_path):
+    wrong = TABLE.set_column(0, "x", TABLE["x"].cast(pa.string()))
+    pa.parquet.write_table(wrong, tmp_path / "t.parquet")
+    for table in (wrong, pl.from_arrow(wrong), pl.from_arrow(wrong).lazy(), tmp_path / "t.parquet"):
+        with pytest.raises(ColumnTypeError, match="column 'x' is declared numeric, but the table holds (large_)?string"):
+            release(table)
+
+
+def test_text_in_pandas_is_cast_cell_by_cell():
+    """pandas itself makes text of a column when one cell does not parse, so its type depends on somebody's row."""
+    frame = TABLE.to_pandas()
+    for dtype in (object, "str", "string"):
+        assert release(frame.astype({"x": str}).astype({"x": dtype})) == release(frame)
+
+
+def test_a_second_file_of_another_type_is_an_error(tmp_path):
+    pa.parquet.write_table(TABLE, tmp_path / "1.parquet")
+    pa.parquet.write_table(TABLE.set_column(0, "x", TABLE["x"].cast(pa.string())), tmp_path / "2.parquet")
+    with pytest.raises(ColumnTypeError, match="'x'"):
+        release(tmp_path)
+    pa.parquet.write_table(TABLE.drop_columns("x"), tmp_path / "2.parquet")
+    with pytest.raises(MissingColumnError, match="2.parquet"):
+        release(tmp_path)
+
+
+def test_files_of_numbers_in_several_types_are_one_table(tmp_path):
+    whole = TABLE.set_column(0, "x", pa.array(np.arange(50) % 5))
+    pa.parquet.write_table(whole, tmp_path / "1.parquet")
+    pa.parquet.write_table(whole.set_column(0, "x", whole["x"].cast(pa.float32())), tmp_path / "2.parquet")
+    assert release(tmp_path).rows == 100
+
+
+@pytest.mark.parametrize("keep", [0, 3, 100, -20])
+def test_a_truncated_parquet_file_says_so(tmp_path, keep):
+    pa.parquet.write_table(TABLE, tmp_path / "t.parquet")
+    content = (tmp_path / "t.parquet").read_bytes()
+    (tmp_path / "t.parquet").write_bytes(content[:keep])
+    with pytest.raises(UnreadableTableError, match="it is not a Parquet file, or it is truncated"):
+        release(tmp_path / "t.parquet")
+
+
+def test_folders_of_no_or_several_formats(tmp_path):
+    with pytest.raises(TableError, match="holds no table"):
+        release(tmp_path)
+    (tmp_path / "a.csv").write_text("x\n1\n")
+    pa.parquet.write_table(TABLE, tmp_path / "b.parquet")
+    with pytest.raises(TableError, match="several formats"):
+        release(tmp_path)
+    (tmp_path / "c.xlsx").touch()
+    with pytest.raises(TableError, match="this format is not known"):
+        release(tmp_path / "c.xlsx")
+
+
+def test_strange_columns_that_are_not_declared_do_no_harm():
+    frame = TABLE.to_pandas()
+    frame["period"] = pd.period_range("2020-01", periods=50, freq="M")
+    frame["complex"] = np.zeros(50, dtype=complex)
+    frame["mixed"] = [1, "a", None, object(), b"x"] * 10
+    assert release(frame) == release(TABLE)
+    arrays = {name: frame[name].to_numpy() for name in frame.columns}
+    assert release(arrays) == release(TABLE)
+
+
+def test_a_strange_column_that_is_declared_is_an_error():
+    frame = TABLE.to_pandas().assign(x=pd.period_range("2020-01", periods=50, freq="M"))
+    with pytest.raises(ColumnTypeError, match="pandas.period"):
+        release(frame)
