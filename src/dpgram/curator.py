@@ -16,6 +16,7 @@ from dpgram.rows.types import likely_kind
 from dpgram.sampling.base import NormalSource
 from dpgram.sampling.secure import SecureSource
 from dpgram.sampling.seeded import SeededSource
+from dpgram.sources.base import check_header
 from dpgram.sources.open import open_source
 from dpgram.terms import schema_file
 from dpgram.terms.budget import Budget, Neighbours
@@ -76,7 +77,8 @@ def release(
 def draft_schema(table: object) -> str:
     """A schema for ``table`` to fill in, as TOML: names, and kinds where the format declares types, but never a value."""
     source = open_source(table)
-    declared = ((f.name, None if f.name in source.untyped else likely_kind(f.type)) for f in source.columns)
+    check_header(source)
+    declared = ((f.name, None if f.name in source.untyped else likely_kind(f.type)) for f in source.columns if f.name)
     return schema_file.draft(declared)
 
 

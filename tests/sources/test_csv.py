@@ -46,6 +46,11 @@ def expected(rows):
         (b"x,y\n,\n", [(None, None)]),
         (b'x,y\n1,2\n"3,4\n', [(1, 2), (None, None)]),
         (b"x,y\n", []),
+        (b"x,y\n\xef\xbb\xbf1,2\n3,4\n", [(None, 2), (3, 4)]),
+        (b"x,y\n3,4\n\xef\xbb\xbf1,2\n", [(3, 4), (None, 2)]),
+        (b"x,y\n\xef\xbb\xbf1,2\n3,4,5\n", [(None, 2), (3, 4)]),
+        (b"x,y\n\xef\xbb\xbf1,2", [(None, 2)]),
+        (b"x,y\nTrue,false\n", [(1, 0)]),
     ],
 )  # fmt: skip
 def test_rows(tmp_path, content, rows):
@@ -72,6 +77,8 @@ def test_the_field_limit_of_others_is_restored(tmp_path):
         (b"\nx,y\n", TableError, "first line is blank"),
         (b"x;y\n1;2\n", MissingColumnError, "column 'x' is declared in the schema but CSV file .* has no column"),
         (b"x,y,x\n1,2,3\n", DpgramError, "several columns named 'x'"),
+        (b'x,"y\n",z\n1,2,3\n', TableError, "a quote in its first line is not closed"),
+        (b"x," + b"y" * 200_000 + b"\n1,2\n", MissingColumnError, "column 'y' is declared"),
     ],
 )
 def test_the_header_is_strict(tmp_path, content, error, message):
@@ -90,3 +97,27 @@ def test_a_damaged_archive_says_so_without_details(tmp_path):
     content = gzip.compress(b"x,y\n" + b"1,2\n" * 10000)
     with pytest.raises(UnreadableTableError, match="details withheld"):
         gram(tmp_path, content[: len(content) // 2], name="t.csv.gz")
+
+
+@pytest.mark.parametrize("quote", [b"", b'"'])
+def test_blank_lines_are_rows_of_a_file_of_one_column(tmp_path, quote):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"x\n" + quote + b"1" + quote + b"\n\n3\n")
+    schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric("x", 0, 10)])
+    assert LocalPass(open_source(path), schema).gram(schema.effective_row_bound).rows == 3
+
+
+def test_tabs_whatever_the_case_of_the_name(tmp_path):
+    assert gram(tmp_path, b"x\ty\n1\t2\n", name="T.TSV") == expected([(1, 2)])
+
+
+def test_a_draft_never_repeats_a_row(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("SMITH,31.25\nJONES,12.5\n")
+    with pytest.raises(TableError, match="may be somebody's row") as caught:
+        dpgram.draft_schema(path)
+    assert "SMITH" not in str(caught.value)
+    path.write_text("name,,age,\nJONES,1,2,3\n")
+    draft = dpgram.draft_schema(path)
+    assert draft.count("[[columns]]") == 2
+    assert "JONES" not in draft

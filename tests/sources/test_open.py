@@ -132,3 +132,70 @@ def test_a_strange_column_that_is_declared_is_an_error():
     frame = TABLE.to_pandas().assign(x=pd.period_range("2020-01", periods=50, freq="M"))
     with pytest.raises(ColumnTypeError, match="pandas.period"):
         release(frame)
+    sparse = TABLE.to_pandas().assign(x=pd.arrays.SparseArray(["CANARY"] * 50, fill_value="CANARY"))
+    with pytest.raises(ColumnTypeError, match="SparseDtype") as caught:
+        release(sparse)
+    assert "CANARY" not in str(caught.value)
+
+
+def test_masked_cells_are_missing():
+    values = np.arange(50.0) % 4
+    hidden = np.arange(50) % 3 == 0
+    named = {name: TABLE[name].to_numpy() for name in TABLE.column_names}
+    masked = release({**named, "x": np.ma.array(values, mask=hidden)})
+    assert masked == release({**named, "x": np.where(hidden, np.nan, values)})
+    assert masked == release({**named, "x": np.ma.array(values.astype(object), mask=hidden)})
+
+
+def test_one_file_under_two_names_is_not_counted_twice(tmp_path):
+    TABLE.to_pandas().to_csv(tmp_path / "a.csv", index=False)
+    (tmp_path / "latest.csv").symlink_to(tmp_path / "a.csv")
+    with pytest.raises(TableError, match=r"holds latest.csv twice"):
+        release(tmp_path)
+    (tmp_path / "latest.csv").unlink()
+    TABLE.to_pandas().to_csv(tmp_path / "a.csv.gz", index=False)
+    with pytest.raises(TableError, match=r"holds a.csv.gz twice"):
+        release(tmp_path)
+
+
+def test_files_of_an_unknown_format_are_not_passed_over(tmp_path):
+    TABLE.to_pandas().to_csv(tmp_path / "a.csv", index=False)
+    (tmp_path / "b.csv.zst").touch()
+    with pytest.raises(TableError, match="several formats"):
+        release(tmp_path)
+
+
+def test_pandas_types_that_depend_on_a_cell_do_not_decide():
+    schema = dpgram.Schema(unit="p", columns=[dpgram.Categorical("c", ["1", "2"]), dpgram.Numeric("b", 0, 1)])
+    for frame in (pd.DataFrame({"c": [1, 2], "b": [True, False]}), pd.DataFrame({"c": [1, None], "b": [True, None]})):
+        dpgram.release(frame, schema, epsilon=1, delta=1e-3)
+
+
+@pytest.mark.slow
+def test_cells_beyond_two_gigabytes_in_all_are_cells():
+    schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric("x", 0, 1)])
+    table = {"x": ["z" * 30_000_000] * 75}
+    assert dpgram.release(table, schema, epsilon=1, delta=1e-3).rows == 75
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_progress_says_the_same_of_every_table(neighbours):
+    schema = small_schema(neighbours=neighbours)
+    calls = []
+    for rows in (10, 100_003, 250_000):
+        said = []
+        dpgram.release(small_table(rows), schema, epsilon=1, delta=1e-6, progress=said.append)
+        dpgram.release(small_table(rows).to_pandas(), schema, epsilon=1, delta=1e-6, progress=said.append)
+        calls.append(said)
+    assert calls[0] == calls[1] == calls[2]
+    assert calls[0] == 2 * [i / 100 for i in range(1, 101)]
+
+
+def test_an_interrupt_inside_a_reader_gets_through():
+    def batches():
+        yield TABLE.to_batches()[0]
+        raise KeyboardInterrupt("8675309")
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        release(pa.RecordBatchReader.from_batches(TABLE.schema, batches()))
+    assert caught.value.args == ()

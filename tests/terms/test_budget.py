@@ -19,6 +19,12 @@ def test_delta_must_lie_between_zero_and_one(delta):
         Budget(1.0, delta)
 
 
+@pytest.mark.parametrize(("epsilon", "delta"), [(1e-9, 1e-6), (1.0, 1e-250)])
+def test_what_double_precision_cannot_promise_is_refused(epsilon, delta):
+    with pytest.raises(BudgetError, match="cannot be computed to the private side"):
+        Budget(epsilon, delta)
+
+
 @pytest.mark.parametrize("bad", ["1", True, None, [1.0]])
 def test_a_budget_is_made_of_numbers(bad):
     with pytest.raises(BudgetError, match="must be a number"):

@@ -9,11 +9,16 @@ and no smaller delta holds. mu is sensitivity / noise standard deviation, so a l
 from __future__ import annotations
 
 import math
+from typing import Any
 
+import numpy as np
 from scipy.special import erfcx, ndtr
 
 from dpgram.terms.budget import Budget
 
+Array = np.ndarray
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 MARGIN = 1e-9  # relative; delta is aimed this much too low, far above the rounding error of the curve (1e-12)
 
 
@@ -28,8 +33,12 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
     # overflows, and the only subtraction loses few digits.
     density = math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
     if z < 0:
-        return float(ndtr(-z)) - density * _mills(z + mu)
-    return density * (_mills(z) - _mills(z + mu))
+        return float(ndtr(-z) - density * _mills(z + mu))
+    if mu > 0.5:
+        return float(density * (_mills(z) - _mills(z + mu)))
+    # The derivative of the Mills ratio R is t R(t) - 1, so the difference is an integral of something positive.
+    t = z + mu * (_NODES + 1) / 2
+    return density * mu / 2 * float(_WEIGHTS @ (1 - t * _mills(t)))
 
 
 def calibrate_mu(budget: Budget) -> float:
@@ -56,6 +65,6 @@ def calibrate_mu(budget: Budget) -> float:
     return meets
 
 
-def _mills(z: float) -> float:
+def _mills(z: Array | float) -> Any:
     """(1 - Phi(z)) / phi(z)."""
-    return math.sqrt(math.pi / 2) * float(erfcx(z / math.sqrt(2)))
+    return math.sqrt(math.pi / 2) * erfcx(z / math.sqrt(2))

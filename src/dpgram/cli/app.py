@@ -50,7 +50,7 @@ def run(argv: Sequence[str]) -> int:
         except CycloptsError:
             return BAD_INPUT  # cyclopts has said what is wrong
         except KeyboardInterrupt:
-            note("interrupted: nothing was written.")
+            note("interrupted: no part of a file was left behind.")
             return INTERRUPTED
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains once more at exit

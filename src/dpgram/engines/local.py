@@ -29,11 +29,27 @@ class LocalPass:
     def gram(self, row_bound: float) -> GramSum:
         """The exact sum over all rows, each shrunk to ``row_bound``. Memory does not grow with the number of rows."""
         total = GramSum.zero(len(self._schema.encoded), row_bound)
+        steps = _Steps(self._progress)
         for batch, fraction in self._source.pieces(self._schema.names):
             for block in slices(batch, BLOCK_ROWS):
                 total = quietly(
                     self._source.where, lambda t, b: t.update(clip(self._encoder.encode(b), row_bound)), total, block
                 )
-            if self._progress is not None and fraction is not None:
-                self._progress(fraction)
+            steps.reach(fraction or 0.0)
+        steps.reach(1.0)
         return total
+
+
+class _Steps:
+    """Calls ``progress`` with 0.01, 0.02, ... 1.00, each once and in order, whatever the table.
+
+    Finer fractions, or their number, would give away the number of rows, which can be protected."""
+
+    def __init__(self, progress: Progress | None):
+        self._progress, self._done = progress, 0
+
+    def reach(self, fraction: float) -> None:
+        while self._done < int(100 * fraction):
+            self._done += 1
+            if self._progress is not None:
+                self._progress(self._done / 100)

@@ -9,50 +9,54 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from dpgram.rows.types import is_bytes, is_text
+from dpgram.rows.types import is_text
+from dpgram.terms.columns import EXACT_INTEGERS
 
 Array = np.ndarray
 
 # What counts as a number in a text cell, after white space at its ends is dropped. "nan" and "inf" are missing anyway.
-NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
-TRUE, FALSE = ("true", "t", "yes", "y", "1", "1.0"), ("false", "f", "no", "n", "0", "0.0")
+NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?$"  # in lower case
+YES, NO = ("t", "yes", "y"), ("f", "no", "n")  # besides numbers, true and false
 
 
 def as_numbers(cells: pa.Array) -> Array:
-    """float64, NaN where a cell is missing, does not parse or is not finite."""
+    """float64, NaN where a cell is missing, does not parse or is not finite. True and false are 1 and 0."""
     cells = _plain(cells)
     if pt.is_decimal(cells.type):
         cells = cells.cast(pa.string())  # by way of text a decimal becomes the nearest float, as it does in a CSV
     if is_text(cells.type):
-        text = pc.utf8_trim_whitespace(as_text(cells))
-        cells = pc.if_else(pc.match_substring_regex(text, NUMBER), text, None)
-    if pt.is_null(cells.type):
-        return np.full(len(cells), np.nan)
+        text = pc.utf8_lower(pc.utf8_trim_whitespace(as_text(cells)))
+        word = pc.index_in(text, value_set=pa.array(["false", "true"], pa.large_string()))
+        number = pc.if_else(pc.match_substring_regex(text, NUMBER), text, None)
+        cells = pc.coalesce(number.cast(pa.float64()), word.cast(pa.float64()))
+    if pt.is_boolean(cells.type):
+        cells = cells.cast(pa.int8())
     values = np.array(cells.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
     values[~np.isfinite(values)] = np.nan
     return values
 
 
 def as_text(cells: pa.Array) -> pa.Array:
-    """UTF-8 strings, null where a cell is missing, empty or not UTF-8."""
+    """UTF-8 strings, null where a cell is missing, empty or not UTF-8. A whole number is written without a point."""
     cells = _plain(cells)
-    if is_bytes(cells.type):
-        cells = _decoded(cells.cast(pa.binary()).cast(pa.large_binary()))
+    if pt.is_floating(cells.type) or pt.is_decimal(cells.type):
+        numbers = as_numbers(cells)
+        whole = pa.array(numbers, mask=~(np.abs(numbers) <= EXACT_INTEGERS) | (numbers != np.trunc(numbers)))
+        cells = pc.coalesce(whole.cast(pa.int64(), safe=False).cast(pa.large_string()), cells.cast(pa.large_string()))
+    if is_text(cells.type):
+        cells = _decoded(_as_bytes(cells))
     text = cells.cast(pa.large_string())
     return pc.if_else(pc.equal(text, ""), None, text)
 
 
 def as_truth(cells: pa.Array) -> Array:
-    """0.0 and 1.0, NaN where a cell is neither."""
+    """0.0 and 1.0, NaN where a cell is neither. Text may say it in words."""
     cells = _plain(cells)
+    values = as_numbers(cells)
     if is_text(cells.type):
         text = pc.utf8_lower(pc.utf8_trim_whitespace(as_text(cells)))
-        place = pc.index_in(text, value_set=pa.array(FALSE + TRUE, pa.large_string()))
-        places = _with_nan(place)
-        return np.where(np.isnan(places), np.nan, places >= len(FALSE))
-    if pt.is_boolean(cells.type):
-        cells = cells.cast(pa.int8())
-    values = as_numbers(cells)
+        word = _with_nan(pc.index_in(text, value_set=pa.array(NO + YES, pa.large_string())))
+        values = np.where(np.isnan(word), values, word >= len(NO))
     values[(values != 0) & (values != 1)] = np.nan
     return values
 
@@ -76,11 +80,22 @@ def _plain(cells: pa.Array) -> pa.Array:
     if not pt.is_dictionary(cells.type):
         return cells
     values = cells.dictionary
-    return (values.cast(pa.large_string()) if pt.is_string_view(values.type) else values).take(cells.indices)
+    if is_text(values.type):
+        values = _as_bytes(values)  # views cannot be taken from, and what they hold is checked later
+    return values.take(cells.indices)
+
+
+def _as_bytes(cells: pa.Array) -> pa.Array:
+    """The bytes of text, unchecked."""
+    if pt.is_large_string(cells.type):
+        return cells.cast(pa.large_binary())
+    if pt.is_large_binary(cells.type):
+        return cells
+    return cells.cast(pa.binary()).cast(pa.large_binary())
 
 
 def _decoded(cells: pa.Array) -> pa.Array:
-    """Bytes as strings, null where they are not UTF-8."""
+    """Bytes as strings, null where they are not UTF-8. Declared strings too are checked: files may lie."""
     try:
         return cells.cast(pa.large_string())  # checks all cells at once
     except pa.ArrowInvalid:

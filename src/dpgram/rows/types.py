@@ -18,14 +18,14 @@ def check_type(column: Column, found: pa.DataType) -> None:
         return
     match column:
         case Numeric():
-            taken, needed = is_number(inner), "a type of numbers"
+            taken, needed = is_number(inner) or pt.is_boolean(inner), "a type of numbers"
         case Boolean():
             taken, needed = pt.is_boolean(inner) or is_number(inner), "true and false, or 0 and 1,"
         case Categorical() if column.matches_numbers:
             taken, needed = is_number(inner), "a type of numbers (its categories are integers)"
         case Categorical():
-            taken = is_text(inner) or pt.is_integer(inner) or pt.is_boolean(inner)
-            needed = "a type of text or integers"
+            taken = is_text(inner) or is_number(inner) or pt.is_boolean(inner)
+            needed = "a type of text, numbers or truth values"
     if not taken:
         raise ColumnTypeError(column=column.name, kind=column.kind, found=str(found), needed=needed, do=CONVERT)
 

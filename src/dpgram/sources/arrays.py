@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from dpgram.errors import TableError
-from dpgram.sources.base import BATCH_ROWS, Piece, quietly
+from dpgram.sources.base import BATCH_ROWS, Piece, quietly, record_batch
 from dpgram.sources.cells import declared_type, untyped_array
 
 
@@ -37,12 +37,14 @@ class NamedArrays:
         rows = len(next(iter(self._columns.values())))
         for start in range(0, rows, BATCH_ROWS):
             arrays = [quietly(self.where, self._array, name, slice(start, start + BATCH_ROWS)) for name in names]
-            yield Piece(pa.RecordBatch.from_arrays(arrays, names=list(names)), min(1.0, (start + BATCH_ROWS) / rows))
+            yield Piece(record_batch(self.where, names, arrays), min(1.0, (start + BATCH_ROWS) / rows))
 
     def _array(self, name: str, part: slice) -> pa.Array:
         values = self._columns[name][part]
         if name in self.untyped:
-            return untyped_array(values.tolist())
+            return untyped_array(_items(values))
+        if isinstance(values, np.ma.MaskedArray):
+            return pa.array(_native(values.data), mask=np.ma.getmaskarray(values))
         return pa.array(_native(values))
 
 
@@ -85,5 +87,21 @@ def _as_array(values: object) -> np.ndarray:
     if not isinstance(values, list | tuple):
         raise TableError("each column of a dict table must be a one-dimensional array or a list.")
     array = np.empty(len(values), dtype=object)
-    array[:] = values
+    for place, value in enumerate(values):  # all at once, NumPy would look into the values
+        array[place] = value
     return array
+
+
+def _items(values: np.ndarray) -> list:
+    """The cells as Python objects, masked ones as None, and None for text that is no Unicode."""
+    try:
+        return values.tolist()
+    except ValueError:
+        return [_item(values, place) for place in range(len(values))]
+
+
+def _item(values: np.ndarray, place: int) -> object:
+    try:
+        return values[place : place + 1].tolist()[0]
+    except ValueError:
+        return None

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
 
-from dpgram.errors import DpgramError, DuplicateColumnError, MissingColumnError, UnreadableTableError
+from dpgram.errors import DpgramError, DuplicateColumnError, MissingColumnError, TableError, UnreadableTableError
 
 T = TypeVar("T")
 BATCH_ROWS = 65_536
@@ -45,10 +45,12 @@ def quietly(where: str, call: Callable[..., T], *args: object, **kwargs: object)
     The error is raised after the handler has ended: raised inside it, Python would hang the original on it."""
     try:
         return call(*args, **kwargs)
-    except (DpgramError, KeyboardInterrupt, SystemExit, GeneratorExit):
+    except (DpgramError, SystemExit, GeneratorExit):
         raise
     except BaseException as error:  # polars' panics are no Exceptions
         failure = type(error).__name__
+    if failure == KeyboardInterrupt.__name__:
+        raise KeyboardInterrupt
     raise UnreadableTableError(where=where, failure=failure)
 
 
@@ -78,6 +80,28 @@ def _hint(source: Source) -> str:
         return "its first line must hold the column names, spelt as in the schema"
     shown = source.columns.names[:20]
     return f"it has {', '.join(shown)}{', ...' if len(source.columns.names) > 20 else ''}"
+
+
+def check_header(source: Source) -> None:
+    """Raise if the names of a format without types look like a row of data: a draft must not repeat somebody's cells."""
+    if not source.typed_by_format and any(_is_number(name) for name in source.columns.names):
+        raise TableError(
+            f"{source.where}: a number stands among the names in its first line, so the line may be somebody's row: add a "
+            f"line of column names, or write the schema by hand if a column's name is a number."
+        )
+
+
+def _is_number(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
+
+
+def record_batch(where: str, names: Sequence[str], arrays: Sequence[pa.Array]) -> pa.RecordBatch:
+    """The arrays as one batch, made ``quietly``."""
+    return quietly(where, pa.RecordBatch.from_arrays, list(arrays), names=list(names))
 
 
 def slices(batch: pa.RecordBatch, rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:

@@ -18,12 +18,12 @@ def declared_type(empty: Callable[[], pa.Array], dtype: object) -> pa.DataType:
     try:
         return empty().type
     except (pa.ArrowException, TypeError, ValueError):
-        return pa.struct([pa.field(str(dtype), pa.null())])
+        return pa.struct([pa.field(type(dtype).__name__, pa.null())])  # its full name may hold a value (sparse dtypes)
 
 
 def untyped_array(objects: Iterable[object]) -> pa.Array:
     """A binary array of the objects' texts; null where an object is no text, number or truth value."""
-    return pa.array([_text(item) for item in objects], pa.binary())
+    return pa.array([_text(item) for item in objects], pa.large_binary())
 
 
 def _text(cell: object) -> bytes | None:
@@ -41,6 +41,6 @@ def _text(cell: object) -> bytes | None:
         case float():
             return None if cell != cell else repr(float(cell)).encode()  # NaN is how pandas writes "missing"
         case Decimal():
-            return str(cell).encode()
+            return None if cell.is_nan() else str(cell).encode()
         case _:
             return None

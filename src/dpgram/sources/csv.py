@@ -1,8 +1,8 @@
 """One CSV (or TSV) file, compressed or not. Every cell arrives as bytes; nothing in a row can raise.
 
 The header is strict: it must be UTF-8 and hold the column names. Below it, a row with too few fields has missing cells,
-fields beyond the header are ignored, blank lines are skipped, and bytes that are not UTF-8 are left for the encoder to
-call missing. Blocks without a quote character are split by Arrow; from the first quote on, Python's csv module reads
+fields beyond the header are ignored, blank lines are skipped (in a file of one column they are missing cells), and bytes
+that are not UTF-8 are left for the encoder to call missing. Blocks without a quote character are split by Arrow; from the first quote on, Python's csv module reads
 (one row then is what the CSV grammar says it is: a quoted field may hold line breaks)."""
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import csv
 import gzip
 import io
 import lzma
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -21,10 +21,11 @@ import pyarrow as pa
 import pyarrow.csv
 
 from dpgram.errors import TableError
-from dpgram.sources.base import BATCH_ROWS, Piece, quiet_iterator, quietly
+from dpgram.sources.base import BATCH_ROWS, Piece, quiet_iterator, quietly, record_batch
 
 BLOCK_BYTES = 4 << 20
-OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+OPENERS: dict[str, Callable[[BinaryIO], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
 
 class CsvFile:
@@ -35,7 +36,7 @@ class CsvFile:
     def __init__(self, path: Path):
         self.where = f"CSV file {path}"
         self._path = path
-        self._delimiter = "\t" if ".tsv" in path.suffixes else ","
+        self._delimiter = "\t" if ".tsv" in path.name.lower() else ","
         with quietly(self.where, self._raw) as raw:
             header = self._header(self._unpacked(raw))
         self.columns = pa.schema([pa.field(name, pa.binary()) for name in header])
@@ -57,7 +58,9 @@ class CsvFile:
             text = None
         if text is None:
             raise TableError(f"{self.where}: its first line is not UTF-8, and it must name the columns: save it as UTF-8.")
-        names = next(csv.reader([text], delimiter=self._delimiter), [])
+        if text.count('"') % 2:
+            raise TableError(f"{self.where}: a quote in its first line is not closed, and names cannot hold line breaks.")
+        names = quietly(self.where, lambda: next(_rows([text], self._delimiter), []))
         if not any(name.strip() for name in names):
             raise TableError(f"{self.where}: its first line is blank, and it must hold the column names.")
         return names
@@ -69,15 +72,14 @@ class CsvFile:
             stream = self._unpacked(raw)
             self._header(stream)
             for columns in quiet_iterator(self.where, self._columns(stream, wanted)):
-                batch = pa.RecordBatch.from_arrays(columns, names=list(names))
-                yield Piece(batch, min(1.0, raw.tell() / size))
+                yield Piece(record_batch(self.where, names, columns), min(1.0, raw.tell() / size))
 
     def _columns(self, stream: io.BufferedReader, wanted: list[int]) -> Iterator[list[pa.Array]]:
         """The wanted columns, some rows at a time."""
         rest = b""
         while block := stream.read(BLOCK_BYTES):
             block = rest + block
-            if b'"' in block:
+            if b'"' in block or block.startswith(BYTE_ORDER_MARK):  # Arrow would drop the mark
                 yield from self._slow(chain([block], iter(lambda: stream.read(BLOCK_BYTES), b"")), wanted)
                 return
             cut = max(block.rfind(b"\n"), block.rfind(b"\r", 0, -1)) + 1  # a final \r may be half of \r\n
@@ -85,7 +87,7 @@ class CsvFile:
             if cut:
                 yield from self._fast(block[:cut], wanted)
         if rest:
-            yield from self._fast(rest, wanted)
+            yield from (self._slow(iter([rest]), wanted) if rest.startswith(BYTE_ORDER_MARK) else self._fast(rest, wanted))
 
     def _fast(self, block: bytes, wanted: list[int]) -> Iterator[list[pa.Array]]:
         """Whole rows without a quote: split by Arrow, or row by row where some row has another number of fields."""
@@ -94,7 +96,9 @@ class CsvFile:
             table = pyarrow.csv.read_csv(
                 pa.BufferReader(block),
                 read_options=pyarrow.csv.ReadOptions(column_names=places, use_threads=False, block_size=len(block) + 1),
-                parse_options=pyarrow.csv.ParseOptions(delimiter=self._delimiter, quote_char=False),
+                parse_options=pyarrow.csv.ParseOptions(
+                    delimiter=self._delimiter, quote_char=False, ignore_empty_lines=len(places) > 1
+                ),
                 convert_options=pyarrow.csv.ConvertOptions(
                     column_types=dict.fromkeys(places, pa.binary()),
                     include_columns=[places[i] for i in wanted],
@@ -112,13 +116,19 @@ class CsvFile:
 
     def _slow(self, blocks: Iterator[bytes], wanted: list[int]) -> Iterator[list[pa.Array]]:
         text = io.TextIOWrapper(cast(BinaryIO, _Joined(blocks)), encoding="utf-8", errors="surrogateescape", newline="")
-        before = csv.field_size_limit(2**31 - 1)  # a long cell is a cell like any other; it must not raise
-        try:
-            rows = (row for row in csv.reader(text, delimiter=self._delimiter) if row)
-            while some := list(islice(rows, BATCH_ROWS)):
-                yield [_column(some, i) for i in wanted]
-        finally:
-            csv.field_size_limit(before)
+        single = len(self.columns) == 1
+        rows = (row for row in _rows(text, self._delimiter) if row or single)
+        while some := list(islice(rows, BATCH_ROWS)):
+            yield [_column(some, i) for i in wanted]
+
+
+def _rows(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
+    """The rows that Python's csv module finds, with cells of any length."""
+    before = csv.field_size_limit(2**31 - 1)  # a long cell is a cell like any other; it must not raise
+    try:
+        yield from csv.reader(lines, delimiter=delimiter)
+    finally:
+        csv.field_size_limit(before)
 
 
 def _first_line(stream: io.BufferedReader) -> bytes:
@@ -137,7 +147,7 @@ def _first_line(stream: io.BufferedReader) -> bytes:
 
 def _column(rows: list[list[str]], place: int) -> pa.Array:
     cells = [row[place].encode("utf-8", "surrogateescape") if place < len(row) else None for row in rows]
-    return pa.array(cells, pa.binary())
+    return pa.array(cells, pa.large_binary())
 
 
 class _Joined(io.RawIOBase):

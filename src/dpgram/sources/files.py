@@ -36,7 +36,6 @@ def _expand(path: str) -> list[Path]:
         return [found]
     if found.is_dir():
         files = sorted(f for f in found.rglob("*") if f.is_file() and not _is_hidden(f.relative_to(found)))
-        files = [f for f in files if _format(f)]
         if not files:
             raise TableError(f"folder {path} holds no table: it needs files with {KNOWN}.")
     elif glob.has_magic(path):
@@ -47,12 +46,21 @@ def _expand(path: str) -> list[Path]:
         raise TableError(f"{path} is no file, folder or glob that can be read: check the path.")
     if len({_format(f) for f in files}) > 1:
         raise TableError(f"{path} holds files of several formats, and one is needed: name one by a glob, such as *.parquet.")
+    seen: set[Path] = set()
+    for file in files:
+        if (same := _unpacked_name(file.resolve())) in seen:  # its rows would count twice
+            raise TableError(f"{path} holds {file.name} twice, as a link or packed and unpacked: leave one, or use a glob.")
+        seen.add(same)
     return files
 
 
 def _is_hidden(path: Path) -> bool:
     """Whether a file is a writer's own (_SUCCESS, _metadata, .crc): readers of data lakes pass over these."""
     return any(part.startswith((".", "_")) for part in path.parts)
+
+
+def _unpacked_name(path: Path) -> Path:
+    return path.with_suffix("") if path.suffix.lower() in OPENERS else path
 
 
 def _format(path: Path) -> Callable[[Path], Source] | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from dpgram.sources.base import BATCH_ROWS, Piece, quiet_iterator, quietly
+from dpgram.sources.base import BATCH_ROWS, Piece, quiet_iterator, quietly, record_batch
 from dpgram.sources.cells import declared_type, untyped_array
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class PandasFrame:
         for start in range(0, rows, BATCH_ROWS):
             part = self._frame.iloc[start : start + BATCH_ROWS]
             arrays = [quietly(self.where, self._array, part, name) for name in names]
-            yield Piece(pa.RecordBatch.from_arrays(arrays, names=list(names)), min(1.0, (start + BATCH_ROWS) / rows))
+            yield Piece(record_batch(self.where, names, arrays), min(1.0, (start + BATCH_ROWS) / rows))
 
     def _array(self, part: pd.DataFrame, name: str) -> pa.Array:
         column = part.iloc[:, self._places[name]]
@@ -57,7 +57,8 @@ def _is_text(dtype: Any) -> bool:
     categories = getattr(dtype, "categories", None)
     if categories is not None and hasattr(categories, "dtype"):
         return _is_text(categories.dtype)
-    return getattr(dtype, "name", "").startswith(("object", "string", "str"))
+    name = getattr(dtype, "name", "")
+    return name in ("object", "str") or name.startswith("string")
 
 
 class PolarsLazyFrame:

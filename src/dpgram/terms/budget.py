@@ -8,6 +8,8 @@ from enum import Enum
 
 from dpgram.errors import BudgetError
 
+SMALLEST_EPSILON, SMALLEST_DELTA = 1e-6, 1e-200
+
 
 class Neighbours(Enum):
     """Which two tables the guarantee makes hard to tell apart."""
@@ -40,6 +42,11 @@ class Budget:
         if not 0 < delta < 1:
             raise BudgetError(
                 f"delta is {delta:g} and must lie strictly between 0 and 1: well below 1/(number of rows), such as 1e-7."
+            )
+        if epsilon < SMALLEST_EPSILON or delta < SMALLEST_DELTA:
+            raise BudgetError(
+                f"epsilon is {epsilon:g} and delta is {delta:g}; below {SMALLEST_EPSILON:g} and {SMALLEST_DELTA:g} the noise "
+                f"cannot be computed to the private side in double precision: use larger ones."
             )
         object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "delta", delta)
