@@ -80,9 +80,8 @@ def test_the_canary_sings_without_the_gate(make):
         made = make()
         return made.collect() if isinstance(made, pl.LazyFrame) else pa.RecordBatchReader.from_stream(made).read_all()
 
-    with pytest.raises(Exception, match="") as caught:
+    with pytest.raises(Exception, match=CANARY):
         read()
-    assert CANARY in str(caught.value)
 
 
 def malformed_tables(folder):

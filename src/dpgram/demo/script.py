@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dpgram import curator
+from dpgram.artifact.atomic import write_whole
 from dpgram.artifact.release import GramRelease
 from dpgram.demo.figure import Panel, check_matplotlib, draw
 from dpgram.errors import OutputError
@@ -42,7 +43,7 @@ class DemoResult:
 
 
 def run(out: Path, *, epsilon: float = EPSILON, delta: float = DELTA) -> DemoResult:
-    """Make the release, fit the models both ways, write both files."""
+    """Make the release, fit the models both ways, write the files."""
     check_matplotlib()
     _make_folder(out)
     schema = Schema.load(SCHEMA)
@@ -50,6 +51,8 @@ def run(out: Path, *, epsilon: float = EPSILON, delta: float = DELTA) -> DemoRes
     rows = bounded_columns(schema)
     panels = [compare(release, rows, target, features) for target, features in MODELS]
     release.save(out / "release.json")
+    for source in (TABLE, SCHEMA):
+        write_whole(out / source.name, source.read_bytes())
     title = f"Three regressions from one private release of {release.rows:,} flights (epsilon {epsilon:g}, delta {delta:g})"
     draw(panels, out / "coefficients.png", title=title)
     return DemoResult(
@@ -58,6 +61,8 @@ def run(out: Path, *, epsilon: float = EPSILON, delta: float = DELTA) -> DemoRes
         written=[
             (out / "release.json", "the release; everything an analyst needs"),
             (out / "coefficients.png", "private against non-private coefficients, with the noise shown"),
+            (out / TABLE.name, "the table, to try the other commands on"),
+            (out / SCHEMA.name, "its schema"),
         ],
     )
 

@@ -2,8 +2,9 @@
 
 The header is strict: it must be UTF-8 and hold the column names. Below it, a row with too few fields has missing cells,
 fields beyond the header are ignored, blank lines are skipped (in a file of one column they are missing cells), and bytes
-that are not UTF-8 are left for the encoder to call missing. Blocks without a quote character are split by Arrow; from the first quote on, Python's csv module reads
-(one row then is what the CSV grammar says it is: a quoted field may hold line breaks)."""
+that are not UTF-8 are left for the encoder to call missing. Blocks without a quote character are split by Arrow; from the
+first quote on, Python's csv module reads (one row then is what the CSV grammar says it is: a quoted field may hold line
+breaks, and a quote that is never closed swallows the lines after it)."""
 
 from __future__ import annotations
 

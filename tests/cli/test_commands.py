@@ -1,0 +1,232 @@
+"""The command line on real files: output, exit codes, errors, Ctrl-C."""
+
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import dpgram
+from dpgram.cli.app import app, run
+from tests.conftest import small_table
+
+FILLED = """
+unit = "person"
+[[columns]]
+name = "x"
+kind = "numeric"
+lower = -5
+upper = 5
+[[columns]]
+name = "y"
+kind = "numeric"
+lower = -10
+upper = 30
+[[columns]]
+name = "c"
+kind = "categorical"
+categories = ["a", "b"]
+other = true
+[[columns]]
+name = "b"
+kind = "boolean"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = small_table().to_pandas()
+    frame.to_csv("t.csv", index=False)
+    frame.to_parquet("t.parquet")
+    (tmp_path / "schema.toml").write_text(FILLED)
+    return tmp_path
+
+
+RELEASE = "--schema schema.toml --epsilon 5 --delta 1e-6 --out release.json"
+
+
+def call(line, capsys):
+    code = run(line.split())
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_from_a_draft_to_a_regression(folder, capsys):
+    code, draft, _ = call("schema draft t.parquet", capsys)
+    assert code == 0
+    assert draft.count('lower = ""') == 2
+    (folder / "draft.toml").write_text(draft)
+    code, _, err = call(f"release t.parquet {RELEASE}".replace("schema.toml", "draft.toml"), capsys)
+    assert code == 2
+    assert err.startswith("error: column 'x': lower is blank: declare the bound from what is known of the domain")
+    code, out, err = call(f"release t.parquet {RELEASE}", capsys)
+    assert (code, out) == (0, "")
+    assert "6 columns, noise sd" in err
+    assert "written to release.json" in err
+    assert dpgram.load("release.json").private
+    code, out, _ = call("regress release.json --target y --features x,c", capsys)
+    assert code == 0
+    for word in ("Regression of y", "(intercept)", "c[b]", "c[other]", "noise sd", "epsilon 5"):
+        assert word in out
+
+
+def test_a_draft_of_csv_leaves_kinds_blank(folder, capsys):
+    _, draft, _ = call("schema draft t.csv", capsys)
+    assert draft.count('kind = ""') == 4
+    assert [line for line in draft.splitlines() if line.startswith("name")] == [f'name = "{n}"' for n in "xycb"]
+
+
+def test_json_holds_what_the_table_says(folder, capsys):
+    call(f"release t.csv {RELEASE}", capsys)
+    code, out, _ = call("regress release.json --target y --json", capsys)
+    data = json.loads(out)
+    assert code == 0
+    assert list(data["coefficients"]) == ["(intercept)", "x", "c[b]", "c[other]", "b"]
+    assert data["coefficients"] == dpgram.regress(dpgram.load("release.json"), "y").params
+    assert data["coefficients"]["x"] == pytest.approx(2, abs=0.5)
+    assert set(data["noise_sd"]) == set(data["coefficients"])
+    _, out, _ = call("regress release.json --target y --features x --no-intercept --estimator plain --json", capsys)
+    assert list(json.loads(out)["coefficients"]) == ["x"]
+
+
+def test_formats_give_the_same_bits_under_a_seed(folder, capsys):
+    for name in ("csv", "parquet"):
+        code, _, err = call(f"release t.{name} {RELEASE} --insecure-seed 7".replace("release.json", f"{name}.json"), capsys)
+        assert code == 0
+        assert "NOT PRIVATE" in err
+    assert (folder / "csv.json").read_bytes() == (folder / "parquet.json").read_bytes()
+
+
+def test_inspect_prints_the_label(folder, capsys):
+    call(f"release t.csv {RELEASE}", capsys)
+    code, out, _ = call("inspect release.json", capsys)
+    assert code == 0
+    for word in ("epsilon", "delta", "replace", "one row: person", "assumed, not enforced", "gaussian-noise", "noise sd",
+                 "clamped to [-5, 5]", "public", "protected", dpgram.__version__, "cryptographic"):  # fmt: skip
+        assert word in out, word
+    label = json.loads(call("inspect release.json --json", capsys)[1])
+    assert (label["epsilon"], label["delta"], label["neighbours"], label["unit"]) == (5, 1e-6, "replace", "person")
+    assert label["noise"]["sd_diagonal"] == pytest.approx(np.sqrt(2) * label["noise"]["sd_off_diagonal"])
+
+
+def test_inspect_shouts_when_a_release_is_not_private(folder, capsys):
+    call(f"release t.csv {RELEASE} --insecure-seed 1", capsys)
+    assert "NOT PRIVATE" in call("inspect release.json", capsys)[1]
+    assert "NOT PRIVATE" in call("regress release.json --target y", capsys)[1]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("release none.csv --schema schema.toml --epsilon 1 --delta 1e-6 --out r.json", "none.csv is no file"),
+        ("release t.csv --schema none.toml --epsilon 1 --delta 1e-6 --out r.json", "schema file none.toml cannot be read"),
+        ("release t.csv --schema schema.toml --epsilon 0 --delta 1e-6 --out r.json", "epsilon is 0 and must be"),
+        ("release t.csv --schema schema.toml --epsilon 1 --delta 2 --out r.json", "delta is 2 and must lie"),
+        ("release t.csv --schema schema.toml --epsilon 1 --delta 1e-6 --out no/r.json", "there is no folder no"),
+        ("release t.csv --schema schema.toml --epsilon 1 --delta 1e-6 --out .", "it is a folder"),
+        ("release t.csv --schema schema.toml --epsilon 1 --delta 1e-6 --out r.json --mechanism x", "no mechanism 'x'"),
+        ("inspect none.json", "none.json: cannot be read"),
+        ("regress t.csv --target y", "not valid JSON"),
+        ("schema draft none.parquet", "is no file"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(folder, capsys, line, message):
+    code, out, err = call(line, capsys)
+    assert (code, out) == (2, "")
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    assert message in err
+    assert not (folder / "r.json").exists()
+
+
+@pytest.mark.parametrize("line", ["release t.csv", "regress", "nonsense", "release t.csv --epsilon much"])
+def test_bad_usage_is_exit_code_2(folder, capsys, line):
+    assert call(line, capsys)[0] == 2
+
+
+def test_a_release_is_not_replaced_by_accident(folder, capsys):
+    (folder / "release.json").write_text("paid for")
+    code, _, err = call(f"release t.csv {RELEASE}", capsys)
+    assert code == 2
+    assert "pass --overwrite" in err
+    assert (folder / "release.json").read_text() == "paid for"
+    assert call(f"release t.csv {RELEASE} --overwrite", capsys)[0] == 0
+
+
+def test_a_large_delta_is_warned_of_on_standard_error(folder, capsys):
+    code, _, err = call(f"release t.csv {RELEASE}".replace("1e-6", "0.01"), capsys)
+    assert code == 0
+    assert "warning: delta is 0.01, above 1/(number of rows)" in err
+
+
+def test_names_with_commas_are_found(folder, capsys):
+    table = {"a,b": np.arange(50.0), "c": np.arange(50.0), "y": np.arange(50.0)}
+    schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric(n, 0, 50) for n in table])
+    dpgram.release(table, schema, epsilon=1, delta=1e-3).save("r.json")
+    _, out, _ = run(["regress", "r.json", "--target", "y", "--features", "a,b, c", "--json"]), *capsys.readouterr()
+    assert list(json.loads(out)["coefficients"]) == ["(intercept)", "a,b", "c"]
+
+
+def test_every_command_has_help(capsys):
+    for words in (
+        ["--help"],
+        ["schema", "draft", "--help"],
+        *([name, "--help"] for name in ("release", "inspect", "regress", "demo")),
+    ):
+        assert run(words) == 0
+        assert "Usage: dpgram" in capsys.readouterr().out
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out.strip() == dpgram.__version__
+    assert app.name == ("dpgram",)
+
+
+def big_csv(path):
+    """Enough quoted rows to keep the reader busy for many seconds."""
+    block = "".join(f'"{i % 5}","{i % 7}","a","true"\n' for i in range(10_000))
+    with path.open("w") as file:
+        file.write("x,y,c,b\n")
+        for _ in range(300):
+            file.write(block)
+
+
+def test_ctrl_c_in_the_middle_of_a_read_leaves_nothing(folder):
+    big_csv(folder / "big.csv")
+    before = {p.name for p in folder.iterdir()}
+    main, child = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dpgram", "release", "big.csv", *RELEASE.split()], stderr=child, stdout=child, cwd=folder
+    )
+    os.close(child)
+    shown = b""
+    deadline = time.monotonic() + 60
+    while b"%" not in shown and time.monotonic() < deadline:  # the progress bar: rows are being read
+        if select.select([main], [], [], 0.1)[0]:
+            shown += os.read(main, 4096)
+    assert b"reading" in shown
+    process.send_signal(signal.SIGINT)
+    while True:
+        try:
+            shown += os.read(main, 4096)
+        except OSError:
+            break
+        if process.poll() is not None and not select.select([main], [], [], 0.1)[0]:
+            break
+    assert process.wait(60) == 130
+    assert b"interrupted" in shown
+    assert b"Traceback" not in shown
+    assert {p.name for p in folder.iterdir()} == before
+
+
+def test_a_closed_pipe_is_no_error(folder):
+    dpgram.release("t.csv", dpgram.Schema.load("schema.toml"), epsilon=1, delta=1e-6).save("r.json")
+    line = f"{sys.executable} -m dpgram inspect r.json --json | head -1"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False, cwd=folder)
+    assert done.stdout == "{\n"
+    assert done.stderr == ""

@@ -1,0 +1,120 @@
+"""From a table to a release, end to end, and what is public on the way."""
+
+import warnings
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import dpgram
+from dpgram.errors import BudgetError, EmptyTableError, LargeDeltaWarning, SchemaError
+from tests.conftest import small_schema, small_table
+
+EMPTY = small_table(rows=0)
+
+
+def test_a_release_says_what_it_cost_and_how(table, schema):
+    release = dpgram.release(table, schema, epsilon=1.0, delta=1e-7)
+    assert release.private
+    assert release.budget == dpgram.Budget(1.0, 1e-7)
+    assert release.rows == table.num_rows
+    assert release.row_bound == schema.effective_row_bound
+    assert release.noise.sd_off_diagonal == pytest.approx(release.row_bound**2 / release.parameters["mu"])
+    assert "cryptographic" in release.randomness
+    assert release.gram.shape == (6, 6)
+
+
+def test_two_releases_have_independent_noise(table, schema):
+    one, two = (dpgram.release(table, schema, epsilon=1.0, delta=1e-7).gram for _ in range(2))
+    assert (np.triu(one) != np.triu(two))[np.triu_indices(6)].all()
+
+
+def test_a_seed_must_be_asked_for_by_name_and_is_not_private(table, schema):
+    one, two = (dpgram.release(table, schema, epsilon=1.0, delta=1e-7, insecure_seed=3) for _ in range(2))
+    assert one == two
+    assert not one.private
+    assert "NOT PRIVATE" in repr(one)
+    with pytest.raises(BudgetError, match="insecure seed is 'x' and must be a whole number"):
+        dpgram.release(table, schema, epsilon=1.0, delta=1e-7, insecure_seed="x")
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0, 1e-6), (1, 0), (1, 1)])
+def test_a_bad_budget_is_refused_before_the_table_is_looked_at(epsilon, delta, schema):
+    with pytest.raises(BudgetError):
+        dpgram.release("no such file", schema, epsilon=epsilon, delta=delta)
+
+
+def test_the_schema_must_be_one(table):
+    with pytest.raises(SchemaError, match=r"schema is a str and must be a Schema: use dpgram.Schema.load"):
+        dpgram.release(table, "schema.toml", epsilon=1, delta=1e-6)
+
+
+def test_a_large_delta_is_warned_of_where_the_number_of_rows_is_public(table, schema):
+    with pytest.warns(LargeDeltaWarning, match="above 1/\\(number of rows\\)"):
+        dpgram.release(table, schema, epsilon=1, delta=1e-3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        dpgram.release(table, small_schema(neighbours="add-remove"), epsilon=1, delta=1e-3)
+
+
+@pytest.mark.parametrize("make", [lambda t: t, lambda t: t.to_pandas(), lambda t: {n: t[n].to_numpy() for n in t.column_names}])
+def test_an_empty_table_is_an_error_only_where_the_number_of_rows_is_public(make):
+    with pytest.raises(EmptyTableError, match='declare neighbours = "add-remove"'):
+        dpgram.release(make(EMPTY), small_schema(), epsilon=1, delta=1e-6)
+    release = dpgram.release(make(EMPTY), small_schema(neighbours="add-remove"), epsilon=1, delta=1e-6)
+    assert release.rows is None
+    assert np.abs(release.gram).max() < 8 * release.noise.sd_diagonal
+
+
+def test_add_remove_never_tells_the_number_of_rows(tmp_path, capfd):
+    """Releases of 4000 and of 4001 rows differ in the matrix alone."""
+    schema = small_schema(neighbours="add-remove")
+    files = []
+    for rows in (4000, 4001):
+        release = dpgram.release(small_table(rows), schema, epsilon=1, delta=1e-6, insecure_seed=1)
+        release.save(tmp_path / f"{rows}.json")
+        files.append((tmp_path / f"{rows}.json").read_text().partition('"gram"')[0])
+    assert files[0] == files[1]
+    assert "400" not in repr(release)
+    assert "".join(capfd.readouterr()) == ""
+
+
+def test_the_intercept_entry_counts_shrunk_rows_for_less():
+    schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric("x", -1, 1)], row_bound=1.0, neighbours="add-remove")
+    rows = {"x": np.array([0.0] * 3000 + [1.0] * 3000)}  # of norm 1 and sqrt(2): the latter count for a half
+    release = dpgram.release(rows, schema, epsilon=5, delta=1e-6, insecure_seed=1)
+    assert release.gram[0, 0] == pytest.approx(4500, abs=6 * release.noise.sd_diagonal)
+
+
+def test_fewer_rows_than_columns():
+    schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric(f"x{i}", -1, 1) for i in range(30)])
+    with pytest.warns(LargeDeltaWarning):
+        release = dpgram.release({f"x{i}": np.array([0.5, -0.5]) for i in range(30)}, schema, epsilon=1, delta=0.6)
+    assert np.isfinite(dpgram.regress(release, "x0").coefficients).all()
+
+
+def test_columns_of_nothing_and_of_extremes():
+    schema = small_schema(neighbours="add-remove")
+    table = pa.table(
+        {
+            "x": pa.array([1e308, -1e308, 5e-324, np.nan, np.inf, -np.inf, 0.0, -0.0]),
+            "y": pa.nulls(8),
+            "c": pa.nulls(8, pa.string()),
+            "b": pa.array([True, None] * 4),
+        }
+    )
+    assert np.isfinite(dpgram.release(table, schema, epsilon=0.01, delta=1e-15).gram).all()
+
+
+def test_a_draft_of_a_typed_table_names_kinds_and_no_values():
+    table = small_table().append_column("when", pa.array([0] * 4000, pa.timestamp("s")))
+    text = dpgram.draft_schema(table)
+    kinds = [line for line in text.splitlines() if line.startswith("kind")]
+    assert kinds == ['kind = "numeric"', 'kind = "numeric"', 'kind = "categorical"', 'kind = "boolean"']
+    assert '# "when" is left out: its type, timestamp[s], has no kind' in text
+
+
+def test_a_draft_of_dictionaries_does_not_list_their_values():
+    text = dpgram.draft_schema(pa.table({"c": pa.array(["SECRET", "a"]).dictionary_encode()}))
+    assert "SECRET" not in text
+    assert 'kind = "categorical"' in text

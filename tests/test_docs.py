@@ -1,0 +1,81 @@
+"""The docs are true: code blocks run, names are listed, links lead somewhere."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import dpgram
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "src").rglob("*.md"))]
+
+
+def test_the_readme_runs(tmp_path):
+    """Every bash and python block, in order, in one empty folder; what they print must not be silence."""
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "MPLBACKEND": "Agg"}
+    commands = {"bash": ["bash", "-euo", "pipefail", "-c"], "python": [sys.executable, "-W", "error", "-c"]}
+    ran = 0
+    for language, code in BLOCK.findall(README):
+        if language in commands:
+            done = subprocess.run(
+                [*commands[language], code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+            )
+            assert done.returncode == 0, f"{code}\n{done.stderr}"
+            ran += 1
+    assert ran >= 6
+    for name in ("schema.toml", "release.json", "release-2.json", "demo/coefficients.png"):
+        assert (tmp_path / name).stat().st_size > 0
+
+
+def test_the_make_targets_of_the_readme_exist():
+    makefile = (ROOT / "Makefile").read_text()
+    named = [line.split()[1] for language, code in BLOCK.findall(README) if language == "sh" for line in code.splitlines()]
+    assert named == ["demo", "test"]
+    for target in named:
+        assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE)
+
+
+def test_the_schema_in_the_docs_loads():
+    ((_, text),) = [block for block in BLOCK.findall((ROOT / "docs" / "schema.md").read_text()) if block[0] == "toml"]
+    assert dpgram.Schema.from_dict(tomllib.loads(text)).encoded_names[-1] == "red_eye"
+
+
+def test_the_public_names_are_sorted_and_documented():
+    documented = re.findall(r"^\| `dpgram\.(\w+)` \|", (ROOT / "docs" / "api.md").read_text(), flags=re.MULTILINE)
+    assert documented == dpgram.__all__ == sorted(dpgram.__all__)
+    for name in dpgram.__all__:
+        assert getattr(dpgram, name) is not None
+    assert set(dpgram.__all__) <= set(dir(dpgram))
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        dpgram.nonsense  # noqa: B018
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+        if "://" not in target:
+            assert (page.parent / target).exists(), target
+
+
+def test_every_room_is_on_the_map():
+    drawn = (ROOT / "docs" / "architecture.md").read_text()
+    for room in (ROOT / "src" / "dpgram").iterdir():
+        if room.is_dir() and room.name != "__pycache__":
+            assert f"{room.name}/" in drawn
+
+
+def test_every_error_is_in_the_tree():
+    from dpgram import errors
+
+    for name, thing in vars(errors).items():
+        if isinstance(thing, type) and issubclass(thing, Exception | Warning):
+            assert re.search(rf"\b{name}\b", errors.__doc__), name
