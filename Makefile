@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: demo test test-slow lint clean
+.PHONY: demo test test-slow lint smoke clean
 
 demo: .venv/installed
 	$(BIN)/dpgram demo
@@ -18,8 +18,16 @@ lint: .venv/installed-test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# The package as users get it: a wheel in an environment of its own, without the tools for testing.
+smoke: .venv/bin/python
+	rm -rf build/smoke && mkdir -p build/smoke
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/smoke .
+	$(PYTHON) -m venv build/smoke/venv
+	build/smoke/venv/bin/python -m pip install --quiet --disable-pip-version-check "$$(echo build/smoke/*.whl)[plot]"
+	cd build/smoke && venv/bin/dpgram demo && venv/bin/dpgram inspect demo/release.json > /dev/null
+
 clean:
-	rm -rf .venv demo
+	rm -rf .venv demo build
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

@@ -1,0 +1,40 @@
+"""Memory does not grow with the table."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+PROGRAM = """
+import resource, sys, dpgram
+schema = dpgram.Schema(unit="r", columns=[dpgram.Numeric(f"x{i}", -3, 3) for i in range(20)])
+dpgram.release(sys.argv[1], schema, epsilon=1, delta=1e-9)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def write_table(folder, files, group):
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    for i in range(files):
+        table = pa.table({f"x{j}": rng.normal(size=500_000) for j in range(20)})
+        pq.write_table(table, folder / f"{i}.parquet", row_group_size=group, compression="none", use_dictionary=False)
+
+
+def peak_megabytes(table) -> float:
+    done = subprocess.run([sys.executable, "-c", PROGRAM, str(table)], capture_output=True, text=True, check=True)
+    return int(done.stdout) / 1024
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read the Linux way")
+def test_a_table_sixteen_times_larger_takes_no_more_memory(tmp_path):
+    """80 MB against 1.3 GB of Parquet, in one row group per file: below 600 MB, and within 100 MB of each other."""
+    write_table(tmp_path / "small", 1, 500_000)
+    write_table(tmp_path / "large", 16, 500_000)
+    small, large = peak_megabytes(tmp_path / "small"), peak_megabytes(tmp_path / "large")
+    assert large < 600
+    assert large < small + 100
