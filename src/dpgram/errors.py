@@ -144,9 +144,9 @@ class UnknownColumnError(ModelError):
     def __init__(self, *, name: str, known: Iterable[str]):
         known = list(known)
         close = get_close_matches(name, known, n=1)
-        hint = f"did you mean {close[0]!r}? " if close else ""
-        shown = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
-        super().__init__(f"the release has no column {name!r}: {hint}It has {shown}.")
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        shown = ", ".join(repr(n) for n in known[:20]) + (f" and {len(known) - 20} more" if len(known) > 20 else "")
+        super().__init__(f"the release has no column {name!r}.{hint} It has {shown}.")
 
 
 class IndefiniteGramError(ModelError):

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ NUMERIC = st.builds(
     lambda name, lower, width: dpgram.Numeric(name, lower, lower + width), NAMES, st.floats(-1e3, 1e3), st.floats(1, 1e3)
 )
 LEVELS = st.one_of(
-    st.lists(st.text(max_size=4).filter(lambda t: t not in ("other", "missing")), min_size=2, max_size=4, unique=True),
+    st.lists(st.text(min_size=1, max_size=4).filter(lambda t: t not in ("other", "missing")), min_size=2, max_size=4, unique=True),
     st.lists(st.integers(-9, 9), min_size=2, max_size=4, unique=True),
 )
 CATEGORICAL = st.builds(dpgram.Categorical, NAMES, LEVELS, st.booleans(), st.sampled_from(["reference", "level"]))
@@ -46,7 +47,7 @@ def test_every_release_reads_back_equal(tmp_path, data, columns, neighbours, int
     except dpgram.DpgramError:
         return  # names that collide
     dim = len(schema.encoded_names)
-    draw = data.draw(arrays(float, (dim, dim), elements=st.floats(allow_nan=False, allow_infinity=False)))
+    draw = data.draw(arrays(float, (dim, dim), elements=st.floats(-1e15, 1e15)))
     release = GramRelease(
         schema=schema,
         gram=np.triu(draw) + np.triu(draw, 1).T,
@@ -55,7 +56,7 @@ def test_every_release_reads_back_equal(tmp_path, data, columns, neighbours, int
         budget=dpgram.Budget(data.draw(st.floats(1e-6, 1e3)), data.draw(st.floats(1e-200, 0.999))),
         mechanism="gaussian-noise",
         parameters={"mu": data.draw(st.floats(allow_nan=False, allow_infinity=False))},
-        noise=SymmetricGaussian(data.draw(st.floats(1e-300, 1e300))),
+        noise=SymmetricGaussian(data.draw(st.floats(1e-300, 1e99))),
         randomness="test",
         private=data.draw(st.booleans()),
         library_version="0",
@@ -82,6 +83,10 @@ def drop_row(content):
     content["gram"].pop()
 
 
+def inflate(content):
+    content["gram"][0][0] = 1e200
+
+
 def widen(content):
     content["gram"][2].append(0.0)
 
@@ -95,6 +100,7 @@ def widen(content):
         (lambda c: c["schema"]["columns"].pop(), "field 'columns': has 6 names that are not the 5"),
         (bend, r"field 'gram': is not symmetric at '\(intercept\)', 'x'"),
         (drop_row, "field 'gram': has 5 rows of 6 numbers, and 6 by 6 are needed"),
+        (inflate, "field 'gram': holds a number too large for a sum over rows"),
         (widen, "field 'gram': has 6 rows of 6/7 numbers"),
         (lambda c: c["gram"][0].__setitem__(0, "1"), r"field 'gram\[0\]\[0\]|field 'gram\[...\]\[...\]': expected `float`"),
         (lambda c: c["budget"].update(epsilon=-1), "field 'budget': epsilon is -1 and must be"),
@@ -105,7 +111,7 @@ def widen(content):
         (lambda c: c.update(row_bound=1.0), "field 'row_bound': is 1, but the schema in the file gives"),
         (lambda c: c.update(neighbours="add-remove"), "field 'neighbours': is 'add-remove', but the schema in the file says"),
         (lambda c: c.update(unit="cat"), "field 'unit': is 'cat', but the schema in the file says 'person'"),
-        (lambda c: c["noise"].update(sd_off_diagonal=0), "field 'noise.sd_off_diagonal': is 0 and must be positive"),
+        (lambda c: c["noise"].update(sd_off_diagonal=0), "field 'noise.sd_off_diagonal': is 0 and must be positive and below"),
         (lambda c: c["noise"].update(shape="laplace"), "field 'noise.*laplace"),
         (lambda c: c["schema"]["columns"][0].update(lower=9), "field 'schema': column 'x': lower is 9 and upper is 5"),
         (lambda c: c.update(extra=1), "unknown field `extra`"),
@@ -147,6 +153,17 @@ def test_what_cannot_be_read_or_written_is_named(small_release, tmp_path):
         small_release.save(tmp_path / "nowhere" / "r.json")
     with pytest.raises(OutputError, match="it is a folder"):
         small_release.save(tmp_path)
+
+
+def test_devices_are_refused_and_links_are_followed(small_release, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OutputError, match="it is a device or a pipe"):
+        small_release.save(tmp_path / "pipe")
+    assert (tmp_path / "pipe").is_fifo()
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    small_release.save(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert dpgram.load(tmp_path / "target") == small_release
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(small_release, tmp_path, monkeypatch):

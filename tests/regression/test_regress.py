@@ -11,8 +11,9 @@ from hypothesis.extra.numpy import arrays
 import dpgram
 from dpgram.engines.local import LocalPass
 from dpgram.errors import IndefiniteGramError, ModelError, UnknownColumnError
-from dpgram.inference.privacy_noise import noise_sd
+from dpgram.inference.privacy_noise import identification, noise_sd
 from dpgram.linalg.symmetric import log_det_repair
+from dpgram.report.fits import fit_caption, fit_data
 from dpgram.sources.open import open_source
 from dpgram.terms.noise import SymmetricGaussian
 from tests.conftest import small_schema, small_table
@@ -112,21 +113,47 @@ def test_plain_asks_only_about_the_chosen_columns(small_release):
 @pytest.mark.parametrize(
     ("target", "features", "error", "message"),
     [
-        ("z", None, UnknownColumnError, "no column 'z'.*It has x, y, c, b"),
-        ("y", ["xx"], UnknownColumnError, "no column 'xx': did you mean 'x'"),
+        ("z", None, UnknownColumnError, "no column 'z'.*It has 'x', 'y', 'c', 'b'"),
+        ("y", ["xx"], UnknownColumnError, "no column 'xx'. Did you mean 'x'"),
+        (None, None, ModelError, "None is a NoneType, and the name of a column is needed"),
+        ("y", [1], ModelError, "1 is a int, and the name of a column is needed"),
+        ("y", 3, ModelError, "features is 3 and must be a list"),
         ("y", ["x", "y"], ModelError, "'y' is the target and cannot be a feature too"),
         ("y", ["x", "x"], ModelError, "feature 'x' is named twice"),
         ("y", ["c", "c[b]"], ModelError, r"feature 'c\[b\]' is named twice"),
-        ("y", "x", ModelError, r"features is the string 'x' and must be a list"),
-        ("c", None, ModelError, r"'c' cannot be a target: name a number.*c\[b\], c\[other\]"),
+        ("y", "x", ModelError, "features is 'x' and must be a list"),
+        ("c", None, ModelError, r"'c' has several levels and cannot be a target.*c\[b\], c\[other\]"),
         ("(intercept)", None, ModelError, "cannot be a target"),
         ("y", ["(intercept)"], ModelError, "is not a feature"),
-        ("y", ["c[a]"], ModelError, r"'c\[a\]' is the reference level of 'c'"),
+        ("y", ["c[a]"], ModelError, r"'c\[a\]' is the reference level.*Name 'c' for all levels, or one of c\[b\]"),
     ],
 )
 def test_what_a_release_cannot_answer(small_release, target, features, error, message):
     with pytest.raises(error, match=message):
         dpgram.regress(small_release, target, features)
+
+
+def test_other_mistakes_of_the_call(small_release):
+    with pytest.raises(ModelError, match="release is a str and must be a GramRelease: use dpgram.load"):
+        dpgram.regress("release.json", "y")
+    with pytest.raises(ModelError, match="intercept is 'no' and must be"):
+        dpgram.regress(small_release, "y", intercept="no")
+
+
+def test_weak_identification_is_said(small_release):
+    weak = dpgram.release(small_table(60), small_schema(), epsilon=0.5, delta=1e-6, insecure_seed=1)
+    for release, cautious in ((small_release, False), (weak, True)):
+        fit = dpgram.regress(release, "y", ["x"])
+        assert ("CAUTION" in fit_caption(release, fit)) == cautious
+        assert fit_data(release, fit)["well_identified"] != cautious
+
+
+def test_identification_is_the_eigenvalue_over_the_edge():
+    release = dataclasses.replace(noiseless(small_schema()), noise=SymmetricGaussian(2.0))
+    fit = dpgram.regress(release, "y", ["x", "b"])
+    places = [release.columns.index(name) for name in fit.names]
+    weakest = np.linalg.eigvalsh(release.gram[np.ix_(places, places)])[0]
+    assert identification(release, fit) == pytest.approx(weakest / (2 * 2.0 * np.sqrt(3)))
 
 
 def test_unknown_estimators_are_refused(small_release):

@@ -29,6 +29,8 @@ def release(table, **more):
         ({"x": np.zeros((2, 2))}, "column 'x' has 2 dimensions"),
         ({"x": np.zeros(2), "y": np.zeros(3)}, "differ in length"),
         ({"x": 3}, "must be a one-dimensional array or a list"),
+        (pd.Series([1.0]), "a Series is one column, not a table"),
+        (pl.Series([1.0]), "a Series is one column, not a table"),
         ("nowhere.csv", "nowhere.csv is no file, folder or glob"),
         ("nowhere/*.csv", "no file matches"),
     ],
@@ -43,6 +45,8 @@ def test_names_for_a_matrix_must_fit():
         release(np.zeros((3, 4)), columns=["x", "y"])
     with pytest.raises(TableError, match="gives a name twice"):
         release(np.zeros((3, 2)), columns=["x", "x"])
+    with pytest.raises(TableError, match="must be a list of names"):
+        release(np.zeros((3, 2)), columns=5)
     with pytest.raises(TableError, match="has names of its own"):
         release(TABLE, columns=["x", "y", "c", "b"])
 
@@ -136,6 +140,19 @@ def test_a_strange_column_that_is_declared_is_an_error():
     with pytest.raises(ColumnTypeError, match="SparseDtype") as caught:
         release(sparse)
     assert "CANARY" not in str(caught.value)
+
+
+def test_dicts_of_series_are_tables():
+    frame = TABLE.to_pandas()
+    for table in ({n: frame[n] for n in frame}, {n: pl.Series(frame[n]) for n in frame}):
+        assert release(table) == release(TABLE)
+
+
+def test_a_file_without_permission_says_so(tmp_path, monkeypatch):
+    (tmp_path / "t.csv").write_text("x\n1\n")
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    with pytest.raises(TableError, match="permission denied"):
+        release(tmp_path / "t.csv")
 
 
 def test_masked_cells_are_missing():

@@ -25,7 +25,7 @@ def test_what_double_precision_cannot_promise_is_refused(epsilon, delta):
         Budget(epsilon, delta)
 
 
-@pytest.mark.parametrize("bad", ["1", True, None, [1.0]])
+@pytest.mark.parametrize("bad", ["1", True, None, [1.0], np.array([1.0, 2.0])])
 def test_a_budget_is_made_of_numbers(bad):
     with pytest.raises(BudgetError, match="must be a number"):
         Budget(bad, 1e-6)

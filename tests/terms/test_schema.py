@@ -71,7 +71,7 @@ LEVELS = COLUMN + 'kind = "categorical"\n'
     [
         (NUMBER + 'lower = ""\nupper = ""', "column 'x': lower is blank"),
         (NUMBER + "lower = 1", "column 'x': upper is blank"),
-        (NUMBER + "lower = \nupper = 1", "not valid TOML.*left empty must be filled in"),
+        (NUMBER + "lower = \nupper = 1", "not valid TOML.*a value is left empty; fill it in"),
         (NUMBER + "lower = 2\nupper = 2", "column 'x': lower is 2 and upper is 2; lower must be the smaller"),
         (NUMBER + "lower = 3\nupper = 2", "lower must be the smaller"),
         (NUMBER + "lower = nan\nupper = 2", "column 'x': lower is nan and must be finite"),
@@ -95,6 +95,7 @@ LEVELS = COLUMN + 'kind = "categorical"\n'
         (LEVELS + 'categories = ["a", 1]', "all strings or all integers"),
         (LEVELS + "categories = [true, false]", "all strings or all integers"),
         (LEVELS + 'categories = ["a", "a"]', "listed twice"),
+        (LEVELS + 'categories = ["a", ""]', "the empty text cannot be a category"),
         (LEVELS + 'categories = ["a", "other"]\nother = true', "'other' is a declared category and also"),
         (LEVELS + 'categories = ["a", "b"]\nmissing = "drop"', 'must be "reference" or "level"'),
         (COLUMN + 'kind = "boolean"\nmissing = 0', "missing is 0 and must be true or false"),

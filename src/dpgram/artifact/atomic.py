@@ -16,12 +16,15 @@ def check_writable(path: Path) -> None:
         raise OutputError(f"cannot write {path}: there is no folder {folder}. Create it, or choose another place.")
     if path.is_dir():
         raise OutputError(f"cannot write {path}: it is a folder. Name a file in it.")
+    if path.exists() and not path.is_file():
+        raise OutputError(f"cannot write {path}: it is a device or a pipe, and a whole file is needed. Choose another place.")
     if not os.access(folder, os.W_OK):
         raise OutputError(f"cannot write {path}: folder {folder} is not writable. Choose another place.")
 
 
 def write_whole(path: Path, content: bytes) -> None:
     """Put ``content`` at ``path``. A crash leaves the old file, or none, but never a part of the new one."""
+    path = path.resolve()  # through a link, the file it points to is written
     check_writable(path)
     draft = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:

@@ -17,6 +17,7 @@ from dpgram.terms.noise import SymmetricGaussian
 from dpgram.terms.schema import Schema
 
 FORMAT = 1
+MOST_ROWS, LARGEST_SD = 1e19, 1e100  # far above anything real; what is larger was changed, and would overflow later
 
 
 class _Strict(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -109,8 +110,8 @@ class _Reader:
         self._check_rows(file, schema.neighbours)
         if not math.isclose(file.row_bound, schema.effective_row_bound, rel_tol=1e-15):
             self._refuse("row_bound", f"is {file.row_bound:g}, but the schema in the file gives {schema.effective_row_bound:g}")
-        if not file.noise.sd_off_diagonal > 0:
-            self._refuse("noise.sd_off_diagonal", f"is {file.noise.sd_off_diagonal:g} and must be positive")
+        if not 0 < file.noise.sd_off_diagonal < LARGEST_SD:
+            self._refuse("noise.sd_off_diagonal", f"is {file.noise.sd_off_diagonal:g} and must be positive and below 1e100")
         return GramRelease(
             schema=schema,
             gram=self._gram(file),
@@ -182,6 +183,8 @@ class _Reader:
         gram = np.array(file.gram, dtype=float)
         if not np.isfinite(gram).all():
             self._refuse("gram", "holds a number that is not finite")
+        if np.abs(gram).max() > MOST_ROWS * file.row_bound**2 + 100 * file.noise.sd_off_diagonal:
+            self._refuse("gram", "holds a number too large for a sum over rows: it was changed or damaged")
         if not np.array_equal(gram, gram.T):
             i, j = np.argwhere(gram != gram.T)[0]
             self._refuse("gram", f"is not symmetric at {file.columns[i]!r}, {file.columns[j]!r}: it was changed or damaged")

@@ -12,6 +12,26 @@ from cyclopts import App, CycloptsError
 from dpgram.errors import DpgramError, DpgramWarning
 from dpgram.version import __version__
 
+# Kept here so that `dpgram --help` need not import the commands; the first line stands in the list of commands.
+DRAFT = """Write a schema for a table, to be filled in.
+
+It holds the column names, and kinds where the format declares types, but never a value. Bounds and categories stay blank:
+declare them from what is known of the domain, not from the data."""
+RELEASE = """Make one private release of a table.
+
+Epsilon and delta are your choice, so they have no default. Nothing is spent before the schema, the output folder and the
+table's columns have been checked."""
+INSPECT = """Print a release's privacy label.
+
+What was promised, to whom, by which mechanism, and what in the file is public or protected."""
+REGRESS = """Fit a linear regression from a release.
+
+Costs no budget: fit as many as you like. Coefficients are in the columns' own units."""
+DEMO = """Run the main job on the bundled flights table.
+
+One private release, three regressions from it, one figure. The table is public, so private coefficients can be shown beside
+non-private ones. Never do this with data that need protection."""
+
 app = App(
     name="dpgram",
     help="Publish the Gram matrix of a table once, with differential privacy, and run every linear regression on it.",
@@ -20,13 +40,13 @@ app = App(
     suppress_keyboard_interrupt=False,
 )
 schema_app = App(name="schema", help="Schemas: what is declared about a table.")
-schema_app.command("dpgram.cli.schema:draft", name="draft", help="Write a schema for a table, to be filled in.")
+schema_app.command("dpgram.cli.schema:draft", name="draft", help=DRAFT)
 
 app.command(schema_app)
-app.command("dpgram.cli.release:release", name="release", help="Make one private release of a table.")
-app.command("dpgram.cli.inspect:inspect", name="inspect", help="Print a release's privacy label.")
-app.command("dpgram.cli.regress:regress", name="regress", help="Fit a linear regression from a release.")
-app.command("dpgram.cli.demo:demo", name="demo", help="Run the main job on the bundled flights table.")
+app.command("dpgram.cli.release:release", name="release", help=RELEASE)
+app.command("dpgram.cli.inspect:inspect", name="inspect", help=INSPECT)
+app.command("dpgram.cli.regress:regress", name="regress", help=REGRESS)
+app.command("dpgram.cli.demo:demo", name="demo", help=DEMO)
 
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
 

@@ -13,13 +13,10 @@ from dpgram.report.fits import number
 def demo(*, out: Path = Path("demo"), epsilon: float = script.EPSILON, delta: float = script.DELTA) -> None:
     """Run the main job on the bundled table of flights: one private release, three regressions from it, one figure.
 
-    The table is public, so the private coefficients can be shown beside the non-private ones. Never do this with data
-    that need protection.
-
     Parameters
     ----------
     out
-        Folder for release.json and coefficients.png; it is made if needed.
+        Folder for the release, the figure, the table and its schema; it is made if needed.
     epsilon
         Privacy budget of the release.
     delta

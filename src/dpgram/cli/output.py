@@ -16,8 +16,13 @@ from rich.text import Text
 WIDTH = 120  # where standard output is no terminal
 
 
+class _Output(Console):
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError  # rich would exit with code 1
+
+
 def console() -> Console:
-    return Console(file=sys.stdout, width=None if sys.stdout.isatty() else WIDTH, highlight=False)
+    return _Output(file=sys.stdout, width=None if sys.stdout.isatty() else WIDTH, highlight=False)
 
 
 def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> None:

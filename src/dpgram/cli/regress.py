@@ -58,7 +58,8 @@ def _names(release: GramRelease, features: str | None) -> list[str] | None:
     names: list[str] = []
     parts = features.split(",") if features else []
     while parts:
-        taken = next((k for k in range(len(parts), 1, -1) if ",".join(parts[:k]) in known), 1)
-        names.append(",".join(parts[:taken]) if taken > 1 or parts[0] in known else parts[0].strip())
-        parts = parts[taken:]
+        joined = [",".join(parts[:k]) for k in range(len(parts), 0, -1)]
+        found = next((name for name in joined if name in known or name.strip() in known), parts[0])
+        names.append(found if found in known else found.strip())
+        parts = parts[found.count(",") + 1 :]
     return names

@@ -52,6 +52,8 @@ def release(
     declared = Schema.load(schema)
     Budget(epsilon, delta)
     check_writable(out)  # before anything is spent
+    if any(out.exists() and other.exists() and out.samefile(other) for other in (Path(data), schema)):
+        raise OutputError(f"{out} is the table or the schema itself: choose another place for the release.")
     if out.exists() and not overwrite:
         raise OutputError(f"{out} exists, and a release that was paid for is not replaced: pass --overwrite to do it.")
     with reading_bar() as progress:

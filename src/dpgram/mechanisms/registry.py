@@ -15,6 +15,6 @@ MECHANISMS: dict[str, Mechanism] = {
 
 
 def find(name: str) -> Mechanism:
-    if name not in MECHANISMS:
+    if not isinstance(name, str) or name not in MECHANISMS:
         raise UnknownMechanismError(name=name, known=MECHANISMS)
     return MECHANISMS[name]

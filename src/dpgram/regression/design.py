@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,6 +36,8 @@ def design(release: GramRelease, target: str, features: Sequence[str] | None, in
 
     Names are declared columns, where a categorical one stands for all its indicators, or single encoded columns such as
     ``carrier[AA]``. ``intercept`` None means: if the release has one."""
+    if intercept is not None and not isinstance(intercept, bool):
+        raise ModelError(f"intercept is {intercept!r} and must be True, False or None.")
     names = release.columns
     has_intercept = names[0] == INTERCEPT
     if intercept and not has_intercept:
@@ -92,9 +94,13 @@ def _linear_design(release: GramRelease, label: int, places: list[int]) -> Desig
 
 def _target(release: GramRelease, name: str) -> int:
     places = _places(release, name)
-    if len(places) > 1 or name == INTERCEPT:
+    if name == INTERCEPT:
+        raise ModelError(
+            f"{name!r} is the column of ones and cannot be a target: name one of {', '.join(release.schema.names)}."
+        )
+    if len(places) > 1:
         choices = ", ".join(release.columns[j] for j in places)
-        raise ModelError(f"{name!r} cannot be a target: name a number, a truth value or one level ({choices}).")
+        raise ModelError(f"{name!r} has several levels and cannot be a target: name one of them ({choices}).")
     return places[0]
 
 
@@ -102,8 +108,8 @@ def _features(release: GramRelease, names: Sequence[str] | None, label: int) -> 
     encoded = release.schema.encoded
     if names is None:
         return [j for j, e in enumerate(encoded) if e.column is not None and e.column != encoded[label].column]
-    if isinstance(names, str):
-        raise ModelError(f"features is the string {names!r} and must be a list of names, such as [{names!r}].")
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise ModelError(f"features is {names!r} and must be a list of names, such as ['age'].")
     places: list[int] = []
     for name in names:
         for j in _places(release, name):
@@ -119,6 +125,8 @@ def _features(release: GramRelease, names: Sequence[str] | None, label: int) -> 
 
 def _places(release: GramRelease, name: str) -> list[int]:
     """Places in the Gram of an encoded column, or of all indicators of a declared one."""
+    if not isinstance(name, str):
+        raise ModelError(f"{name!r} is a {type(name).__name__}, and the name of a column is needed.")
     if name in release.columns:
         return [release.columns.index(name)]
     places = [j for j, e in enumerate(release.schema.encoded) if e.column == name]
@@ -126,7 +134,9 @@ def _places(release: GramRelease, name: str) -> list[int]:
         return places
     for column in release.schema.columns:
         if isinstance(column, Categorical) and name == f"{column.name}[{column.levels[0]}]":
+            others = ", ".join(f"{column.name}[{level}]" for level in column.levels[1:])
             raise ModelError(
-                f"{name!r} is the reference level of {column.name!r}, which the other levels are measured against."
+                f"{name!r} is the reference level, against which the others are measured: it has no column of its own. "
+                f"Name {column.name!r} for all levels, or one of {others}."
             )
-    raise UnknownColumnError(name=name, known=[*release.schema.names, *release.columns])
+    raise UnknownColumnError(name=name, known=release.schema.names)

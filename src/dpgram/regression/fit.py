@@ -50,7 +50,9 @@ def regress(
 
     - ``log-det`` (the default) makes the whole released matrix positive definite, then solves; it always has an answer.
     - ``plain`` solves with the matrix as released, and raises IndefiniteGramError where that has no meaning."""
-    if estimator not in ESTIMATORS:
+    if not isinstance(release, GramRelease):
+        raise ModelError(f"release is a {type(release).__name__} and must be a GramRelease: use dpgram.load(path) first.")
+    if not isinstance(estimator, str) or estimator not in ESTIMATORS:
         raise ModelError(f"there is no estimator {estimator!r}: use one of {', '.join(ESTIMATORS)}.")
     plan = design(release, target, features, intercept)
     gram = ESTIMATORS[estimator](release, plan)

@@ -61,7 +61,7 @@ def from_structured(table: np.ndarray) -> NamedArrays:
 
 
 def from_mapping(table: Mapping) -> NamedArrays:
-    """A dict of names and one-dimensional arrays or lists."""
+    """A dict of names and one-dimensional arrays, series or lists."""
     columns = []
     for name, values in table.items():
         if not isinstance(values, np.ndarray):
@@ -83,7 +83,9 @@ def from_matrix(table: np.ndarray, names: Sequence[str]) -> NamedArrays:
 
 
 def _as_array(values: object) -> np.ndarray:
-    """A list as an object array, so that its cells are cast one by one and none can decide the type of the others."""
+    """A series as NumPy sees it; a list as an object array, so that its cells are cast one by one and none can decide the type of the others."""
+    if hasattr(values, "__array__"):
+        return np.asarray(values)
     if not isinstance(values, list | tuple):
         raise TableError("each column of a dict table must be a one-dimensional array or a list.")
     array = np.empty(len(values), dtype=object)

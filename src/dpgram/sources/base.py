@@ -79,6 +79,8 @@ def _hint(source: Source) -> str:
     if not source.typed_by_format:
         return "its first line must hold the column names, spelt as in the schema"
     shown = source.columns.names[:20]
+    if not shown:
+        return "it has no column whose name is text"
     return f"it has {', '.join(shown)}{', ...' if len(source.columns.names) > 20 else ''}"
 
 

@@ -64,6 +64,11 @@ class CsvFile:
         names = quietly(self.where, lambda: next(_rows([text], self._delimiter), []))
         if not any(name.strip() for name in names):
             raise TableError(f"{self.where}: its first line is blank, and it must hold the column names.")
+        if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
+            raise TableError(
+                f"{self.where}: its first line holds no comma, but semicolons, tabs or bars: save it with commas between the "
+                f"cells, or name a file with tabs .tsv."
+            )
         return names
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:

@@ -75,6 +75,8 @@ def _open_file(path: Path) -> Source:
     opener = _format(path)
     if opener is None:
         raise TableError(f"{path}: this format is not known; a table needs {KNOWN}.")
+    if not os.access(path, os.R_OK):
+        raise TableError(f"{path} cannot be read: permission denied.")
     return opener(path)
 
 

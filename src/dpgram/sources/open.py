@@ -19,6 +19,8 @@ from dpgram.sources.frames import PandasFrame, PolarsLazyFrame
 def open_source(table: object, *, columns: Sequence[str] | None = None) -> Source:
     """The source behind ``table``; ``columns`` names the columns of a plain two-dimensional array, and nothing else."""
     if columns is not None:
+        if isinstance(columns, str) or not isinstance(columns, Sequence):
+            raise TableError("columns= must be a list of names, one for each column of the array.")
         if not isinstance(table, np.ndarray) or table.dtype.names:
             raise TableError("columns= names the columns of a plain NumPy array; this table has names of its own.")
         return from_matrix(table, list(columns))
@@ -31,9 +33,12 @@ def open_source(table: object, *, columns: Sequence[str] | None = None) -> Sourc
     if isinstance(table, Mapping):
         return from_mapping(table)
     # A frame can only have come from a library that is already imported, so nothing is imported here.
-    if (pandas := sys.modules.get("pandas")) and isinstance(table, pandas.DataFrame):
+    pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
+    if any(library and isinstance(table, library.Series) for library in (pandas, polars)):
+        raise TableError("a Series is one column, not a table: pass a frame, or a dict such as {'age': series}.")
+    if pandas and isinstance(table, pandas.DataFrame):
         return PandasFrame(table)
-    if (polars := sys.modules.get("polars")) and isinstance(table, polars.LazyFrame):
+    if polars and isinstance(table, polars.LazyFrame):
         return PolarsLazyFrame(table)
     if hasattr(table, "__arrow_c_stream__") or hasattr(table, "__arrow_c_array__"):
         return ArrowStream(table)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import Enum
+from numbers import Real
 
 from dpgram.errors import BudgetError
 
@@ -53,6 +54,6 @@ class Budget:
 
 
 def _number(name: str, value: object) -> float:
-    if isinstance(value, bool | str | bytes) or not hasattr(value, "__float__"):
-        raise BudgetError(f"{name} is a {type(value).__name__} and must be a number.")
-    return float(value)
+    if isinstance(value, Real) and not isinstance(value, bool):
+        return float(value)
+    raise BudgetError(f"{name} is a {type(value).__name__} and must be a number.")

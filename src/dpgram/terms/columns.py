@@ -7,7 +7,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar
+from numbers import Integral, Real
+from typing import Any, ClassVar
 
 from dpgram.errors import SchemaError
 
@@ -37,8 +38,8 @@ class Numeric:
                 f"double precision: shift or rescale the column before it gets here."
             )
         missing = self.missing
-        if missing != "midpoint":
-            if isinstance(missing, bool | str) or not hasattr(missing, "__float__"):
+        if not (isinstance(missing, str) and missing == "midpoint"):
+            if isinstance(missing, bool) or not isinstance(missing, Real):
                 raise SchemaError(f'column {self.name!r}: missing is {missing!r} and must be "midpoint" or a number.')
             missing = float(missing)
             if not lower <= missing <= upper:
@@ -69,7 +70,7 @@ class Categorical:
         _check_name(self.name)
         if isinstance(self.categories, str) or not isinstance(self.categories, Iterable):
             raise SchemaError(f"column {self.name!r}: categories must be a list, such as ['UA', 'AA'].")
-        categories = tuple(self.categories)
+        categories = tuple(_plain_category(c) for c in self.categories)
         if not categories:
             raise SchemaError(f"column {self.name!r}: categories are blank: list the values it can take, reference first.")
         as_text = all(isinstance(c, str) for c in categories)
@@ -77,6 +78,8 @@ class Categorical:
         integers = [c for c in categories if isinstance(c, int)]
         if not (as_text or as_numbers):
             raise SchemaError(f"column {self.name!r}: categories must be all strings or all integers.")
+        if "" in categories:
+            raise SchemaError(f"column {self.name!r}: the empty text cannot be a category, because an empty cell is missing.")
         if any(abs(c) > EXACT_INTEGERS for c in integers):
             raise SchemaError(f"column {self.name!r}: integer categories must lie within 2**53; declare them as strings.")
         if len(set(categories)) < len(categories):
@@ -122,17 +125,24 @@ class Boolean:
 Column = Numeric | Categorical | Boolean
 
 
+def _plain_category(category: object) -> Any:
+    """NumPy's integers and strings as Python's."""
+    if isinstance(category, Integral) and not isinstance(category, bool):
+        return int(category)
+    return str(category) if isinstance(category, str) else category
+
+
 def _check_name(name: object) -> None:
     if not isinstance(name, str) or not name:
         raise SchemaError(f"a column's name is {name!r} and must be a non-empty string.")
 
 
 def _bound(column: str, which: str, value: object) -> float:
-    if value is None or value == "":
+    if value is None or (isinstance(value, str) and not value):
         raise SchemaError(
             f"column {column!r}: {which} is blank: declare the bound from what is known of the domain, not from the data."
         )
-    if isinstance(value, bool | str | bytes) or not hasattr(value, "__float__"):
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise SchemaError(f"column {column!r}: {which} is {value!r} and must be a number.")
     number = float(value)
     if not math.isfinite(number):

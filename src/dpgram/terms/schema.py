@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from numbers import Real
 from pathlib import Path
 
 from dpgram.errors import SchemaError
@@ -85,7 +86,7 @@ class Schema:
         bound = self.row_bound
         if bound is None:
             return
-        if isinstance(bound, bool | str) or not hasattr(bound, "__float__"):
+        if isinstance(bound, bool) or not isinstance(bound, Real):
             raise SchemaError(f"row_bound is {bound!r} and must be a number, or left out.")
         if not (math.isfinite(bound) and bound >= SMALLEST_ROW_BOUND):
             raise SchemaError(

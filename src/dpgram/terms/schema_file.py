@@ -29,7 +29,8 @@ def read(path: Path) -> dict:
     except UnicodeDecodeError:
         problem = "is not UTF-8 text: save it as UTF-8"
     except tomllib.TOMLDecodeError as error:
-        problem = f"is not valid TOML: {error}. A bound that is left empty must be filled in"
+        hint = ": a value is left empty; fill it in" if "Invalid value" in str(error) else ""
+        problem = f"is not valid TOML: {error}{hint}"
     raise SchemaError(f"schema file {path} {problem}.")
 
 
