@@ -28,8 +28,9 @@ NAMES = st.text(min_size=1, max_size=5)
 NUMERIC = st.builds(
     lambda name, lower, width: dpgram.Numeric(name, lower, lower + width), NAMES, st.floats(-1e3, 1e3), st.floats(1, 1e3)
 )
+WORDS = st.text(min_size=1, max_size=4).filter(lambda t: t not in ("other", "missing"))
 LEVELS = st.one_of(
-    st.lists(st.text(min_size=1, max_size=4).filter(lambda t: t not in ("other", "missing")), min_size=2, max_size=4, unique=True),
+    st.lists(WORDS, min_size=2, max_size=4, unique=True),
     st.lists(st.integers(-9, 9), min_size=2, max_size=4, unique=True),
 )
 CATEGORICAL = st.builds(dpgram.Categorical, NAMES, LEVELS, st.booleans(), st.sampled_from(["reference", "level"]))

@@ -83,7 +83,9 @@ def from_matrix(table: np.ndarray, names: Sequence[str]) -> NamedArrays:
 
 
 def _as_array(values: object) -> np.ndarray:
-    """A series as NumPy sees it; a list as an object array, so that its cells are cast one by one and none can decide the type of the others."""
+    """A series as NumPy sees it; a list as an object array.
+
+    So the cells of a list are cast one by one, and none can decide the type of the others."""
     if hasattr(values, "__array__"):
         return np.asarray(values)
     if not isinstance(values, list | tuple):
