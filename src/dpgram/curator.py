@@ -5,15 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from dpgram.artifact.release import GramRelease
 from dpgram.engines.local import LocalPass
 from dpgram.errors import EmptyTableError, LargeDeltaWarning, SchemaError
 from dpgram.mechanisms import registry
-from dpgram.mechanisms.conversation import GramQuestion, Task, hold
+from dpgram.mechanisms.conversation import GramAnswer, GramQuestion, hold
 from dpgram.rows.types import likely_kind
-from dpgram.sampling.base import NormalSource
+from dpgram.sampling.base import RandomSource
 from dpgram.sampling.secure import SecureSource
 from dpgram.sampling.seeded import SeededSource
 from dpgram.sources.base import check_header
@@ -31,32 +29,37 @@ def release(
     epsilon: float,
     delta: float,
     mechanism: str = "gaussian-noise",
+    calibration: str = "exact",
     columns: Sequence[str] | None = None,
     insecure_seed: int | None = None,
     progress: Callable[[float], None] | None = None,
+    **options: float | str,
 ) -> GramRelease:
     """One private release of the Gram matrix of ``table``, which costs (``epsilon``, ``delta``).
 
     ``table`` is a path to CSV, Parquet or Arrow (a file, a folder, a glob), a pandas or polars frame, a polars LazyFrame,
     anything that offers an Arrow stream, a NumPy structured array, a dict of arrays, or a two-dimensional array whose
     names are given by ``columns``. ``insecure_seed`` draws the noise from a seed, for tests and experiments: the release
-    is then marked as not private. ``progress`` is called with the fraction of the table that has been read."""
+    is then marked as not private. ``calibration`` is "exact", or "paper" for Sheffet's printed formulas; ``options`` are the
+    mechanism's own, such as ``sketch_rows``. ``progress`` is called with the fraction of the table that has been read."""
     if not isinstance(schema, Schema):
         raise SchemaError(f"schema is a {type(schema).__name__} and must be a Schema: use dpgram.Schema.load(path).")
     budget = Budget(epsilon, delta)
     chosen = registry.find(mechanism)
-    task = Task(budget, schema.neighbours, dim=len(schema.encoded), row_bound=schema.effective_row_bound)
-    rng: NormalSource = SecureSource() if insecure_seed is None else SeededSource(insecure_seed)
+    task = registry.task(
+        chosen, budget, schema.neighbours, len(schema.encoded), schema.effective_row_bound, calibration, options
+    )
+    rng: RandomSource = SecureSource() if insecure_seed is None else SeededSource(insecure_seed)
     rows_pass = LocalPass(open_source(table, columns=columns), schema, progress=progress)
     rows = None
 
-    def answer(question: GramQuestion) -> np.ndarray:
+    def answer(question: GramQuestion) -> GramAnswer:
         nonlocal rows
         total = rows_pass.gram(question.row_bound)
         if schema.neighbours is Neighbours.REPLACE:
             rows = total.rows
             _check_public_rows(rows, budget)
-        return total.in_scaled_units()
+        return GramAnswer(total.in_scaled_units(), rows)
 
     outcome = hold(chosen.start(task, rng), answer)
     return GramRelease(
@@ -66,6 +69,8 @@ def release(
         row_bound=task.row_bound,
         budget=budget,
         mechanism=chosen.name,
+        calibration=calibration,
+        condition=outcome.condition,
         parameters=outcome.parameters,
         noise=outcome.noise,
         randomness=rng.description,

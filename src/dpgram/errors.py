@@ -11,7 +11,8 @@
     │   └── EmptyTableError      no rows, under REPLACE, where the number of rows is public
     ├── BoundMismatchError       two sums of rows bounded differently
     ├── BoundBrokenError         a row left the clip above its bound: a bug, stopped before anything is released
-    ├── UnknownMechanismError
+    ├── MechanismError           a mechanism cannot be used like this
+    │   └── UnknownMechanismError
     ├── CalibrationError         calibrated noise that does not meet the budget when asked back: a bug, stopped likewise
     ├── ReleaseFileError         a release file that is damaged, changed or of an unknown format
     ├── OutputError              a file cannot be written
@@ -104,7 +105,11 @@ class BoundBrokenError(DpgramError):
         super().__init__("a row left the clip above its bound; nothing was released: this is a bug in dpgram, report it.")
 
 
-class UnknownMechanismError(DpgramError):
+class MechanismError(DpgramError, ValueError):
+    """A mechanism cannot be used with these parameters."""
+
+
+class UnknownMechanismError(MechanismError):
     """No mechanism of that name."""
 
     def __init__(self, *, name: str, known: Iterable[str]):

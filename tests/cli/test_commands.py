@@ -187,7 +187,7 @@ def test_every_command_has_help(capsys):
     for words in (
         ["--help"],
         ["schema", "draft", "--help"],
-        *([name, "--help"] for name in ("release", "inspect", "regress", "demo")),
+        *([name, "--help"] for name in ("release", "inspect", "regress", "calibrate", "demo")),
     ):
         assert run(words) == 0
         assert "Usage: dpgram" in capsys.readouterr().out

@@ -25,7 +25,7 @@ def noiseless(schema, table=TABLE):
     """A release whose Gram is the true one and whose noise is next to nothing: what the regression makes of it is exact."""
     release = dpgram.release(table, schema, epsilon=1, delta=1e-6, insecure_seed=0)
     true = LocalPass(open_source(table), schema).gram(schema.effective_row_bound).in_scaled_units()
-    return dataclasses.replace(release, gram=true, noise=SymmetricGaussian(1e-6))
+    return dataclasses.replace(release, gram=true, noise=SymmetricGaussian.orthogonal(1e-6))
 
 
 def columns_in_own_units():
@@ -149,7 +149,7 @@ def test_weak_identification_is_said(small_release):
 
 
 def test_identification_is_the_eigenvalue_over_the_edge():
-    release = dataclasses.replace(noiseless(small_schema()), noise=SymmetricGaussian(2.0))
+    release = dataclasses.replace(noiseless(small_schema()), noise=SymmetricGaussian.orthogonal(2.0))
     fit = dpgram.regress(release, "y", ["x", "b"])
     places = [release.columns.index(name) for name in fit.names]
     weakest = np.linalg.eigvalsh(release.gram[np.ix_(places, places)])[0]

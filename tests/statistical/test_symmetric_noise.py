@@ -13,7 +13,7 @@ SD, DIM, DRAWS = 3.0, 20, 2_000
 
 
 def draws(sd, source):
-    return np.array([add_symmetric_noise(np.zeros((DIM, DIM)), sd, source) for _ in range(DRAWS)])
+    return np.array([add_symmetric_noise(np.zeros((DIM, DIM)), sd, np.sqrt(2) * sd, source) for _ in range(DRAWS)])
 
 
 def within(statistic, dof):

@@ -9,11 +9,11 @@ and no smaller delta holds. mu is sensitivity / noise standard deviation, so a l
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from scipy.special import erfcx, ndtr
 
+from dpgram.accounting.roots import epsilon_for
 from dpgram.terms.budget import Budget
 
 Array = np.ndarray
@@ -28,17 +28,23 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
     >>> round(gaussian_delta(1.0, 1.0), 10)
     0.1269367375
     """
-    z = epsilon / mu - mu / 2
-    # e^epsilon phi(z + mu) = phi(z), so both terms share the factor phi(z), and what is left are Mills ratios: nothing
-    # overflows, and the only subtraction loses few digits.
-    density = math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
-    if z < 0:
-        return float(ndtr(-z) - density * _mills(z + mu))
-    if mu > 0.5:
-        return float(density * (_mills(z) - _mills(z + mu)))
-    # The derivative of the Mills ratio R is t R(t) - 1, so the difference is an integral of something positive.
-    t = z + mu * (_NODES + 1) / 2
-    return density * mu / 2 * float(_WEIGHTS @ (1 - t * _mills(t)))
+    return math.exp(float(log_gaussian_delta(epsilon, np.array([mu]))[0]))
+
+
+def log_gaussian_delta(epsilon: float, mu: Array) -> Array:
+    """ln delta at ``epsilon`` for an array of mu >= 0."""
+    with np.errstate(all="ignore"):
+        z = epsilon / mu - mu / 2
+        # e^epsilon phi(z + mu) = phi(z), so both terms share the factor phi(z), and what is left are Mills ratios: nothing
+        # overflows. For small mu their difference is the integral of -R'(t) = 1 - t R(t), which is positive.
+        log_density = -z * z / 2 - math.log(2 * math.pi) / 2
+        gap = _mills(z) - _mills(z + mu)
+        small = (mu <= 0.5) & (z >= 0)
+        t = z[small, None] + mu[small, None] * (_NODES + 1) / 2
+        gap[small] = mu[small] / 2 * (_slope(t) @ _WEIGHTS)
+        positive = log_density + np.log(gap)
+        negative = np.log(ndtr(-z) - np.exp(log_density) * _mills(z + mu))
+        return np.where(mu > 0, np.where(z < 0, negative, positive), -np.inf)
 
 
 def calibrate_mu(budget: Budget) -> float:
@@ -65,6 +71,22 @@ def calibrate_mu(budget: Budget) -> float:
     return meets
 
 
-def _mills(z: Array | float) -> Any:
-    """(1 - Phi(z)) / phi(z)."""
+def gaussian_epsilon(delta: float, mu: float) -> float:
+    """Smallest epsilon that holds at ``delta`` for a mu-GDP mechanism, from above.
+
+    >>> round(gaussian_epsilon(gaussian_delta(1.0, 0.5), 0.5), 6)
+    1.0
+    """
+    return epsilon_for(lambda epsilon: gaussian_delta(epsilon, mu), delta * (1 - MARGIN))
+
+
+def _mills(z: Array) -> Array:
+    """R(z) = (1 - Phi(z)) / phi(z)."""
     return math.sqrt(math.pi / 2) * erfcx(z / math.sqrt(2))
+
+
+def _slope(t: Array) -> Array:
+    """1 - t R(t), by its asymptotic series where t is large."""
+    u = 1 / np.maximum(t, 1.0) ** 2
+    series = u * (1 - u * (3 - u * (15 - u * (105 - u * (945 - u * 10395)))))
+    return np.where(t > 60, series, 1 - t * _mills(t))

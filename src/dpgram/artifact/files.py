@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from dpgram.artifact.atomic import write_whole
 from dpgram.artifact.release import GramRelease
 from dpgram.errors import BudgetError, ReleaseFileError, SchemaError
 from dpgram.terms.budget import Budget, Neighbours
-from dpgram.terms.noise import SymmetricGaussian
+from dpgram.terms.noise import InverseWishartSample, NoiseModel, NoisyInverse, SymmetricGaussian, WishartSample
 from dpgram.terms.schema import Schema
 
 FORMAT = 1
@@ -31,11 +32,43 @@ class _Budget(_Strict):
 
 class _Mechanism(_Strict):
     name: str
+    calibration: str
+    condition: str
     parameters: dict[str, float]
 
 
 class _SymmetricGaussian(_Strict, tag_field="shape", tag="symmetric-gaussian"):
     sd_off_diagonal: float
+    sd_diagonal: float
+    shift: float
+
+
+class _WishartSample(_Strict, tag_field="shape", tag="wishart-sample"):
+    degrees_of_freedom: float
+    shift: float
+    floor: float
+
+
+class _InverseWishartSample(_Strict, tag_field="shape", tag="inverse-wishart-sample"):
+    degrees_of_freedom: float
+    shift: float
+    floor: float
+    multiple: float
+
+
+class _NoisyInverse(_Strict, tag_field="shape", tag="noisy-inverse"):
+    sd_off_diagonal_of_inverse: float
+    sd_diagonal_of_inverse: float
+    floor: float
+    shift: float
+
+
+_SHAPES: dict[type, type] = {
+    SymmetricGaussian: _SymmetricGaussian,
+    WishartSample: _WishartSample,
+    InverseWishartSample: _InverseWishartSample,
+    NoisyInverse: _NoisyInverse,
+}
 
 
 class _File(_Strict):
@@ -50,7 +83,7 @@ class _File(_Strict):
     rows: int | None
     row_bound: float
     mechanism: _Mechanism
-    noise: _SymmetricGaussian
+    noise: _SymmetricGaussian | _WishartSample | _InverseWishartSample | _NoisyInverse
     randomness: str
     arithmetic: str
     columns: list[str]
@@ -73,8 +106,13 @@ def save(release: GramRelease, path: Path) -> None:
         unit=release.schema.unit,
         rows=release.rows,
         row_bound=release.row_bound,
-        mechanism=_Mechanism(name=release.mechanism, parameters=release.parameters),
-        noise=_SymmetricGaussian(sd_off_diagonal=release.noise.sd_off_diagonal),
+        mechanism=_Mechanism(
+            name=release.mechanism,
+            calibration=release.calibration,
+            condition=release.condition,
+            parameters=release.parameters,
+        ),
+        noise=_SHAPES[type(release.noise)](**dataclasses.asdict(release.noise)),
         randomness=release.randomness,
         arithmetic=release.arithmetic,
         columns=list(release.columns),
@@ -110,17 +148,18 @@ class _Reader:
         self._check_rows(file, schema.neighbours)
         if not math.isclose(file.row_bound, schema.effective_row_bound, rel_tol=1e-15):
             self._refuse("row_bound", f"is {file.row_bound:g}, but the schema in the file gives {schema.effective_row_bound:g}")
-        if not 0 < file.noise.sd_off_diagonal < LARGEST_SD:
-            self._refuse("noise.sd_off_diagonal", f"is {file.noise.sd_off_diagonal:g} and must be positive and below 1e100")
+        noise = self._noise(file)
         return GramRelease(
             schema=schema,
-            gram=self._gram(file),
+            gram=self._gram(file, noise),
             rows=file.rows,
             row_bound=file.row_bound,
             budget=budget,
             mechanism=file.mechanism.name,
+            calibration=file.mechanism.calibration,
+            condition=file.mechanism.condition,
             parameters=file.mechanism.parameters,
-            noise=SymmetricGaussian(sd_off_diagonal=file.noise.sd_off_diagonal),
+            noise=noise,
             randomness=file.randomness,
             private=file.private,
             arithmetic=file.arithmetic,
@@ -174,7 +213,14 @@ class _Reader:
         if neighbours is Neighbours.REPLACE and (file.rows is None or file.rows < 1):
             self._refuse("rows", 'must be a positive number under neighbours = "replace"')
 
-    def _gram(self, file: _File) -> np.ndarray:
+    def _noise(self, file: _File) -> NoiseModel:
+        for name, value in msgspec.structs.asdict(file.noise).items():
+            if not (0 < value < LARGEST_SD or (name == "shift" and 0 <= value < LARGEST_SD)):
+                self._refuse(f"noise.{name}", f"is {value:g} and must be positive and below {LARGEST_SD:g}")
+        model = next(model for model, shape in _SHAPES.items() if shape is type(file.noise))
+        return model(**msgspec.structs.asdict(file.noise))
+
+    def _gram(self, file: _File, noise: NoiseModel) -> np.ndarray:
         dim = len(file.columns)
         widths = {len(row) for row in file.gram}
         if len(file.gram) != dim or widths != {dim}:
@@ -183,7 +229,7 @@ class _Reader:
         gram = np.array(file.gram, dtype=float)
         if not np.isfinite(gram).all():
             self._refuse("gram", "holds a number that is not finite")
-        if np.abs(gram).max() > MOST_ROWS * file.row_bound**2 + 100 * file.noise.sd_off_diagonal:
+        if np.abs(gram).max() > MOST_ROWS * file.row_bound**2 + 100 * (noise.sd_off_diagonal + noise.shift):
             self._refuse("gram", "holds a number too large for a sum over rows: it was changed or damaged")
         if not np.array_equal(gram, gram.T):
             i, j = np.argwhere(gram != gram.T)[0]

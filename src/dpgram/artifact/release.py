@@ -24,6 +24,8 @@ class GramRelease:
     row_bound: float  # public; the bound in force
     budget: Budget  # what this release cost, read together with schema.neighbours
     mechanism: str  # public
+    calibration: str = "exact"  # public; or "paper", the printed formulas
+    condition: str = ""  # public; what the guarantee hangs on besides its proof, where there is such a thing
     parameters: dict[str, float] = field(default_factory=dict)  # public; what the mechanism was calibrated to
     noise: NoiseModel  # public; what was done to the true Gram
     randomness: str  # where the noise came from

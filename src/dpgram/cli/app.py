@@ -27,6 +27,10 @@ What was promised, to whom, by which mechanism, and what in the file is public o
 REGRESS = """Fit a linear regression from a release.
 
 Costs no budget: fit as many as you like. Coefficients are in the columns' own units."""
+CALIBRATE = """Print a mechanism's parameters for a budget.
+
+Touches no data. Mechanisms: gaussian-noise, gaussian-sketch, gaussian-sketch-adaptive, wishart-noise, inverse-wishart,
+inverse-wishart-adaptive, noisy-inverse."""
 DEMO = """Run the main job on the bundled flights table.
 
 One private release, three regressions from it, one figure. The table is public, so private coefficients can be shown beside
@@ -46,6 +50,7 @@ app.command(schema_app)
 app.command("dpgram.cli.release:release", name="release", help=RELEASE)
 app.command("dpgram.cli.inspect:inspect", name="inspect", help=INSPECT)
 app.command("dpgram.cli.regress:regress", name="regress", help=REGRESS)
+app.command("dpgram.cli.calibrate:calibrate", name="calibrate", help=CALIBRATE)
 app.command("dpgram.cli.demo:demo", name="demo", help=DEMO)
 
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141

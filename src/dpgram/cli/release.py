@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -25,6 +25,13 @@ def release(
     delta: float,
     out: Path,
     mechanism: str = "gaussian-noise",
+    calibration: str = "exact",
+    sketch_rows: float | None = None,
+    degrees_of_freedom: float | None = None,
+    scale: float | None = None,
+    rho: float | None = None,
+    repair: str | None = None,
+    first_stage: str | None = None,
     insecure_seed: int | None = None,
     overwrite: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
@@ -43,7 +50,21 @@ def release(
     out
         Where to write the release, a JSON file.
     mechanism
-        How noise is added.
+        How noise is added; `dpgram calibrate --help` names them.
+    calibration
+        exact, or paper for the printed formulas of Sheffet 2015.
+    sketch_rows
+        gaussian-sketch, gaussian-sketch-adaptive: rows of the sketch.
+    degrees_of_freedom
+        wishart-noise, inverse-wishart, inverse-wishart-adaptive: degrees of freedom.
+    scale
+        wishart-noise: scale C of the noise.
+    rho
+        noisy-inverse: the public claim that every eigenvalue of the Gram is at least (1 + rho) row_bound^2.
+    repair
+        gaussian-noise: none, psd or shift. wishart-noise: none leaves the mean of the noise in the matrix.
+    first_stage
+        Adaptive mechanisms: laplace or gauss.
     insecure_seed
         Draw the noise from this seed, for tests and experiments only: the release is then NOT PRIVATE and says so.
     overwrite
@@ -56,6 +77,14 @@ def release(
         raise OutputError(f"{out} is the table or the schema itself: choose another place for the release.")
     if out.exists() and not overwrite:
         raise OutputError(f"{out} exists, and a release that was paid for is not replaced: pass --overwrite to do it.")
+    options: dict[str, Any] = {
+        "sketch_rows": sketch_rows,
+        "degrees_of_freedom": degrees_of_freedom,
+        "scale": scale,
+        "rho": rho,
+        "repair": repair,
+        "first_stage": first_stage,
+    }
     with reading_bar() as progress:
         made = curator.release(
             data,
@@ -63,8 +92,10 @@ def release(
             epsilon=epsilon,
             delta=delta,
             mechanism=mechanism,
+            calibration=calibration,
             insecure_seed=insecure_seed,
             progress=progress,
+            **{name: value for name, value in options.items() if value is not None},
         )
     made.save(out)
     noise = f"noise sd {made.noise.sd_off_diagonal:.4g} off the diagonal (scaled units)"

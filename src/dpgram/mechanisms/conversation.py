@@ -5,26 +5,49 @@ or an audit answers from an array."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from dpgram.sampling.base import NormalSource
+from dpgram.errors import CalibrationError, MechanismError
+from dpgram.sampling.base import RandomSource
 from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.noise import NoiseModel
 
 Array = np.ndarray
+Parameters = dict[str, float]
+
+EXACT, PAPER = "exact", "paper"
 
 
 @dataclass(frozen=True)
 class Task:
-    """What a mechanism is to achieve. All of it is public."""
+    """What a mechanism is to achieve. All of it is public.
+
+    ``calibration`` is "exact" (the tight curves) or "paper" (Sheffet's printed formulas). ``rows`` is the number of rows where
+    it is public and known. ``experiment`` lets a printed formula through that is less private than it says: it is never set
+    by a release."""
 
     budget: Budget
     neighbours: Neighbours
     dim: int
     row_bound: float
+    calibration: str = EXACT
+    options: Mapping[str, float | str] = field(default_factory=dict)
+    rows: int | None = None
+    experiment: bool = False
+
+    def number(self, name: str) -> float | None:
+        """The option ``name`` as a number, None when it was not given."""
+        value = self.options.get(name)
+        return None if value is None else float(value)
+
+    def need(self, name: str, why: str) -> float:
+        value = self.number(name)
+        if value is None:
+            raise MechanismError(f"{name} is not given: {why}.")
+        return value
 
 
 @dataclass(frozen=True)
@@ -34,29 +57,43 @@ class GramQuestion:
     row_bound: float
 
 
+@dataclass(frozen=True, repr=False)
+class GramAnswer:
+    """The sum, unprotected, and the number of rows where it is public."""
+
+    gram: Array
+    rows: int | None
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What a mechanism publishes."""
 
     gram: Array
     noise: NoiseModel
-    parameters: dict[str, float] = field(default_factory=dict)
+    parameters: Parameters = field(default_factory=dict)
+    condition: str = ""  # what the guarantee hangs on besides its proof, in words
 
 
-Conversation = Generator[GramQuestion, Array, Outcome]
+Conversation = Generator[GramQuestion, GramAnswer, Outcome]
 
 
 @dataclass(frozen=True)
 class Mechanism:
-    """One line of the registry. ``start`` calibrates and asks back before its first question: no data, no noise yet."""
+    """One line of the registry.
+
+    ``calibrate`` returns the public parameters without touching any data: among them ``delta_at_epsilon``, the true delta of
+    the parameters. ``start`` calibrates, asks back, and only then asks its first question."""
 
     name: str
     summary: str
     proof: str  # file in proofs/
-    start: Callable[[Task, NormalSource], Conversation]
+    calibrate: Callable[[Task], Parameters]
+    start: Callable[[Task, RandomSource], Conversation]
+    options: Mapping[str, str] = field(default_factory=dict)  # name -> what it means
 
 
-def hold(conversation: Conversation, answer: Callable[[GramQuestion], Array]) -> Outcome:
+def hold(conversation: Conversation, answer: Callable[[GramQuestion], GramAnswer]) -> Outcome:
     """The outcome of the conversation when ``answer`` answers its questions."""
     try:
         question = next(conversation)
@@ -64,3 +101,21 @@ def hold(conversation: Conversation, answer: Callable[[GramQuestion], Array]) ->
             question = conversation.send(answer(question))
     except StopIteration as end:
         return end.value
+
+
+def ask_back(task: Task, mechanism: str, delta: float) -> None:
+    """Raise unless ``delta``, the true curve at the parameters in use, is within the budget."""
+    if delta <= task.budget.delta or task.experiment:
+        return
+    if task.calibration == PAPER:
+        raise MechanismError(
+            f"the printed formula of {mechanism} is less private than it says: its true delta is {delta:.3g}, where "
+            f"{task.budget.delta:.3g} was asked for. Use calibration='exact'."
+        )
+    raise CalibrationError(mechanism=mechanism, delta=delta, needed=task.budget.delta)
+
+
+def require(condition: bool, what: str) -> None:
+    """Raise with the condition of a printed theorem that does not hold."""
+    if not condition:
+        raise MechanismError(f"the printed theorem needs {what}: use calibration='exact', or other parameters.")

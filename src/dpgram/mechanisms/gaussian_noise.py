@@ -1,8 +1,9 @@
-"""Gaussian noise for a symmetric Gram sum.
+"""Gaussian noise for a symmetric Gram sum (Analyze Gauss).
 
 Statement: if every row has ||z||_2 <= row_bound, the Gram plus symmetric noise that is N(0, t^2) off the diagonal and
 N(0, 2 t^2) on it is a Gaussian mechanism of shift mu = ``gram_sensitivity`` / (sqrt(2) t), so it has the exact curve
-``gaussian_delta``. Neighbours: REPLACE and ADD_REMOVE.
+``gaussian_delta``. Neighbours: REPLACE and ADD_REMOVE. The printed version has the same sd everywhere and a sensitivity that
+is too small for REPLACE; its true curve is computed and put on the label.
 Proof: proofs/gaussian_noise.md, in real arithmetic; proofs/floating_point.md says what that leaves open."""
 
 from __future__ import annotations
@@ -12,14 +13,17 @@ import math
 import numpy as np
 
 from dpgram.accounting.gaussian import calibrate_mu, gaussian_delta
-from dpgram.errors import CalibrationError
-from dpgram.mechanisms.conversation import Conversation, GramQuestion, Mechanism, Outcome, Task
+from dpgram.errors import MechanismError
+from dpgram.linalg.symmetric import expected_norm, positive_part, smallest_eigenvalue
+from dpgram.mechanisms.conversation import PAPER, Conversation, GramQuestion, Mechanism, Outcome, Parameters, Task, ask_back
 from dpgram.mechanisms.proven import proven
-from dpgram.sampling.base import NormalSource
+from dpgram.sampling.base import RandomSource
 from dpgram.terms.budget import Neighbours
 from dpgram.terms.noise import SymmetricGaussian
 
 Array = np.ndarray
+
+REPAIRS = ("none", "psd", "shift")
 
 
 @proven("gaussian_noise.md#theorem-1")
@@ -30,50 +34,74 @@ def gram_sensitivity(row_bound: float, neighbours: Neighbours) -> float:
 
 
 @proven("gaussian_noise.md#theorem-2")
-def shift(sd_off_diagonal: float, row_bound: float, neighbours: Neighbours) -> float:
-    """mu: how many standard deviations apart two neighbouring tables can lie."""
-    return gram_sensitivity(row_bound, neighbours) / (math.sqrt(2) * sd_off_diagonal)
+def shift(sd_off_diagonal: float, sd_diagonal: float, sensitivity: float) -> float:
+    """mu: how many standard deviations apart two symmetric matrices ``sensitivity`` apart in Frobenius norm can lie."""
+    return sensitivity / min(math.sqrt(2) * sd_off_diagonal, sd_diagonal)
 
 
 @proven("gaussian_noise.md#theorem-3")
-def calibrate(task: Task) -> float:
-    """Smallest off-diagonal noise sd that meets the task's budget, from the private side.
+def smallest_sd(task: Task, sensitivity: float) -> float:
+    """Smallest off-diagonal noise sd that meets the task's budget, from the private side: sensitivity / (sqrt(2) mu)."""
+    return math.nextafter(sensitivity / (math.sqrt(2) * calibrate_mu(task.budget)), math.inf)
 
-    That is row_bound^2 / mu for REPLACE and row_bound^2 / (sqrt(2) mu) for ADD_REMOVE."""
-    sd = gram_sensitivity(task.row_bound, task.neighbours) / (math.sqrt(2) * calibrate_mu(task.budget))
-    sd = math.nextafter(sd, math.inf)
-    delta = gaussian_delta(task.budget.epsilon, shift(sd, task.row_bound, task.neighbours))
-    if not delta <= task.budget.delta:  # asked back, with the very scale that will be used
-        raise CalibrationError(mechanism=MECHANISM.name, delta=delta, needed=task.budget.delta)
-    return sd
+
+def printed_sd(task: Task, sensitivity: float) -> float:
+    """The printed sd, the same on and off the diagonal."""
+    return sensitivity * math.sqrt(2 * math.log(2 / task.budget.delta)) / task.budget.epsilon
+
+
+def calibrate(task: Task) -> Parameters:
+    sensitivity = gram_sensitivity(task.row_bound, task.neighbours)
+    if task.calibration == PAPER:
+        off = on = printed_sd(task, task.row_bound**2)
+    else:
+        off = smallest_sd(task, sensitivity)
+        on = math.sqrt(2) * off
+    return with_curve(task, off, on, sensitivity)
+
+
+def with_curve(task: Task, off: float, on: float, sensitivity: float) -> Parameters:
+    """The parameters of a Gaussian mechanism on symmetric matrices, with their true curve."""
+    mu = shift(off, on, sensitivity)
+    return {
+        "sd_off_diagonal": off,
+        "sd_diagonal": on,
+        "mu": mu,
+        "frobenius_sensitivity": sensitivity,
+        "delta_at_epsilon": gaussian_delta(task.budget.epsilon, mu),
+    }
 
 
 @proven("gaussian_noise.md#theorem-2")
-def add_symmetric_noise(gram: Array, sd_off_diagonal: float, rng: NormalSource) -> Array:
-    """``gram`` plus one draw of noise; ``rng`` is passed in: the secure source in use, a seeded one in tests."""
-    draw = rng.normal(scale=sd_off_diagonal, size=gram.shape)
+def add_symmetric_noise(matrix: Array, sd_off_diagonal: float, sd_diagonal: float, rng: RandomSource) -> Array:
+    """``matrix`` plus one draw of noise; ``rng`` is passed in: the secure source in use, a seeded one in tests."""
+    draw = rng.normal(scale=1.0, size=matrix.shape)
     upper = np.triu(draw, 1)
-    return gram + (upper + upper.T + math.sqrt(2) * np.diag(np.diag(draw)))
+    return matrix + (sd_off_diagonal * (upper + upper.T) + sd_diagonal * np.diag(np.diag(draw)))
 
 
-def start(task: Task, rng: NormalSource) -> Conversation:
-    sd = calibrate(task)
-    mu = shift(sd, task.row_bound, task.neighbours)
-    gram = yield GramQuestion(task.row_bound)
-    return Outcome(
-        gram=add_symmetric_noise(gram, sd, rng),
-        noise=SymmetricGaussian(sd_off_diagonal=sd),
-        parameters={
-            "mu": mu,
-            "frobenius_sensitivity": gram_sensitivity(task.row_bound, task.neighbours),
-            "delta_at_epsilon": gaussian_delta(task.budget.epsilon, mu),
-        },
-    )
+def start(task: Task, rng: RandomSource) -> Conversation:
+    repair = task.options.get("repair", "none")
+    if repair not in REPAIRS:
+        raise MechanismError(f"repair is {repair!r} and must be one of {', '.join(REPAIRS)}.")
+    found = calibrate(task)
+    ask_back(task, MECHANISM.name, found["delta_at_epsilon"])
+    off, on = found["sd_off_diagonal"], found["sd_diagonal"]
+    answer = yield GramQuestion(task.row_bound)
+    gram, lift = add_symmetric_noise(answer.gram, off, on, rng), 0.0
+    if repair == "psd":
+        gram = positive_part(gram)
+    if repair == "shift" and smallest_eigenvalue(gram) <= 0:
+        lift = expected_norm(task.dim, off, on)
+        gram = gram + lift * np.eye(task.dim)
+    return Outcome(gram, SymmetricGaussian(off, on, lift), found)
 
 
 MECHANISM = Mechanism(
     name="gaussian-noise",
-    summary="the Gram plus symmetric Gaussian noise (Analyze Gauss, with the exact privacy curve)",
+    summary="the Gram plus symmetric Gaussian noise (Analyze Gauss)",
     proof="gaussian_noise.md",
+    calibrate=calibrate,
     start=start,
+    options={"repair": "none, psd (negative eigenvalues become zero) or shift (add E||N|| if not positive definite)"},
 )

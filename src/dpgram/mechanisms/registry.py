@@ -2,16 +2,60 @@
 
 from __future__ import annotations
 
-from dpgram.errors import UnknownMechanismError
-from dpgram.mechanisms import gaussian_noise
-from dpgram.mechanisms.conversation import Mechanism
+import math
+from collections.abc import Mapping
+from numbers import Real
+
+from dpgram.errors import MechanismError, UnknownMechanismError
+from dpgram.mechanisms import (
+    gaussian_noise,
+    gaussian_sketch,
+    gaussian_sketch_adaptive,
+    inverse_wishart,
+    inverse_wishart_adaptive,
+    noisy_inverse,
+    wishart_noise,
+)
+from dpgram.mechanisms.conversation import EXACT, PAPER, Mechanism, Task
+from dpgram.terms.budget import Budget, Neighbours
 
 MECHANISMS: dict[str, Mechanism] = {
     mechanism.name: mechanism
     for mechanism in (
         gaussian_noise.MECHANISM,
+        gaussian_sketch.MECHANISM,
+        gaussian_sketch_adaptive.MECHANISM,
+        wishart_noise.MECHANISM,
+        inverse_wishart.MECHANISM,
+        inverse_wishart_adaptive.MECHANISM,
+        noisy_inverse.MECHANISM,
     )
 }  # fmt: skip
+
+
+def task(
+    mechanism: Mechanism,
+    budget: Budget,
+    neighbours: Neighbours,
+    dim: int,
+    row_bound: float,
+    calibration: str = EXACT,
+    options: Mapping[str, float | str | None] | None = None,
+) -> Task:
+    """A task for ``mechanism``, with its options checked; options that are None were not given."""
+    if calibration not in (EXACT, PAPER):
+        raise MechanismError(f"calibration is {calibration!r} and must be 'exact' or 'paper'.")
+    given = {name: value for name, value in (options or {}).items() if value is not None}
+    for name, value in given.items():
+        if name not in mechanism.options:
+            known = ", ".join(mechanism.options) or "no options"
+            raise MechanismError(f"{mechanism.name} has no option {name!r}: it has {known}.")
+        text = name in ("repair", "first_stage")
+        if text != isinstance(value, str) or (not text and (isinstance(value, bool) or not isinstance(value, Real))):
+            raise MechanismError(f"{name} is {value!r} and must be {'a word' if text else 'a number'}.")
+        if not text and not math.isfinite(float(value)):
+            raise MechanismError(f"{name} is {value!r} and must be finite.")
+    return Task(budget, neighbours, dim, row_bound, calibration, given)
 
 
 def find(name: str) -> Mechanism:

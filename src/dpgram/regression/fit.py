@@ -11,6 +11,7 @@ from dpgram.artifact.release import GramRelease
 from dpgram.errors import IndefiniteGramError, ModelError
 from dpgram.linalg.symmetric import log_det_repair, smallest_eigenvalue
 from dpgram.regression.design import Design, design
+from dpgram.terms.noise import NoisyInverse
 
 Array = np.ndarray
 
@@ -48,8 +49,10 @@ def regress(
     Post-processing: costs no budget. Features are declared columns (a categorical one stands for all its indicators) or
     single levels such as ``"carrier[AA]"``. Estimators:
 
-    - ``log-det`` (the default) makes the whole released matrix positive definite, then solves; it always has an answer.
-    - ``plain`` solves with the matrix as released, and raises IndefiniteGramError where that has no meaning."""
+    - ``log-det`` (the default) takes off the public shift that the mechanism left in the matrix, makes the whole of it positive
+      definite, then solves; it always has an answer.
+    - ``plain`` solves with the matrix as released (a ridge is left in it), and raises IndefiniteGramError where that has no
+      meaning."""
     if not isinstance(release, GramRelease):
         raise ModelError(f"release is a {type(release).__name__} and must be a GramRelease: use dpgram.load(path) first.")
     if not isinstance(estimator, str) or estimator not in ESTIMATORS:
@@ -68,7 +71,10 @@ def regress(
 
 
 def _log_det(release: GramRelease, plan: Design) -> Array:
-    return log_det_repair(release.gram, release.noise.sd_off_diagonal)
+    noise = release.noise
+    if isinstance(noise, NoisyInverse):
+        return np.linalg.inv(log_det_repair(np.linalg.inv(release.gram), noise.sd_off_diagonal_of_inverse))
+    return log_det_repair(release.gram - noise.shift * np.eye(len(release.gram)), noise.sd_off_diagonal)
 
 
 def _plain(release: GramRelease, plan: Design) -> Array:

@@ -7,6 +7,7 @@ import json
 from dpgram.artifact.release import GramRelease
 from dpgram.terms.budget import Neighbours
 from dpgram.terms.columns import Boolean, Categorical, Column, Numeric
+from dpgram.terms.noise import SymmetricGaussian
 
 ASSUMED = "one row per {unit} is assumed, not enforced: a {unit} with several rows is protected less"
 
@@ -23,10 +24,13 @@ def label_data(release: GramRelease) -> dict:
         "unit_assumption": ASSUMED.format(unit=release.schema.unit),
         "rows": release.rows,
         "mechanism": release.mechanism,
+        "calibration": release.calibration,
+        "conditional": release.condition or None,
         "parameters": release.parameters,
         "noise": {
             "sd_off_diagonal": release.noise.sd_off_diagonal,
             "sd_diagonal": release.noise.sd_diagonal,
+            "shift": release.noise.shift,
             "units": "scaled units, in which every column spans at most [-1, 1]",
         },
         "row_bound": release.row_bound,
@@ -44,6 +48,7 @@ def label_data(release: GramRelease) -> dict:
 def label_sections(release: GramRelease) -> list[tuple[str, list[tuple[str, str]]]]:
     """The label as titled lists of (what, value), for people."""
     unit, noise = release.schema.unit, release.noise
+    where = "everywhere" if isinstance(noise, SymmetricGaussian) else "along the weakest directions"
     return [
         (
             "Guarantee" if release.private else "NOT PRIVATE: the noise came from a seed, so it can be subtracted",
@@ -53,6 +58,7 @@ def label_sections(release: GramRelease) -> list[tuple[str, list[tuple[str, str]
                 ("neighbours", f"{release.neighbours.value}: {release.neighbours.in_words}"),
                 ("unit of privacy", f"one row: {unit}"),
                 ("assumed", ASSUMED.format(unit=unit)),
+                *([("CONDITIONAL", release.condition)] if release.condition else []),
                 ("rows", "protected" if release.rows is None else f"{release.rows} (public)"),
             ],
         ),
@@ -60,9 +66,13 @@ def label_sections(release: GramRelease) -> list[tuple[str, list[tuple[str, str]
             "Mechanism",
             [
                 ("name", release.mechanism),
+                ("calibration", release.calibration),
                 *((name, f"{value:.6g}") for name, value in release.parameters.items()),
                 ("row bound", f"{release.row_bound:.6g} (scaled units; longer rows are shrunk to it)"),
-                ("noise sd", f"{noise.sd_off_diagonal:.6g} off the diagonal, {noise.sd_diagonal:.6g} on it (scaled units)"),
+                (
+                    "noise sd",
+                    f"{noise.sd_off_diagonal:.6g} off the diagonal, {noise.sd_diagonal:.6g} on it, in scaled units, {where}",
+                ),
                 ("randomness", release.randomness),
                 ("arithmetic", f"{release.arithmetic}; leakage through floating-point rounding is not excluded"),
             ],

@@ -25,11 +25,19 @@ class SecureSource:
         bits = np.frombuffer(os.urandom(24 * pairs), dtype=np.uint64).reshape(3, pairs)
         return scale * box_muller(bits)[: math.prod(size)].reshape(size)
 
+    def uniform(self, size: tuple[int, ...]) -> Array:
+        words = np.frombuffer(os.urandom(16 * math.prod(size)), dtype=np.uint64).reshape(2, -1)
+        return np.minimum(fine_uniform(words[0], words[1]), 1 - 2.0**-53).reshape(size)
+
+
+def fine_uniform(high: Array, low: Array) -> Array:
+    """Numbers in (0, 1] from two 64-bit words each: as fine near zero as 128 bits are."""
+    return np.ldexp(high.astype(float), -64) + np.ldexp(low.astype(float) + 0.5, -128)
+
 
 def box_muller(bits: Array) -> Array:
     """2 m standard normal numbers from (3, m) uniform 64-bit words."""
     high, low, turn = bits
-    uniform = np.ldexp(high.astype(float), -64) + np.ldexp(low.astype(float) + 0.5, -128)  # in (0, 1]
-    radius = np.sqrt(-2 * np.log(uniform))
+    radius = np.sqrt(-2 * np.log(fine_uniform(high, low)))
     angle = 2 * np.pi * np.ldexp(turn.astype(float), -64)
     return np.concatenate([radius * np.cos(angle), radius * np.sin(angle)])

@@ -20,3 +20,6 @@ class SeededSource:
 
     def normal(self, scale: float, size: tuple[int, ...]) -> np.ndarray:
         return self._generator.normal(scale=scale, size=size)
+
+    def uniform(self, size: tuple[int, ...]) -> np.ndarray:
+        return np.maximum(self._generator.random(size=size), 2.0**-60)

@@ -1,4 +1,7 @@
-"""What a mechanism did to the true Gram matrix: mechanisms write it, estimators read it and never ask for a name."""
+"""What a mechanism did to the true Gram matrix G: mechanisms write it, estimators read it and never ask for a name.
+
+Each shape of noise says what an estimator needs: a public multiple of the identity that is still in the matrix (``shift``),
+the size of the noise along the weakest directions (``sd_off_diagonal``), and the degrees of freedom where noise multiplies."""
 
 from __future__ import annotations
 
@@ -8,17 +11,79 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class SymmetricGaussian:
-    """The release is the Gram plus symmetric Gaussian noise, independent of the data.
+    """The release is G + shift I + N, with symmetric N independent of the data, Gaussian or close to it.
 
-    Entries above the diagonal are N(0, sd_off_diagonal^2), those on it N(0, 2 sd_off_diagonal^2): the Gaussian
-    orthogonal ensemble. Both scales are named, because a bare "sigma" once cost a peer its guarantee."""
+    Entries above the diagonal have sd ``sd_off_diagonal``, those on it ``sd_diagonal``; where that is sqrt(2) times the former,
+    N is of the Gaussian orthogonal ensemble. Both are named, because a bare "sigma" once cost a peer its guarantee."""
 
     sd_off_diagonal: float
+    sd_diagonal: float
+    shift: float = 0.0
+
+    @classmethod
+    def orthogonal(cls, sd_off_diagonal: float, *, shift: float = 0.0) -> SymmetricGaussian:
+        return cls(sd_off_diagonal, math.sqrt(2) * sd_off_diagonal, shift)
+
+
+@dataclass(frozen=True)
+class WishartSample:
+    """The release is W / degrees_of_freedom with W Wishart of scale G + shift I: unbiased for the scale, always definite.
+
+    ``floor`` is a public lower bound on the eigenvalues of the scale matrix; there the noise is smallest."""
+
+    degrees_of_freedom: float
+    shift: float
+    floor: float
+
+    @property
+    def sd_off_diagonal(self) -> float:
+        return self.floor / math.sqrt(self.degrees_of_freedom)
 
     @property
     def sd_diagonal(self) -> float:
         return math.sqrt(2) * self.sd_off_diagonal
 
 
-NoiseModel = SymmetricGaussian
-"""Every noise model there is; a mechanism with another shape of noise adds its own."""
+@dataclass(frozen=True)
+class InverseWishartSample:
+    """The release is ``multiple`` times a draw of the inverse-Wishart law of scale G + shift I: always definite.
+
+    With multiple = degrees_of_freedom - d - 1 it is unbiased for the scale matrix."""
+
+    degrees_of_freedom: float
+    shift: float
+    floor: float
+    multiple: float
+
+    @property
+    def sd_off_diagonal(self) -> float:
+        return self.floor / math.sqrt(self.degrees_of_freedom)
+
+    @property
+    def sd_diagonal(self) -> float:
+        return math.sqrt(2) * self.sd_off_diagonal
+
+
+@dataclass(frozen=True)
+class NoisyInverse:
+    """The release is the inverse of G^-1 + N, with symmetric Gaussian N of these scales; it may be indefinite.
+
+    ``floor`` is the lower bound on the eigenvalues of G that the custodian claimed."""
+
+    sd_off_diagonal_of_inverse: float
+    sd_diagonal_of_inverse: float
+    floor: float
+    shift: float = 0.0
+
+    @property
+    def sd_off_diagonal(self) -> float:
+        """To first order, along directions where G equals its floor."""
+        return self.sd_off_diagonal_of_inverse * self.floor**2
+
+    @property
+    def sd_diagonal(self) -> float:
+        return self.sd_diagonal_of_inverse * self.floor**2
+
+
+NoiseModel = SymmetricGaussian | WishartSample | InverseWishartSample | NoisyInverse
+"""Every shape of noise there is; a mechanism with another one adds its own."""

@@ -1,0 +1,183 @@
+"""The privacy curve of adding Wishart noise W_d(C I, k) to a Gram sum, and the parameters that meet a budget.
+
+With b = B^2/C, m = (k - d - 1)/2 >= 0 and kappa = k - d + 2, neighbours matter only through the eigenvalues (mu+, -mu-) of the
+change, both in [0, b], and the worst delta lies between the largest and the sum of three corners (b, b), (b, 0), (0, b):
+
+    max(d_bb, d_b0, d_0b) <= delta(epsilon) <= d_bb + d_b0 + d_0b.
+
+The sum is what is promised for REPLACE; ADD_REMOVE, and REPLACE with one column, have max(d_b0, d_0b) exactly. The corner
+(0, b) contains the chance that the noise is too small to hide a row at all, for every epsilon: with k = d + 1 it is
+1 - e^(-b/2), which no scale makes zero. Proof: mechanisms/proofs/wishart_noise.md."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import betainc, k0e
+
+from dpgram.accounting.chi_square import expm1_minus, log_expectation, log_integral
+from dpgram.accounting.roots import epsilon_for, largest
+from dpgram.terms.budget import Budget, Neighbours
+
+Array = np.ndarray
+
+MARGIN = 1e-6  # relative, in delta; far above the error of the incomplete beta functions where their difference is small
+MOST_DEGREES = 10**12
+FEW, FAR = 1000, 45.0
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
+_STEPS = np.concatenate([(panel + (1 + _NODES) / 2) / 4 for panel in range(4)])
+_STEP_WEIGHTS = np.tile(_WEIGHTS / 8, 4)
+
+
+def corners(epsilon: float, k: int, dim: int, b: float, *, both_move: bool = True) -> tuple[float, float, float]:
+    """(d_bb, d_b0, d_0b) for k >= d + 1 and epsilon >= 0; d_bb is 0 where only one eigenvalue can move."""
+    if k < dim + 1 or epsilon < 0:
+        raise ValueError("the curve is proven for k >= d + 1 degrees of freedom and epsilon >= 0")
+    m, kappa = (k - dim - 1) / 2, k - dim + 2
+    both = _both(epsilon, m, kappa, b) if both_move and dim >= 2 else 0.0
+    return both, _grown(epsilon, m, kappa - 1, b), _shrunk(epsilon, m, kappa - 1, b)
+
+
+def additive_delta(epsilon: float, k: int, dim: int, b: float, neighbours: Neighbours) -> float:
+    """A delta that holds at ``epsilon``, for noise W_d(C I, k) and b = B^2/C; exact but for REPLACE with d >= 2."""
+    one_moves = neighbours is Neighbours.ADD_REMOVE or dim == 1
+    both, grown, shrunk = corners(epsilon, k, dim, b, both_move=not one_moves)
+    if one_moves:
+        return max(grown, shrunk)
+    return min(1.0, both + grown + shrunk)
+
+
+def additive_epsilon(delta: float, k: int, dim: int, b: float, neighbours: Neighbours) -> float:
+    """Smallest epsilon that holds at ``delta``, from above; infinite when none does."""
+    aim = delta * (1 - MARGIN)
+    if additive_delta(1e4, k, dim, b, neighbours) > aim:
+        return math.inf  # the chance of too small a noise alone exceeds delta
+    return epsilon_for(lambda epsilon: additive_delta(epsilon, k, dim, b, neighbours), aim)
+
+
+def calibrate_degrees(budget: Budget, dim: int, b: float, neighbours: Neighbours) -> int:
+    """Smallest whole k that meets ``budget`` with noise of scale C = B^2/b, from the private side.
+
+    >>> calibrate_degrees(Budget(1.0, 1e-6), dim=22, b=1.0, neighbours=Neighbours.REPLACE) - 20
+    48
+    """
+    aim = budget.delta * (1 - MARGIN)
+
+    def meets(k: int) -> bool:
+        return additive_delta(budget.epsilon, k, dim, b, neighbours) <= aim
+
+    too_few, enough = dim, dim + 1
+    while not meets(enough):
+        too_few, enough = enough, dim + 2 * (enough - dim)
+        if enough > MOST_DEGREES:
+            raise ValueError("more than 10^12 degrees of freedom would be needed: use a larger scale")
+    while enough - too_few > 1:
+        middle = (too_few + enough) // 2
+        too_few, enough = (too_few, middle) if meets(middle) else (middle, enough)
+    return enough
+
+
+def calibrate_b(budget: Budget, k: int, dim: int, neighbours: Neighbours) -> float:
+    """Largest b = B^2/C (smallest scale C) that meets ``budget`` with ``k`` degrees of freedom, from the private side."""
+    aim = budget.delta * (1 - MARGIN)
+
+    def meets(b: float) -> bool:
+        return additive_delta(budget.epsilon, k, dim, b, neighbours) <= aim
+
+    return largest(meets, math.sqrt(k) * min(0.2 * budget.epsilon, 1.0), precision=1e-9)
+
+
+def _grown(epsilon: float, m: float, nu: float, b: float) -> float:
+    """d_b0: the noise plus b against the noise alone, in one direction; X is chi-square with ``nu`` degrees of freedom."""
+    if epsilon >= b / 2:
+        return 0.0
+    if m == 0:
+        return -math.expm1(epsilon - b / 2)
+    start = b / math.expm1((b / 2 - epsilon) / m)
+    return math.exp(
+        log_expectation(
+            lambda y: _log_excess(b / 2 - epsilon - m * np.log1p(b / (nu * np.exp(y)))), nu, lower=math.log(start / nu)
+        )
+    )
+
+
+def _shrunk(epsilon: float, m: float, nu: float, b: float) -> float:
+    """d_0b: the noise alone against the noise plus b, which it cannot be when it is below b."""
+    with np.errstate(all="ignore"):
+        end = b / -math.expm1(-(epsilon + b / 2) / m) if m > 0 else b
+
+    def log_f(y: Array) -> Array:
+        x = nu * np.exp(y)
+        with np.errstate(all="ignore"):
+            loss = np.where(x > b, -m * np.log1p(-b / np.maximum(x, b)), np.inf) - b / 2
+        return np.where(x <= b, 0.0, _log_excess(loss - epsilon))
+
+    inside = log_expectation(log_f, nu, upper=math.log(b / nu))
+    rest = log_expectation(log_f, nu, lower=math.log(b / nu), upper=math.log(end / nu)) if end > b else -math.inf
+    return math.exp(inside) + math.exp(rest)
+
+
+def _both(epsilon: float, m: float, kappa: float, b: float) -> float:
+    """d_bb: turned by 45 degrees, a shift of the correlation rho by b/t, averaged over t = sqrt(n1 n2)."""
+
+    def log_weight(y: Array) -> Array:  # of t = kappa e^y, up to a constant
+        t = kappa * np.exp(y)
+        return -kappa * expm1_minus(y) - y / 2 + np.log(k0e(t) * np.sqrt(t))
+
+    def log_f(y: Array) -> Array:
+        with np.errstate(all="ignore"):
+            return np.log(_correlation_stick(epsilon, m, b / (kappa * np.exp(y))))
+
+    width = math.sqrt(1600 / kappa)
+    low, high = -(width + 800 / kappa), min(width, math.log1p(800 / kappa) + 1)
+    mass = log_integral(log_weight, low, high)
+
+    def log_integrand(y: Array) -> Array:
+        return np.nan_to_num(log_weight(y) + log_f(y), nan=-np.inf, neginf=-np.inf)
+
+    kink = min(max(math.log(b / (2 * kappa)), low), high)  # below it t < b/2, and the two laws have no support in common
+    pieces = (log_integral(log_integrand, low, kink), log_integral(log_integrand, kink, high))
+    return sum(math.exp(piece - mass) for piece in pieces)
+
+
+def _correlation_stick(epsilon: float, m: float, beta: Array) -> Array:
+    """Hockey stick between rho + beta and rho, where rho has density proportional to (1 - rho^2)^m."""
+    if m == 0:  # rho is uniform: only the support tells, and by beta/2
+        return np.minimum(1.0, beta / 2)
+    c1 = math.expm1(min(epsilon / m, 300.0))  # c - 1
+    c = 1 + c1
+    end = (c * beta**2 - c1) / (c * beta + np.sqrt(c * beta**2 + c1**2))  # up to here the excess is positive
+    excess = _excess_by_cdf(epsilon, m, beta, end) if m < FEW else _excess_by_integral(epsilon, m, beta, end)
+    return np.where(beta >= 2, 1.0, np.clip(excess, 0.0, 1.0))
+
+
+def _excess_by_cdf(epsilon: float, m: float, beta: Array, end: Array) -> Array:
+    """F(end) - e^epsilon F(end - beta)."""
+
+    def cdf(y: Array) -> Array:
+        return betainc(m + 1, m + 1, np.clip((1 + y) / 2, 0.0, 1.0))
+
+    return cdf(end) - math.exp(min(epsilon, 700.0)) * cdf(end - beta)
+
+
+def _excess_by_integral(epsilon: float, m: float, beta: Array, end: Array) -> Array:
+    """The same as an integral of positive terms: for many degrees of freedom the two values of F agree in most digits."""
+    reach = np.minimum(end + np.sqrt(end**2 + FAR / m), end + 1)  # beyond it the density is e^-45 of what it is at the end
+    x = end[:, None] - reach[:, None] * _STEPS
+    with np.errstate(all="ignore"):
+        ratio = epsilon + m * np.log1p(beta[:, None] * (2 * x - beta[:, None]) / (1 - x**2))
+        ratio = np.where(x - beta[:, None] <= -1, -np.inf, ratio)  # outside the support of the other
+        density = np.exp(m * np.log1p(-(x**2)) + _log_density_at_zero(m))
+    return reach * ((density * -np.expm1(np.minimum(ratio, 0.0))) @ _STEP_WEIGHTS)
+
+
+def _log_density_at_zero(m: float) -> float:
+    """ln of Gamma(m + 3/2) / (sqrt(pi) Gamma(m + 1)), for large m."""
+    x = m + 1
+    return (math.log(x) - math.log(math.pi)) / 2 + math.log1p(-1 / (8 * x) + 1 / (128 * x**2) + 5 / (1024 * x**3))
+
+
+def _log_excess(excess: Array) -> Array:
+    with np.errstate(all="ignore"):
+        return np.where(excess > 0, np.log(-np.expm1(-np.maximum(excess, 0.0))), -np.inf)

@@ -1,0 +1,124 @@
+"""dpgram calibrate"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from dpgram.cli.output import print_json, print_table
+from dpgram.errors import MechanismError, SchemaError
+from dpgram.mechanisms import registry
+from dpgram.mechanisms.conversation import EXACT, PAPER, Task
+from dpgram.terms.budget import Budget, Neighbours
+
+
+def calibrate(
+    name: str,
+    /,
+    *,
+    epsilon: float,
+    delta: float,
+    dim: int,
+    row_bound: float,
+    neighbours: str = "replace",
+    calibration: str = EXACT,
+    sketch_rows: float | None = None,
+    degrees_of_freedom: float | None = None,
+    table_rows: int | None = None,
+    scale: float | None = None,
+    rho: float | None = None,
+    first_stage: str | None = None,
+    compare: Annotated[bool, Parameter(negative="")] = False,
+    json: Annotated[bool, Parameter(negative="")] = False,
+) -> None:
+    """Print the parameters of mechanism NAME for a budget.
+
+    Parameters
+    ----------
+    name
+        The mechanism.
+    epsilon
+        Privacy budget.
+    delta
+        Privacy budget.
+    dim
+        Number of encoded columns d, the intercept included.
+    row_bound
+        Largest norm B of a row.
+    neighbours
+        replace or add-remove.
+    calibration
+        exact, or paper for the printed formulas of Sheffet 2015.
+    sketch_rows
+        gaussian-sketch, gaussian-sketch-adaptive: rows of the sketch.
+    degrees_of_freedom
+        wishart-noise, inverse-wishart, inverse-wishart-adaptive: degrees of freedom.
+    table_rows
+        inverse-wishart: number of rows, public under replace.
+    scale
+        wishart-noise: scale C of the noise.
+    rho
+        noisy-inverse: the public claim about the smallest eigenvalue.
+    first_stage
+        Adaptive mechanisms: laplace or gauss.
+    compare
+        Show paper against exact, side by side.
+    json
+        Print JSON.
+    """
+    mechanism = registry.find(name)
+    options: dict[str, float | str | None] = {
+        "sketch_rows": sketch_rows,
+        "degrees_of_freedom": degrees_of_freedom,
+        "scale": scale,
+        "rho": rho,
+        "first_stage": first_stage,
+    }
+    task = registry.task(
+        mechanism, Budget(epsilon, delta), _neighbours(neighbours), _dim(dim), _bound(row_bound), calibration, options
+    )
+    task = replace(task, rows=table_rows)
+    columns = [PAPER, EXACT] if compare else [calibration]
+    found = {column: _parameters(mechanism.calibrate, replace(task, calibration=column), lenient=compare) for column in columns}
+    if json:
+        print_json(found if compare else found[calibration])
+        return
+    keys = list(dict.fromkeys(key for values in found.values() for key in values))
+    rows = [(key, *(_text(found[column].get(key)) for column in columns)) for key in keys]
+    print_table(f"{name}, d = {dim}, B = {row_bound:g}, {neighbours}", ["", *columns], rows)
+
+
+def _parameters(calibrate_: object, task: Task, *, lenient: bool) -> dict:
+    """Budget and parameters; beside another column, a refusal is told in its place."""
+    budget = {"epsilon": task.budget.epsilon, "delta": task.budget.delta}
+    try:
+        return {**budget, **calibrate_(task)}  # type: ignore[operator]
+    except MechanismError as error:
+        if not lenient:
+            raise
+        return {**budget, "refused": str(error)}
+
+
+def _text(value: object) -> str:
+    return "" if value is None else f"{value:.8g}" if isinstance(value, float) else str(value)
+
+
+def _neighbours(text: str) -> Neighbours:
+    if text not in (n.value for n in Neighbours):
+        raise SchemaError(f"neighbours is {text!r} and must be replace or add-remove.")
+    return Neighbours(text)
+
+
+def _dim(dim: int) -> int:
+    if dim < 1:
+        raise MechanismError(f"dim is {dim} and must be at least 1.")
+    return dim
+
+
+def _bound(bound: float) -> float:
+    if not (math.isfinite(bound) and bound > 0):
+        raise MechanismError(f"row_bound is {bound:g} and must be positive and finite.")
+    return bound

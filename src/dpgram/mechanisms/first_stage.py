@@ -1,0 +1,182 @@
+"""The first stage of the adaptive mechanisms: the smallest eigenvalue of the Gram, released from below.
+
+What it returns, s, never exceeds the true value (under "exact"), so the second stage may count on scale matrices of at least s
+and needs a smaller ridge, or can take more degrees of freedom. Proof: proofs/adaptive.md."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import gammainccinv, ndtr
+
+from dpgram.accounting.gaussian import MARGIN, calibrate_mu, gaussian_delta
+from dpgram.accounting.laplace import truncated_laplace_delta, truncation
+from dpgram.accounting.roots import largest
+from dpgram.accounting.wishart import calibrate_degrees, calibrate_floor, sampling_delta
+from dpgram.errors import MechanismError
+from dpgram.mechanisms.conversation import PAPER, Parameters, Task, require
+from dpgram.mechanisms.gaussian_sketch import printed_floor
+from dpgram.mechanisms.proven import proven
+from dpgram.sampling.base import RandomSource
+from dpgram.sampling.variates import truncated_laplace, truncated_normal
+from dpgram.terms.budget import Budget, Neighbours
+
+Array = np.ndarray
+
+MOST_DEGREES = 1e12
+
+
+@dataclass(frozen=True)
+class TwoStages:
+    """Public numbers of both stages, in units where B enters as given."""
+
+    kind: str  # "laplace", "gauss" or "printed"
+    base_degrees: float  # r0
+    base_floor: float  # what scale matrices must have, over B^2, with r0 degrees of freedom
+    scale: float  # of the first stage's noise
+    offset: float  # c: what is subtracted from the smallest eigenvalue
+    second: Budget  # what the second stage may cost (laplace, printed)
+    mixture: tuple[float, float]  # (mu2, beta) of the second stage (gauss)
+    parameters: Parameters
+
+
+def plan_stages(task: Task, base_degrees: float) -> TwoStages:
+    """The split of the budget and the calibration of both stages."""
+    kind = str(task.options.get("first_stage", "laplace"))
+    if kind not in ("laplace", "gauss"):
+        raise MechanismError(f"first_stage is {kind!r} and must be 'laplace' or 'gauss'.")
+    if task.calibration == PAPER:
+        return _printed(task, base_degrees)
+    return _laplace(task, base_degrees) if kind == "laplace" else _gauss(task, base_degrees)
+
+
+@proven("adaptive.md#theorem-1")
+def _laplace(task: Task, r0: float) -> TwoStages:
+    epsilon, delta, sensitivity = task.budget.epsilon, task.budget.delta, task.row_bound**2
+    share, delta1 = 0.3, 0.3 * delta
+    for _ in range(4):  # the split that makes offset + ridge smallest solves share = sqrt(l)/(sqrt(l) + sqrt(K))
+        first, second = Budget(share * epsilon, delta1), Budget((1 - share) * epsilon, delta - delta1)
+        offset = truncation(first, sensitivity)
+        base = calibrate_floor(second, r0, task.neighbours, task.dim)
+        log, k = max(first.epsilon * offset / sensitivity, 1e-3), second.epsilon * base
+        share = min(max(math.sqrt(log) / (math.sqrt(log) + math.sqrt(k)), 0.02), 0.6)
+    scale = sensitivity / first.epsilon
+    spent = truncated_laplace_delta(first.epsilon, scale, offset, sensitivity)
+    total = spent + sampling_delta(second.epsilon, r0, base, task.neighbours, task.dim)
+    costs = {"first_stage_epsilon": first.epsilon, "first_stage_delta": first.delta, "delta_at_epsilon": total}
+    return TwoStages("laplace", r0, base, scale, offset, second, (0.0, 0.0), _described(task, r0, base, scale, offset, costs))
+
+
+@proven("adaptive.md#theorem-2")
+def _gauss(task: Task, r0: float) -> TwoStages:
+    if task.neighbours is not Neighbours.REPLACE or task.dim < 2:
+        raise MechanismError("first_stage='gauss' is proven for REPLACE and two columns or more: use 'laplace'.")
+    epsilon, delta, sensitivity = task.budget.epsilon, task.budget.delta * (1 - MARGIN), task.row_bound**2
+    delta1, beta = 0.2 * delta, 0.1 * delta
+    mu, mu1 = calibrate_mu(task.budget), 0.3 * calibrate_mu(task.budget)
+    for _ in range(6):
+        z = _cut(mu1, delta1)
+        q = (z / math.sqrt(r0)) ** (2 / 3)
+        mu1 = mu * math.sqrt(q / (1 + q))
+    z = _cut(mu1, delta1)
+    inside = float(ndtr(z))
+    room = (delta - delta1) * inside - beta
+    mu2 = largest(lambda m: gaussian_delta(epsilon, math.hypot(mu1, m)) <= room, mu / 2)
+    if mu2 == 0.0:
+        raise MechanismError("the first stage leaves nothing for the second at this budget: use first_stage='laplace'.")
+    base = _floor_of(mu2**2 / _quantile(r0, beta))
+    spent = (float(ndtr(z)) - float(ndtr(z - mu1))) / inside
+    total = spent + (beta + gaussian_delta(epsilon, math.hypot(mu1, mu2))) / inside
+    scale = sensitivity / mu1
+    costs = {"first_stage_mu": mu1, "second_stage_mu": mu2, "first_stage_delta": spent, "delta_at_epsilon": total}
+    described = _described(task, r0, base, scale, z * scale, costs)
+    return TwoStages("gauss", r0, base, scale, z * scale, task.budget, (mu2, beta), described)
+
+
+def _printed(task: Task, r0: float) -> TwoStages:
+    """Half of the budget for each stage, and plain Laplace noise, as printed."""
+    epsilon, delta, sensitivity = task.budget.epsilon, task.budget.delta, task.row_bound**2
+    require(delta < 1 / math.e, "delta < 1/e")
+    require(r0.is_integer(), "a whole number of degrees of freedom")
+    second = Budget(epsilon / 2, delta / 2)
+    base = printed_floor(r0, second.epsilon, second.delta)
+    scale = 2 * sensitivity / epsilon
+    offset = scale * math.log(2 / delta)
+    # s may exceed the smaller of the two true values, but not both, except with probability delta/4: then one B^2 less counts.
+    total = delta / 4 + sampling_delta(second.epsilon, r0, base - 1, task.neighbours, task.dim)
+    costs = {"first_stage_epsilon": epsilon / 2, "first_stage_delta": delta / 4, "delta_at_epsilon": total}
+    return TwoStages("printed", r0, base, scale, offset, second, (0.0, 0.0), _described(task, r0, base, scale, offset, costs))
+
+
+def _described(task: Task, r0: float, base: float, scale: float, offset: float, costs: Parameters) -> Parameters:
+    return {
+        "base_degrees_of_freedom": r0,
+        "base_w_squared": base * task.row_bound**2,
+        "first_stage_scale": scale,
+        "first_stage_offset": offset,
+        **costs,
+    }
+
+
+@proven("adaptive.md#theorem-1")
+def release_smallest_eigenvalue(gram: Array, stages: TwoStages, rng: RandomSource) -> float:
+    """s: the smallest eigenvalue from below, with noise; zero where that is negative."""
+    values = np.linalg.eigvalsh(gram)
+    smallest = max(0.0, float(values[0] - 1e-14 * len(gram) * abs(values[-1])))  # no rounding may lift it above the true one
+    if stages.kind == "printed":
+        magnitude = -stages.scale * math.log(float(rng.uniform((1,))[0]))
+        noise = math.copysign(magnitude, float(rng.uniform((1,))[0]) - 0.5)
+    elif stages.kind == "laplace":
+        noise = truncated_laplace(stages.scale, stages.offset, rng)
+    else:
+        noise = truncated_normal(stages.scale, stages.offset, rng)
+    return max(0.0, smallest - stages.offset + noise)
+
+
+@proven("adaptive.md#theorem-1")
+def second_stage(task: Task, stages: TwoStages, s: float) -> tuple[float, float]:
+    """(ridge, degrees of freedom) for the released ``s``: a smaller ridge, or none and as many degrees as s allows."""
+    bound = task.row_bound**2
+    ridge = stages.base_floor * bound - s
+    if ridge > 0:
+        return ridge, stages.base_degrees
+    floor = s / bound
+    if stages.kind == "laplace":
+        r = calibrate_degrees(stages.second, floor, task.neighbours, task.dim, most=MOST_DEGREES)
+    elif stages.kind == "gauss":
+        mu2, beta = stages.mixture
+        r = largest(lambda r: _quantile(r, beta) / (floor * (floor + 1)) <= mu2**2, stages.base_degrees, ceiling=MOST_DEGREES)
+    else:
+        r = largest(
+            lambda r: printed_floor(r, stages.second.epsilon, stages.second.delta) <= floor,
+            stages.base_degrees,
+            ceiling=MOST_DEGREES,
+        )
+    return 0.0, max(stages.base_degrees, float(math.floor(min(r, MOST_DEGREES))))
+
+
+def _cut(mu1: float, delta1: float) -> float:
+    """z with [Phi(z) - Phi(z - mu1)] / Phi(z) <= delta1, from above."""
+    low, high = 0.0, 1.0
+
+    def gap(z: float) -> float:
+        return (float(ndtr(-(z - mu1))) - float(ndtr(-z))) / float(ndtr(z))
+
+    while gap(high) > delta1:
+        high *= 2
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (low, middle) if gap(middle) <= delta1 else (middle, high)
+    return high
+
+
+def _quantile(r: float, beta: float) -> float:
+    """The (1 - beta) quantile of chi-square with ``r`` degrees of freedom, rounded up."""
+    return 2 * float(gammainccinv(r / 2, beta)) * (1 + 1e-9)
+
+
+def _floor_of(g: float) -> float:
+    """The floor whose spread is ``g``."""
+    return (2 / g) / (1 + math.sqrt(1 + 4 / g))

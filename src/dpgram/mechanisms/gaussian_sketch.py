@@ -1,0 +1,91 @@
+"""The Gaussian sketch: one draw of W_d(G + w^2 I, r) / r, the Johnson-Lindenstrauss transform of ridge-augmented rows.
+
+Statement: with rows of norm at most B the draw has the exact curve ``sampling_delta`` with floor w^2/B^2 and r degrees of
+freedom. Neighbours: REPLACE and ADD_REMOVE. Always positive definite when r >= d.
+Proof: proofs/gaussian_sketch.md, in real arithmetic."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dpgram.accounting.wishart import calibrate_floor, sampling_delta
+from dpgram.errors import MechanismError
+from dpgram.linalg.symmetric import square_root
+from dpgram.mechanisms.conversation import (
+    PAPER,
+    Conversation,
+    GramQuestion,
+    Mechanism,
+    Outcome,
+    Parameters,
+    Task,
+    ask_back,
+    require,
+)
+from dpgram.mechanisms.proven import proven
+from dpgram.sampling.base import RandomSource
+from dpgram.sampling.variates import bartlett_factor
+from dpgram.terms.noise import WishartSample
+
+Array = np.ndarray
+
+
+def sketch_rows(task: Task) -> float:
+    """The number of rows of the sketch: as given, or twice the number of columns."""
+    r = task.number("sketch_rows") or 2.0 * task.dim
+    if not (1 <= r <= 1e12) or (r <= task.dim - 1 and not r.is_integer()):
+        raise MechanismError(
+            f"sketch_rows is {r:g} and must lie between 1 and 1e12, and be whole unless it is above d - 1 = {task.dim - 1}."
+        )
+    return r
+
+
+def printed_floor(r: float, epsilon: float, delta: float) -> float:
+    """w^2/B^2 of the printed theorem, at the budget it is given."""
+    log = math.log(4 / delta)
+    return 4 * (math.sqrt(2 * r * log) + log) / epsilon
+
+
+def calibrate(task: Task) -> Parameters:
+    r, budget = sketch_rows(task), task.budget
+    if task.calibration == PAPER:
+        require(budget.delta < 1 / math.e, "delta < 1/e")
+        require(r.is_integer() and r > task.dim, "a whole number of sketch rows above d")
+        floor = printed_floor(r, budget.epsilon, budget.delta)
+    else:
+        floor = calibrate_floor(budget, r, task.neighbours, task.dim)
+    return {
+        "w_squared": floor * task.row_bound**2,
+        "sketch_rows": r,
+        "floor": floor,
+        "delta_at_epsilon": sampling_delta(budget.epsilon, r, floor, task.neighbours, task.dim),
+    }
+
+
+@proven("gaussian_sketch.md#theorem-2")
+def draw_sketch(gram: Array, ridge: float, r: float, rng: RandomSource) -> Array:
+    """One draw of W_d(gram + ridge I, r) / r, in O(d^3), whatever r."""
+    root = square_root(gram, ridge=ridge) @ bartlett_factor(len(gram), r, rng)
+    sketch = root @ root.T / r
+    return (sketch + sketch.T) / 2
+
+
+def start(task: Task, rng: RandomSource) -> Conversation:
+    found = calibrate(task)
+    ask_back(task, MECHANISM.name, found["delta_at_epsilon"])
+    answer = yield GramQuestion(task.row_bound)
+    w_squared, r = found["w_squared"], found["sketch_rows"]
+    gram = draw_sketch(answer.gram, w_squared, r, rng)
+    return Outcome(gram, WishartSample(degrees_of_freedom=r, shift=w_squared, floor=w_squared), found)
+
+
+MECHANISM = Mechanism(
+    name="gaussian-sketch",
+    summary="a Wishart draw around the Gram plus a ridge (Algorithm 1: ridge regression by random projection)",
+    proof="gaussian_sketch.md",
+    calibrate=calibrate,
+    start=start,
+    options={"sketch_rows": "rows r of the sketch; twice the number of columns when left out"},
+)

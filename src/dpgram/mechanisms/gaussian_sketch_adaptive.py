@@ -1,0 +1,40 @@
+"""The Gaussian sketch whose ridge shrinks, or whose rows grow, with a private look at the smallest eigenvalue (Algorithm 2).
+
+Statement: (epsilon, delta) for REPLACE and ADD_REMOVE, both stages counted; the released value of the first stage is part of the
+release. Proof: proofs/adaptive.md, on top of proofs/gaussian_sketch.md."""
+
+from __future__ import annotations
+
+from dpgram.mechanisms.conversation import Conversation, GramQuestion, Mechanism, Outcome, Parameters, Task, ask_back
+from dpgram.mechanisms.first_stage import plan_stages, release_smallest_eigenvalue, second_stage
+from dpgram.mechanisms.gaussian_sketch import draw_sketch, sketch_rows
+from dpgram.sampling.base import RandomSource
+from dpgram.terms.noise import WishartSample
+
+
+def calibrate(task: Task) -> Parameters:
+    return plan_stages(task, sketch_rows(task)).parameters
+
+
+def start(task: Task, rng: RandomSource) -> Conversation:
+    stages = plan_stages(task, sketch_rows(task))
+    ask_back(task, MECHANISM.name, stages.parameters["delta_at_epsilon"])
+    answer = yield GramQuestion(task.row_bound)
+    s = release_smallest_eigenvalue(answer.gram, stages, rng)
+    ridge, r = second_stage(task, stages, s)
+    gram = draw_sketch(answer.gram, ridge, r, rng)
+    found = {**stages.parameters, "first_stage_value": s, "w_squared": ridge, "sketch_rows": r}
+    return Outcome(gram, WishartSample(degrees_of_freedom=r, shift=ridge, floor=ridge + s), found)
+
+
+MECHANISM = Mechanism(
+    name="gaussian-sketch-adaptive",
+    summary="the Gaussian sketch after a private look at the smallest eigenvalue (Algorithm 2)",
+    proof="adaptive.md",
+    calibrate=calibrate,
+    start=start,
+    options={
+        "sketch_rows": "smallest number of rows of the sketch; twice the number of columns when left out",
+        "first_stage": "laplace (truncated Laplace noise, the default) or gauss (truncated Gaussian; REPLACE)",
+    },
+)

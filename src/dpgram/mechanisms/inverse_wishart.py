@@ -1,0 +1,112 @@
+"""One draw of the posterior: V from the inverse-Wishart law of scale G + psi I with nu degrees of freedom.
+
+Statement: the curve is that of the Gaussian sketch with r = nu and floor psi/B^2, because V -> V^-1 is a bijection. Neighbours:
+REPLACE and ADD_REMOVE; nu must not depend on the number of rows where that is protected. Always positive definite.
+Proof: proofs/inverse_wishart.md, in real arithmetic."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from dpgram.accounting.wishart import calibrate_floor, sampling_delta
+from dpgram.errors import MechanismError
+from dpgram.linalg.symmetric import square_root
+from dpgram.mechanisms.conversation import (
+    PAPER,
+    Conversation,
+    GramQuestion,
+    Mechanism,
+    Outcome,
+    Parameters,
+    Task,
+    ask_back,
+    require,
+)
+from dpgram.mechanisms.gaussian_sketch import printed_floor
+from dpgram.mechanisms.proven import proven
+from dpgram.sampling.base import RandomSource
+from dpgram.sampling.variates import bartlett_factor
+from dpgram.terms.budget import Neighbours
+from dpgram.terms.noise import InverseWishartSample
+
+Array = np.ndarray
+
+
+def degrees_of_freedom(task: Task) -> float:
+    """nu: as given, or the number of rows plus the number of columns, where the former is public."""
+    nu = task.number("degrees_of_freedom")
+    if nu is None:
+        if task.neighbours is Neighbours.ADD_REMOVE:
+            raise MechanismError(
+                "the printed nu = n + d would give away the number of rows, which is protected: give degrees_of_freedom, a "
+                "public constant."
+            )
+        if task.rows is None:
+            raise MechanismError("nu = n + d is not known before the rows are read: give degrees_of_freedom, or table_rows.")
+        nu = float(task.rows + task.dim)
+    if not task.dim - 1 < nu <= 1e12:
+        raise MechanismError(f"degrees_of_freedom is {nu:g} and must lie above d - 1 = {task.dim - 1}, and be at most 1e12.")
+    return nu
+
+
+def calibrate(task: Task) -> Parameters:
+    nu, budget = degrees_of_freedom(task), task.budget
+    if task.calibration == PAPER:
+        require(budget.delta < 1 / math.e, "delta < 1/e")
+        require(nu.is_integer() and nu >= task.dim, "a whole number of degrees of freedom of at least d")
+        floor = printed_floor(nu, budget.epsilon, budget.delta)  # the printed psi is the printed w^2 with r = nu
+    else:
+        floor = calibrate_floor(budget, nu, task.neighbours, task.dim)
+    return {
+        "psi": floor * task.row_bound**2,
+        "degrees_of_freedom": nu,
+        "floor": floor,
+        "delta_at_epsilon": sampling_delta(budget.epsilon, nu, floor, task.neighbours, task.dim),
+    }
+
+
+@proven("inverse_wishart.md#theorem-1")
+def draw_posterior(gram: Array, psi: float, nu: float, rng: RandomSource) -> Array:
+    """One draw of the inverse-Wishart law of scale gram + psi I with ``nu`` degrees of freedom."""
+    factor = bartlett_factor(
+        len(gram), nu, rng
+    )  # T T' is Wishart with identity scale, so V = R T^-T T^-1 R' with R R' the scale
+    root = solve_triangular(factor, square_root(gram, ridge=psi).T, lower=True).T
+    draw = root @ root.T
+    return (draw + draw.T) / 2
+
+
+def multiple_of(nu: float, dim: int) -> float:
+    """What a draw is multiplied by to estimate the scale matrix: nu - d - 1, its mean's denominator, where there is a mean."""
+    return nu - dim - 1 if nu > dim + 1 else nu
+
+
+def start(task: Task, rng: RandomSource) -> Conversation:
+    early = "degrees_of_freedom" in task.options or task.neighbours is Neighbours.ADD_REMOVE
+    found = calibrate(task) if early else {}
+    if early:
+        ask_back(task, MECHANISM.name, found["delta_at_epsilon"])
+    answer = yield GramQuestion(task.row_bound)
+    if not early:
+        found = calibrate(replace(task, rows=answer.rows))
+        ask_back(task, MECHANISM.name, found["delta_at_epsilon"])
+    psi, nu = found["psi"], found["degrees_of_freedom"]
+    multiple = multiple_of(nu, task.dim)
+    gram = multiple * draw_posterior(answer.gram, psi, nu, rng)
+    return Outcome(gram, InverseWishartSample(nu, shift=psi, floor=psi, multiple=multiple), found)
+
+
+MECHANISM = Mechanism(
+    name="inverse-wishart",
+    summary="one draw of the inverse-Wishart posterior (Algorithm 4)",
+    proof="inverse_wishart.md",
+    calibrate=calibrate,
+    start=start,
+    options={
+        "degrees_of_freedom": "nu; the number of rows plus columns when left out, where the number of rows is public",
+    },
+)

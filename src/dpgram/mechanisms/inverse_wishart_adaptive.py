@@ -1,0 +1,50 @@
+"""The inverse-Wishart draw after a private look at the smallest eigenvalue (Algorithm 5).
+
+Statement: (epsilon, delta) for REPLACE and ADD_REMOVE, both stages counted; the released value of the first stage is part of the
+release. Proof: proofs/adaptive.md, on top of proofs/inverse_wishart.md."""
+
+from __future__ import annotations
+
+from dpgram.errors import MechanismError
+from dpgram.mechanisms.conversation import Conversation, GramQuestion, Mechanism, Outcome, Parameters, Task, ask_back
+from dpgram.mechanisms.first_stage import plan_stages, release_smallest_eigenvalue, second_stage
+from dpgram.mechanisms.inverse_wishart import draw_posterior, multiple_of
+from dpgram.sampling.base import RandomSource
+from dpgram.terms.noise import InverseWishartSample
+
+
+def base_degrees(task: Task) -> float:
+    """k0: as given, or twice the number of columns."""
+    k0 = task.number("degrees_of_freedom") or 2.0 * task.dim
+    if not task.dim <= k0 <= 1e12:
+        raise MechanismError(f"degrees_of_freedom is {k0:g} and must lie between d = {task.dim} and 1e12.")
+    return k0
+
+
+def calibrate(task: Task) -> Parameters:
+    return plan_stages(task, base_degrees(task)).parameters
+
+
+def start(task: Task, rng: RandomSource) -> Conversation:
+    stages = plan_stages(task, base_degrees(task))
+    ask_back(task, MECHANISM.name, stages.parameters["delta_at_epsilon"])
+    answer = yield GramQuestion(task.row_bound)
+    s = release_smallest_eigenvalue(answer.gram, stages, rng)
+    psi, nu = second_stage(task, stages, s)
+    multiple = multiple_of(nu, task.dim)
+    gram = multiple * draw_posterior(answer.gram, psi, nu, rng)
+    found = {**stages.parameters, "first_stage_value": s, "psi": psi, "degrees_of_freedom": nu}
+    return Outcome(gram, InverseWishartSample(nu, shift=psi, floor=psi + s, multiple=multiple), found)
+
+
+MECHANISM = Mechanism(
+    name="inverse-wishart-adaptive",
+    summary="the inverse-Wishart draw after a private look at the smallest eigenvalue (Algorithm 5)",
+    proof="adaptive.md",
+    calibrate=calibrate,
+    start=start,
+    options={
+        "degrees_of_freedom": "smallest number of degrees of freedom; twice the number of columns when left out",
+        "first_stage": "laplace (truncated Laplace noise, the default) or gauss (truncated Gaussian; REPLACE)",
+    },
+)

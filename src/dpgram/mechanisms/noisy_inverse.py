@@ -1,0 +1,90 @@
+"""Gaussian noise on the inverse of the Gram, where the custodian claims publicly that its eigenvalues are large.
+
+Statement: if the smallest eigenvalue of the Gram is at least (1 + rho) B^2 on every table in question, the inverse moves by at most
+``inverse_sensitivity`` in Frobenius norm, and noise on it is a Gaussian mechanism. **Conditional**: the claim is the custodian's and is
+never checked against the data; where it is false, the guarantee is void. Neighbours: REPLACE and ADD_REMOVE.
+Proof: proofs/noisy_inverse.md, in real arithmetic."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dpgram.errors import MechanismError
+from dpgram.mechanisms.conversation import (
+    PAPER,
+    Conversation,
+    GramQuestion,
+    Mechanism,
+    Outcome,
+    Parameters,
+    Task,
+    ask_back,
+    require,
+)
+from dpgram.mechanisms.gaussian_noise import add_symmetric_noise, printed_sd, smallest_sd, with_curve
+from dpgram.mechanisms.proven import proven
+from dpgram.sampling.base import RandomSource
+from dpgram.terms.budget import Neighbours
+from dpgram.terms.noise import NoisyInverse
+
+Array = np.ndarray
+
+
+@proven("noisy_inverse.md#theorem-1")
+def inverse_sensitivity(row_bound: float, rho: float, neighbours: Neighbours) -> float:
+    """Largest Frobenius change of the inverse Gram between neighbours whose eigenvalues are all at least (1 + rho) B^2."""
+    one_row = 1 / (row_bound**2 * (1 + rho) * (2 + rho))
+    return one_row * (math.sqrt(2) if neighbours is Neighbours.REPLACE else 1.0)
+
+
+def _rho(task: Task) -> float:
+    rho = task.need("rho", "claim, from public knowledge, that every eigenvalue of the Gram is at least (1 + rho) row_bound^2")
+    if not rho > 0:
+        raise MechanismError(f"rho is {rho:g} and must be positive.")
+    return rho
+
+
+def calibrate(task: Task) -> Parameters:
+    rho = _rho(task)
+    sensitivity = inverse_sensitivity(task.row_bound, rho, task.neighbours)
+    if task.calibration == PAPER:
+        require(task.budget.epsilon < 1, "epsilon < 1")
+        require(task.budget.delta < 1 / math.e, "delta < 1/e")
+        off = on = printed_sd(task, 2 / rho)
+    else:
+        off = smallest_sd(task, sensitivity)
+        on = math.sqrt(2) * off
+    return {"rho": rho, "claimed_floor": (1 + rho) * task.row_bound**2, **with_curve(task, off, on, sensitivity)}
+
+
+@proven("noisy_inverse.md#theorem-2")
+def bounded_inverse(gram: Array, floor: float) -> Array:
+    """The inverse of ``gram`` with eigenvalues below ``floor`` counted as ``floor``: just the inverse where the claim is true.
+
+    So nothing fails, and nothing is said, where it is false."""
+    values, vectors = np.linalg.eigh(gram)
+    inverse = (vectors / np.maximum(values, floor)) @ vectors.T
+    return (inverse + inverse.T) / 2
+
+
+def start(task: Task, rng: RandomSource) -> Conversation:
+    found = calibrate(task)
+    ask_back(task, MECHANISM.name, found["delta_at_epsilon"])
+    answer = yield GramQuestion(task.row_bound)
+    off, on, floor = found["sd_off_diagonal"], found["sd_diagonal"], found["claimed_floor"]
+    noisy = add_symmetric_noise(bounded_inverse(answer.gram, floor), off, on, rng)
+    gram = np.linalg.inv(noisy)  # an invertible map of what is published: nothing is lost or gained
+    condition = f"the guarantee holds only if every eigenvalue of the Gram is at least {floor:.6g}, as the custodian claimed"
+    return Outcome((gram + gram.T) / 2, NoisyInverse(off, on, floor), found, condition=condition)
+
+
+MECHANISM = Mechanism(
+    name="noisy-inverse",
+    summary="Gaussian noise on the inverse Gram, conditional on a public claim (appendix)",
+    proof="noisy_inverse.md",
+    calibrate=calibrate,
+    start=start,
+    options={"rho": "the claim: every eigenvalue of the Gram is at least (1 + rho) row_bound^2"},
+)

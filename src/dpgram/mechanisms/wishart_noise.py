@@ -1,0 +1,125 @@
+"""Additive Wishart noise: G + W with W from W_d(C I, k), as if k random rows had been added (Algorithm 3).
+
+Statement: the curve is bounded by ``additive_delta`` with b = B^2/C. Neighbours: REPLACE and ADD_REMOVE. The mean of the noise,
+k C I, is public; it is taken off as far as positive definiteness allows: all of it, or what the noise's smallest eigenvalue
+exceeds with high probability. With d + 1 degrees of freedom, as peers shipped it, no budget of small delta is ever met.
+Proof: proofs/wishart_noise.md, in real arithmetic."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dpgram.accounting.additive_wishart import additive_delta, calibrate_b, calibrate_degrees
+from dpgram.accounting.gaussian import calibrate_mu
+from dpgram.errors import MechanismError
+from dpgram.linalg.symmetric import smallest_eigenvalue
+from dpgram.mechanisms.conversation import (
+    PAPER,
+    Conversation,
+    GramQuestion,
+    Mechanism,
+    Outcome,
+    Parameters,
+    Task,
+    ask_back,
+    require,
+)
+from dpgram.mechanisms.proven import proven
+from dpgram.sampling.base import RandomSource
+from dpgram.sampling.variates import bartlett_factor
+from dpgram.terms.budget import Neighbours
+from dpgram.terms.noise import SymmetricGaussian
+
+Array = np.ndarray
+
+WITHIN = 1.05  # the default scale keeps the noise within 5 % of its Gaussian limit
+
+
+def calibrate(task: Task) -> Parameters:
+    bound = task.row_bound**2
+    scale, k = task.number("scale"), task.number("degrees_of_freedom")
+    if k is not None and (not k.is_integer() or not task.dim + 1 <= k <= 1e12):
+        raise MechanismError(f"degrees_of_freedom is {k:g} and must be whole, from d + 1 = {task.dim + 1} to 1e12.")
+    if scale is not None and not scale > 0:
+        raise MechanismError(f"scale is {scale:g} and must be positive.")
+    if task.calibration == PAPER:
+        require(task.budget.epsilon < 1, "epsilon < 1")
+        require(task.budget.delta < 1 / math.e, "delta < 1/e")
+        scale = bound
+        k = math.floor(task.dim + 28 / task.budget.epsilon**2 * math.log(4 / task.budget.delta))
+    elif scale is not None and k is None:
+        k = calibrate_degrees(task.budget, task.dim, bound / scale, task.neighbours)
+    elif k is not None and scale is None:
+        scale = bound / _b(task, int(k))
+    elif k is None or scale is None:
+        k, scale = _near_the_gaussian_limit(task)
+    return {
+        "scale": scale,
+        "degrees_of_freedom": float(k),
+        "sd_off_diagonal": scale * math.sqrt(k),
+        "mean_shift": scale * k,
+        "delta_at_epsilon": additive_delta(task.budget.epsilon, int(k), task.dim, bound / scale, task.neighbours),
+    }
+
+
+def _b(task: Task, k: int) -> float:
+    b = calibrate_b(task.budget, k, task.dim, task.neighbours)
+    if b == 0.0:
+        raise MechanismError(f"no scale meets the budget with {k} degrees of freedom: use more.")
+    return b
+
+
+def _near_the_gaussian_limit(task: Task) -> tuple[int, float]:
+    """Few degrees of freedom whose calibrated noise is within 5 % of what Gaussian noise would be, where that can be had."""
+    bound, mu = task.row_bound**2, calibrate_mu(task.budget)
+    limit = bound / mu if task.neighbours is Neighbours.REPLACE else bound / (math.sqrt(2) * mu)
+    excess = 1.3 * (task.budget.epsilon / mu) ** 2 + (task.dim - 2) / 2  # the noise exceeds its limit by about this over kappa
+    k = task.dim - 2 + max(3, math.ceil(1.1 * excess / (WITHIN - 1)))
+    for _ in range(12):
+        scale = bound / _b(task, k)
+        if scale * math.sqrt(k) <= WITHIN * limit:
+            break
+        k = task.dim + math.ceil(1.5 * (k - task.dim))
+    return k, scale
+
+
+@proven("wishart_noise.md#theorem-3")
+def draw_noise(dim: int, scale: float, k: float, rng: RandomSource) -> Array:
+    """One draw of W_d(scale I, k)."""
+    factor = bartlett_factor(dim, k, rng)
+    noise = scale * (factor @ factor.T)
+    return (noise + noise.T) / 2
+
+
+def removable(dim: int, scale: float, k: float, delta: float) -> float:
+    """What the smallest eigenvalue of the noise exceeds except with probability about delta; zero where that is nothing."""
+    return scale * max(0.0, math.sqrt(k) - math.sqrt(dim) - math.sqrt(2 * math.log(4 / delta))) ** 2
+
+
+def start(task: Task, rng: RandomSource) -> Conversation:
+    found = calibrate(task)
+    ask_back(task, MECHANISM.name, found["delta_at_epsilon"])
+    answer = yield GramQuestion(task.row_bound)
+    scale, k, eye = found["scale"], found["degrees_of_freedom"], np.eye(task.dim)
+    noisy = answer.gram + draw_noise(task.dim, scale, k, rng)
+    removed = 0.0 if task.options.get("repair") == "none" else scale * k
+    if removed and smallest_eigenvalue(noisy - removed * eye) <= 0:
+        removed = removable(task.dim, scale, k, task.budget.delta)
+    noise = SymmetricGaussian.orthogonal(scale * math.sqrt(k), shift=scale * k - removed)
+    return Outcome(noisy - removed * eye, noise, {**found, "shift_removed": removed})
+
+
+MECHANISM = Mechanism(
+    name="wishart-noise",
+    summary="the Gram plus Wishart noise, its mean taken off as far as possible (Algorithm 3)",
+    proof="wishart_noise.md",
+    calibrate=calibrate,
+    start=start,
+    options={
+        "scale": "C, in scaled units squared; chosen so that the noise is within 5 % of the Gaussian limit when left out",
+        "degrees_of_freedom": "k, a whole number; the smallest that meets the budget when left out",
+        "repair": "none leaves the mean of the noise in the matrix, as Algorithm 3 is printed",
+    },
+)

@@ -1,0 +1,133 @@
+"""What every mechanism of the registry must do, under every calibration and neighbour relation. A new one joins by its line there."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import dpgram
+from dpgram.errors import CalibrationError, MechanismError
+from dpgram.mechanisms import registry
+from dpgram.mechanisms.conversation import GramAnswer, hold
+from dpgram.mechanisms.registry import MECHANISMS
+from dpgram.sampling.seeded import SeededSource
+from dpgram.terms.budget import Budget, Neighbours
+from tests.conftest import small_schema, small_table
+
+NAMES = sorted(MECHANISMS)
+NEEDED = {"noisy-inverse": {"rho": 3.0}, "inverse-wishart": {"degrees_of_freedom": 60.0}}
+ALWAYS_DEFINITE = {"gaussian-sketch", "gaussian-sketch-adaptive", "inverse-wishart", "inverse-wishart-adaptive"}
+
+
+def task(name, *, epsilon=1.0, delta=1e-6, neighbours=Neighbours.REPLACE, dim=5, bound=1.5, calibration="exact", **options):
+    given = {**NEEDED.get(name, {}), **options}
+    return registry.task(MECHANISMS[name], Budget(epsilon, delta), neighbours, dim, bound, calibration, given)
+
+
+def run(name, gram, seed=0, **changes):
+    asked = task(name, dim=len(gram), **changes)
+    return hold(MECHANISMS[name].start(asked, SeededSource(seed)), lambda question: GramAnswer(gram, 1000))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("neighbours", Neighbours)
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.01, 1e-15), (0.1, 1e-4), (1, 1e-6), (5, 1e-9), (20, 0.3), (20, 1e-15)])
+def test_the_calibrated_parameters_meet_the_budget(name, neighbours, epsilon, delta):
+    found = MECHANISMS[name].calibrate(task(name, epsilon=epsilon, delta=delta, neighbours=neighbours))
+    assert 0 < found["delta_at_epsilon"] <= delta
+    assert all(isinstance(value, float) and math.isfinite(value) for value in found.values())
+
+
+def size_of_noise(name, **changes):
+    found = MECHANISMS[name].calibrate(task(name, **changes))
+    return next(found[key] for key in ("sd_off_diagonal", "w_squared", "psi", "base_w_squared") if key in found)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("neighbours", Neighbours)
+def test_a_larger_budget_never_means_more_noise(name, neighbours):
+    sizes = [size_of_noise(name, epsilon=e, neighbours=neighbours) for e in (0.1, 0.9, 5)]
+    assert sizes == sorted(sizes, reverse=True)
+    sizes = [size_of_noise(name, delta=d, neighbours=neighbours) for d in (1e-12, 1e-6, 1e-2)]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n != "noisy-inverse"])
+def test_parameters_scale_with_the_squared_row_bound(name):
+    assert size_of_noise(name, bound=3.0) == pytest.approx(4 * size_of_noise(name, bound=1.5), rel=1e-7)
+
+
+def wide(dim):
+    rotation = np.linalg.qr(np.random.default_rng(3).normal(size=(dim, dim)))[0]
+    gram = (rotation * np.logspace(-4, 8, dim)) @ rotation.T
+    return (gram + gram.T) / 2
+
+
+GRAMS = {
+    "nothing": np.zeros((5, 5)),
+    "one column": np.array([[700.0]]),
+    "fewer rows than columns": np.outer([1, -1, 0.5, 0, 0.2], [1, -1, 0.5, 0, 0.2]),
+    "columns of zeros": np.diag([500.0, 0, 300, 0, 10]),
+    "twelve orders of magnitude": wide(5),
+    "many columns": 1e5 * np.eye(60),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("case", GRAMS)
+@pytest.mark.parametrize("neighbours", Neighbours)
+def test_every_gram_gives_a_finite_symmetric_release(name, case, neighbours):
+    outcome = run(name, GRAMS[case], neighbours=neighbours)
+    assert np.isfinite(outcome.gram).all()
+    assert np.array_equal(outcome.gram, outcome.gram.T)
+    assert outcome.noise.sd_off_diagonal > 0
+    assert all(isinstance(value, float) for value in outcome.parameters.values())
+    if name in ALWAYS_DEFINITE:
+        assert np.linalg.eigvalsh(outcome.gram)[0] > 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_seed_gives_the_same_release_and_another_does_not(name):
+    one, same, other = (run(name, GRAMS["columns of zeros"], seed=seed).gram for seed in (1, 1, 2))
+    assert np.array_equal(one, same)
+    assert not np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_a_release_by_every_mechanism_saves_loads_and_answers(name, neighbours, tmp_path):
+    schema = small_schema(neighbours=neighbours)
+    release = dpgram.release(small_table(), schema, epsilon=5, delta=1e-6, mechanism=name, **NEEDED.get(name, {}))
+    release.save(tmp_path / "r.json")
+    loaded = dpgram.load(tmp_path / "r.json")
+    assert loaded == release
+    assert loaded.mechanism == name
+    fit = dpgram.regress(loaded, "y")
+    assert np.isfinite(fit.coefficients).all()
+    assert bool(loaded.condition) == (name == "noisy-inverse")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_unknown_options_and_calibrations_are_refused(name):
+    with pytest.raises(MechanismError, match=f"{name} has no option 'colour'"):
+        task(name, colour=1.0)
+    with pytest.raises(MechanismError, match="calibration is 'best' and must be 'exact' or 'paper'"):
+        task(name, calibration="best")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parameters_that_miss_the_budget_are_never_used(name, monkeypatch):
+    """Every mechanism asks back before it asks for a sum: when the answer is no, none starts."""
+    module = __import__(f"dpgram.mechanisms.{name.replace('-', '_')}", fromlist=["ask_back"])
+    seen = []
+
+    def refuse(task, mechanism, delta):
+        seen.append(delta)
+        raise CalibrationError(mechanism=mechanism, delta=2 * task.budget.delta, needed=task.budget.delta)
+
+    monkeypatch.setattr(module, "ask_back", refuse)
+    with pytest.raises(CalibrationError):
+        next(MECHANISMS[name].start(task(name), SeededSource(0)))
+    assert len(seen) == 1
