@@ -14,6 +14,7 @@ import pytest
 
 import dpgram
 from dpgram.cli.app import app, run
+from dpgram.mechanisms.registry import MECHANISMS
 from tests.conftest import small_table
 
 FILLED = """
@@ -240,3 +241,62 @@ def test_a_closed_pipe_is_no_error(folder):
         done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False, cwd=folder)
         assert done.returncode in (0, 141)  # 0 when all was written before the pipe closed
         assert done.stderr == ""
+
+
+def test_every_mechanism_can_be_chosen(folder, capsys):
+    extra = {"noisy-inverse": "--rho 2", "gaussian-sketch": "--sketch-rows 50", "wishart-noise": "--scale 3 --repair none"}
+    for name in MECHANISMS:
+        code, _, err = call(f"release t.csv {RELEASE} --overwrite --mechanism {name} {extra.get(name, '')}", capsys)
+        assert code == 0, err
+        label = json.loads(call("inspect release.json --json", capsys)[1])
+        assert (label["mechanism"], label["calibration"]) == (name, "exact")
+        assert (label["conditional"] is not None) == (name == "noisy-inverse")
+        assert name in call("inspect release.json", capsys)[1]
+        assert call("regress release.json --target y --features x", capsys)[0] == 0
+    assert "CONDITIONAL" in call("inspect release.json", capsys)[1] or name != "noisy-inverse"
+
+
+def test_a_printed_formula_that_is_less_private_than_it_says_is_refused(folder, capsys):
+    code, _, err = call(f"release t.csv {RELEASE} --calibration paper", capsys)
+    assert code == 2
+    assert "less private than it says" in err
+    assert not (folder / "release.json").exists()
+    code, _, err = call(f"release t.csv {RELEASE} --mechanism gaussian-sketch --rho 3", capsys)
+    assert "gaussian-sketch has no option 'rho'" in err
+
+
+CALIBRATE = "--epsilon 0.1 --delta 0.0001234098 --dim 22 --row-bound 2"
+
+
+def test_calibrate_prints_parameters_without_data(capsys):
+    _, out, _ = call(f"calibrate gaussian-sketch {CALIBRATE} --sketch-rows 44 --json", capsys)
+    found = json.loads(out)
+    assert found["w_squared"] == pytest.approx(4 * 162.082, rel=1e-5)
+    assert (found["sketch_rows"], found["epsilon"], found["delta"]) == (44, 0.1, 0.0001234098)
+    _, out, _ = call(f"calibrate gaussian-sketch {CALIBRATE} --sketch-rows 44 --compare", capsys)
+    assert "paper" in out
+    assert "exact" in out
+    _, out, _ = call(f"calibrate gaussian-noise {CALIBRATE} --compare --json --neighbours add-remove", capsys)
+    both = json.loads(out)
+    assert both["paper"]["sd_off_diagonal"] > both["exact"]["sd_off_diagonal"]
+    _, out, _ = call(f"calibrate inverse-wishart {CALIBRATE} --table-rows 1000 --json", capsys)
+    assert json.loads(out)["degrees_of_freedom"] == 1022
+    _, out, _ = call(f"calibrate wishart-noise {CALIBRATE} --compare --json --scale 4".replace("0.1", "3"), capsys)
+    assert "epsilon < 1" in json.loads(out)["paper"]["refused"]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (f"calibrate nonsense {CALIBRATE}", "no mechanism 'nonsense'"),
+        (f"calibrate noisy-inverse {CALIBRATE}", "rho is not given"),
+        (f"calibrate gaussian-noise {CALIBRATE} --neighbours swap", "must be replace or add-remove"),
+        (f"calibrate gaussian-noise {CALIBRATE}".replace("22", "0"), "dim is 0 and must be at least 1"),
+        (f"calibrate gaussian-noise {CALIBRATE}".replace("bound 2", "bound 0"), "row_bound is 0 and must be positive"),
+        (f"calibrate inverse-wishart {CALIBRATE}", "give degrees_of_freedom, or table_rows"),
+    ],
+)
+def test_calibrate_names_what_is_wrong(capsys, line, message):
+    code, out, err = call(line, capsys)
+    assert (code, out) == (2, "")
+    assert message in err
