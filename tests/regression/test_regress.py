@@ -206,30 +206,29 @@ def test_the_noise_sd_is_that_of_repeated_releases():
     [
         ("gaussian-sketch", {"sketch_rows": 400.0}),
         ("inverse-wishart", {"degrees_of_freedom": 400.0}),
-        ("wishart-noise", {}),
-        ("noisy-inverse", {"rho": 8.0}),
+        ("wishart-noise", {"scale": 1.0, "degrees_of_freedom": 500.0}),
     ],
 )
 def test_the_noise_sd_follows_the_noise_model(mechanism, options):
-    """The same for noise of other shapes, 200 draws each on one Gram: the ratio has a standard error of 5 %."""
+    """The same for noise of other shapes, 80 draws each on the Gram of thirty such tables: the ratio has a standard error of 8 %."""
     schema = small_schema()
     release = dpgram.release(TABLE, schema, epsilon=5, delta=1e-6, mechanism=mechanism, insecure_seed=0, **options)
-    true = LocalPass(open_source(TABLE), schema).gram(schema.effective_row_bound).in_scaled_units()
+    true = 30 * LocalPass(open_source(TABLE), schema).gram(schema.effective_row_bound).in_scaled_units()
     chosen = registry.find(mechanism)
     asked = registry.task(chosen, release.budget, schema.neighbours, len(true), release.row_bound, options=options)
     fits = []
-    for seed in range(200):
-        outcome = hold(chosen.start(asked, SeededSource(seed)), lambda question: GramAnswer(true, 3000))
+    for seed in range(80):
+        outcome = hold(chosen.start(asked, SeededSource(seed)), lambda question: GramAnswer(true, 90_000))
         drawn = dataclasses.replace(release, gram=outcome.gram, noise=outcome.noise)
         fits.append((drawn, dpgram.regress(drawn, "y", ["x", "b"], estimator="plain")))
     spread = np.std([fit.coefficients for _, fit in fits], axis=0)
     predicted = np.median([noise_sd(drawn, fit) for drawn, fit in fits], axis=0)
-    assert spread == pytest.approx(predicted, rel=0.3)
+    assert spread == pytest.approx(predicted, rel=0.35)
 
 
 def test_log_det_takes_off_the_public_shift():
     """The sketch's ridge pulls the plain fit towards zero; the default estimator knows it and takes it off."""
-    schema = small_schema()
+    schema = small_schema(neighbours="add-remove")
     release = dpgram.release(
         TABLE, schema, epsilon=20, delta=1e-2, mechanism="gaussian-sketch", sketch_rows=1e5, insecure_seed=3
     )
