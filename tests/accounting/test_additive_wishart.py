@@ -20,6 +20,7 @@ from dpgram.accounting.additive_wishart import (
     calibrate_degrees,
     corners,
 )
+from dpgram.accounting.chi_square import log_expectation
 from dpgram.accounting.gaussian import calibrate_mu
 from dpgram.terms.budget import Neighbours
 
@@ -236,3 +237,14 @@ def test_one_column_is_a_shift_of_a_chi_square_number():
 def test_what_is_not_proven_is_refused(epsilon, k):
     with pytest.raises(ValueError, match="proven for k >= d"):
         additive_delta(epsilon, k, 22, 1.0, REPLACE)
+
+
+@pytest.mark.parametrize(("k", "b", "epsilon", "truth"), [(4, 0.01, 50.0, 1.741e-4)])
+def test_the_double_corner_keeps_its_digits_at_huge_epsilon(k, b, epsilon, truth):
+    """Where e^(epsilon/m) is beyond 1e16 the end of the integral lies within rounding of the support's; reference by mpmath."""
+    assert corners(epsilon, k, 2, b)[0] == pytest.approx(truth, rel=1e-3)
+
+
+def test_what_is_not_a_number_is_never_taken_for_nothing():
+    with pytest.raises(ArithmeticError, match="not a number"):
+        log_expectation(lambda y: np.full(len(y), np.nan), 3.0)

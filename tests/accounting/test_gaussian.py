@@ -36,7 +36,7 @@ def exact_delta(epsilon: float, mu: float) -> mpmath.mpf:
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 1e-4, 0.01, 0.05, 0.1, 0.5, 1, 2, 4, 8, 20, 100, 1000])
-@pytest.mark.parametrize("delta", [1e-200, 1e-30, 1e-15, 1e-12, 1e-9, 1e-6, E9, 0.01, 0.3, 0.9, 0.999])
+@pytest.mark.parametrize("delta", [1e-30, 1e-15, 1e-12, 1e-9, 1e-6, E9, 0.01, 0.3, 0.9, 0.999])
 def test_calibration_meets_the_budget_at_three_hundred_digits(epsilon, delta):
     mu = calibrate_mu(Budget(epsilon, delta))
     exact = exact_delta(epsilon, mu)

@@ -225,3 +225,26 @@ def test_the_gaussian_first_stage_is_refused_where_it_is_not_proven():
     for changes in ({"neighbours": Neighbours.ADD_REMOVE}, {"dim": 1}):
         with pytest.raises(MechanismError, match="proven for REPLACE and two columns or more"):
             calibrate("gaussian-sketch-adaptive", first_stage="gauss", **changes)
+
+
+@pytest.mark.parametrize("name", ["gaussian-sketch-adaptive", "inverse-wishart-adaptive"])
+@pytest.mark.parametrize("neighbours", Neighbours)
+def test_a_printed_first_stage_that_promises_nothing_is_refused(name, neighbours):
+    """At huge epsilon the printed ridge is below one B^2, and a neighbour may have no floor at all: the true delta is one."""
+    option = {"sketch_rows": 2.0} if "sketch" in name else {"degrees_of_freedom": 2.0}
+    asked = task(name, epsilon=200.0, delta=0.01, dim=2, calibration="paper", neighbours=neighbours, **option)
+    with pytest.raises(MechanismError, match="less private than it says"):
+        next(MECHANISMS[name].start(asked, SeededSource(0)))
+
+
+@pytest.mark.parametrize("delta", [1e-6, 1e-15, 1e-24])
+def test_the_gaussian_first_stage_is_told_to_the_last_digit(delta):
+    p = calibrate("gaussian-sketch-adaptive", delta=delta, first_stage="gauss")
+    assert p["first_stage_delta"] == pytest.approx(0.2 * delta, rel=1e-6)
+    assert delta * (1 - 1e-6) <= p["delta_at_epsilon"] <= delta
+
+
+@pytest.mark.parametrize("scale", [1e15, 1e18, 1e24])
+def test_a_huge_gram_is_a_gram(scale):
+    conversation = MECHANISMS["gaussian-sketch-adaptive"].start(task("gaussian-sketch-adaptive"), SeededSource(0))
+    assert np.isfinite(hold(conversation, lambda question: GramAnswer(scale * np.eye(5), 9)).gram).all()

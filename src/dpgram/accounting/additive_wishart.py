@@ -16,7 +16,7 @@ import math
 import numpy as np
 from scipy.special import betainc, k0e
 
-from dpgram.accounting.chi_square import expm1_minus, log_expectation, log_integral
+from dpgram.accounting.chi_square import expm1_minus, log_expectation, log_integral, refuse_nonsense
 from dpgram.accounting.roots import epsilon_for, largest
 from dpgram.terms.budget import Budget, Neighbours
 
@@ -134,7 +134,9 @@ def _both(epsilon: float, m: float, kappa: float, b: float) -> float:
     mass = log_integral(log_weight, low, high)
 
     def log_integrand(y: Array) -> Array:
-        return np.nan_to_num(log_weight(y) + log_f(y), nan=-np.inf, neginf=-np.inf)
+        values = log_f(y)
+        refuse_nonsense(values)
+        return log_weight(y) + values
 
     kink = min(max(math.log(b / (2 * kappa)), low), high)  # below it t < b/2, and the two laws have no support in common
     pieces = (log_integral(log_integrand, low, kink), log_integral(log_integrand, kink, high))
@@ -147,18 +149,22 @@ def _correlation_stick(epsilon: float, m: float, beta: Array) -> Array:
         return np.minimum(1.0, beta / 2)
     c1 = math.expm1(min(epsilon / m, 300.0))  # c - 1
     c = 1 + c1
-    end = (c * beta**2 - c1) / (c * beta + np.sqrt(c * beta**2 + c1**2))  # up to here the excess is positive
-    excess = _excess_by_cdf(epsilon, m, beta, end) if m < FEW else _excess_by_integral(epsilon, m, beta, end)
+    root = np.sqrt(c * beta**2 + c1**2)
+    whole, part = c * beta + root, c * beta**2 / (root + c1)
+    if m < FEW:  # the excess is positive up to rho = end; 1 + end and 1 + end - beta without cancellation:
+        excess = _excess_by_cdf(epsilon, m, (c * beta * (1 + beta) + part) / whole, (part * (1 - beta) + beta) / whole)
+    else:
+        excess = _excess_by_integral(epsilon, m, beta, (c * beta**2 - c1) / whole)
     return np.where(beta >= 2, 1.0, np.clip(excess, 0.0, 1.0))
 
 
-def _excess_by_cdf(epsilon: float, m: float, beta: Array, end: Array) -> Array:
-    """F(end) - e^epsilon F(end - beta)."""
+def _excess_by_cdf(epsilon: float, m: float, above: Array, below: Array) -> Array:
+    """F(end) - e^epsilon F(end - beta), given one plus each argument."""
 
-    def cdf(y: Array) -> Array:
-        return betainc(m + 1, m + 1, np.clip((1 + y) / 2, 0.0, 1.0))
+    def cdf(one_plus_y: Array) -> Array:
+        return betainc(m + 1, m + 1, np.clip(one_plus_y / 2, 0.0, 1.0))
 
-    return cdf(end) - math.exp(min(epsilon, 700.0)) * cdf(end - beta)
+    return cdf(above) - math.exp(min(epsilon, 700.0)) * cdf(below)
 
 
 def _excess_by_integral(epsilon: float, m: float, beta: Array, end: Array) -> Array:

@@ -60,10 +60,17 @@ def log_expectation(log_f: Callable[[Array], Array], r: float, *, lower: float =
     The integrand is taken to rise to one maximum and to fall from it."""
 
     def log_integrand(y: Array) -> Array:
-        with np.errstate(all="ignore"):
-            return np.nan_to_num(log_f(y) + log_density(y, r), nan=-np.inf, posinf=-np.inf, neginf=-np.inf)
+        values = log_f(y)
+        refuse_nonsense(values)
+        return values + log_density(y, r)
 
     return log_integral(log_integrand, *_reach(r, lower, upper))
+
+
+def refuse_nonsense(log_values: Array) -> None:
+    """Raise where the logarithm of an integrand is NaN or plus infinity: taken for nothing, it would make a delta too small."""
+    if np.isnan(log_values).any() or (log_values == np.inf).any():
+        raise ArithmeticError("an integrand of a privacy curve is not a number: its parameters are out of range")
 
 
 def _reach(r: float, lower: float, upper: float) -> tuple[float, float]:
@@ -89,7 +96,7 @@ def log_integral(log_integrand: Callable[[Array], Array], low: float, high: floa
         best = int(np.argmax(values))
         if values[best] == -np.inf:
             return -math.inf
-        near = np.flatnonzero(values > values[best] - FAR)
+        near = np.flatnonzero(values >= values[best] - FAR)
         new_left, new_right = grid[max(near[0] - 1, 0)], grid[min(near[-1] + 1, 200)]
         done = new_right - new_left > 0.3 * (right - left)
         left, right = float(new_left), float(new_right)

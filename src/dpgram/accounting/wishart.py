@@ -32,6 +32,8 @@ def sampling_delta(epsilon: float, r: float, floor: float, neighbours: Neighbour
     """Smallest delta at ``epsilon``, for ``r`` degrees of freedom and scale matrices of at least ``floor`` B^2.
 
     ``mu`` adds a Gaussian mechanism of that shift to the release (exact for REPLACE, d >= 2; refused otherwise)."""
+    if not floor > 0:
+        return 1.0  # nothing is promised about the scale matrices
     if neighbours is Neighbours.REPLACE and dim >= 2:
         return mixture_delta(epsilon, r, spread(floor), mu=mu)
     if mu:

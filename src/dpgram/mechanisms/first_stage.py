@@ -87,7 +87,7 @@ def _gauss(task: Task, r0: float) -> TwoStages:
     if mu2 == 0.0:
         raise MechanismError("the first stage leaves nothing for the second at this budget: use first_stage='laplace'.")
     base = _floor_of(mu2**2 / _quantile(r0, beta))
-    spent = (float(ndtr(z)) - float(ndtr(z - mu1))) / inside
+    spent = _gap(z, mu1)
     total = spent + (beta + gaussian_delta(epsilon, math.hypot(mu1, mu2))) / inside
     scale = sensitivity / mu1
     costs = {"first_stage_mu": mu1, "second_stage_mu": mu2, "first_stage_delta": spent, "delta_at_epsilon": total}
@@ -160,16 +160,17 @@ def second_stage(task: Task, stages: TwoStages, s: float) -> tuple[float, float]
 def _cut(mu1: float, delta1: float) -> float:
     """z with [Phi(z) - Phi(z - mu1)] / Phi(z) <= delta1, from above."""
     low, high = 0.0, 1.0
-
-    def gap(z: float) -> float:
-        return (float(ndtr(-(z - mu1))) - float(ndtr(-z))) / float(ndtr(z))
-
-    while gap(high) > delta1:
+    while _gap(high, mu1) > delta1:
         high *= 2
     for _ in range(100):
         middle = (low + high) / 2
-        low, high = (low, middle) if gap(middle) <= delta1 else (middle, high)
+        low, high = (low, middle) if _gap(middle, mu1) <= delta1 else (middle, high)
     return high
+
+
+def _gap(z: float, mu1: float) -> float:
+    """[Phi(z) - Phi(z - mu1)] / Phi(z), from the small ends."""
+    return (float(ndtr(mu1 - z)) - float(ndtr(-z))) / float(ndtr(z))
 
 
 def _quantile(r: float, beta: float) -> float:

@@ -1,7 +1,7 @@
 """The Gaussian sketch whose ridge shrinks, or whose rows grow, with a private look at the smallest eigenvalue (Algorithm 2).
 
 Statement: (epsilon, delta) for REPLACE and ADD_REMOVE, both stages counted; the released value of the first stage is part of the
-release. Proof: proofs/adaptive.md, on top of proofs/gaussian_sketch.md."""
+release. Proof: proofs/gaussian_sketch_adaptive.md and proofs/adaptive.md, on top of proofs/gaussian_sketch.md."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def start(task: Task, rng: RandomSource) -> Conversation:
 MECHANISM = Mechanism(
     name="gaussian-sketch-adaptive",
     summary="the Gaussian sketch after a private look at the smallest eigenvalue (Algorithm 2)",
-    proof="adaptive.md",
+    proof="gaussian_sketch_adaptive.md",
     calibrate=calibrate,
     start=start,
     options={

@@ -1,7 +1,7 @@
 """The inverse-Wishart draw after a private look at the smallest eigenvalue (Algorithm 5).
 
 Statement: (epsilon, delta) for REPLACE and ADD_REMOVE, both stages counted; the released value of the first stage is part of the
-release. Proof: proofs/adaptive.md, on top of proofs/inverse_wishart.md."""
+release. Proof: proofs/inverse_wishart_adaptive.md and proofs/adaptive.md, on top of proofs/inverse_wishart.md."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def start(task: Task, rng: RandomSource) -> Conversation:
 MECHANISM = Mechanism(
     name="inverse-wishart-adaptive",
     summary="the inverse-Wishart draw after a private look at the smallest eigenvalue (Algorithm 5)",
-    proof="adaptive.md",
+    proof="inverse_wishart_adaptive.md",
     calibrate=calibrate,
     start=start,
     options={

@@ -50,7 +50,10 @@ def calibrate(task: Task) -> Parameters:
         scale = bound
         k = math.floor(task.dim + 28 / task.budget.epsilon**2 * math.log(4 / task.budget.delta))
     elif scale is not None and k is None:
-        k = calibrate_degrees(task.budget, task.dim, bound / scale, task.neighbours)
+        try:
+            k = calibrate_degrees(task.budget, task.dim, bound / scale, task.neighbours)
+        except ValueError as error:
+            raise MechanismError(f"{error}.") from None
     elif k is not None and scale is None:
         scale = bound / _b(task, int(k))
     elif k is None or scale is None:

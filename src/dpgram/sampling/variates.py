@@ -52,11 +52,16 @@ def bartlett_factor(dim: int, degrees: float, rng: RandomSource) -> Array:
 
 
 def truncated_laplace(scale: float, upper: float, rng: RandomSource) -> float:
-    """One Laplace number of the given scale, conditioned on being at most ``upper``; drawn by inversion, without an atom."""
-    mass = 1 - math.exp(-upper / scale) / 2 if upper >= 0 else math.exp(upper / scale) / 2
-    p = float(rng.uniform((1,))[0]) * mass
-    z = scale * math.log(2 * p) if p <= 0.5 else -scale * math.log(2 * (1 - p))
-    return min(z, upper)
+    """One Laplace number of the given scale, conditioned on being at most ``upper``; without an atom, and fine at both ends.
+
+    First the side, then the exponential on it by inversion from its small end: e^(-z/scale) is uniform between e^(-upper/scale) and 1."""
+    side, v = (float(u) for u in rng.uniform((2,)))
+    if upper <= 0:
+        return upper + scale * math.log(v)
+    least = math.exp(-upper / scale)
+    if side * (2 - least) < 1:  # the two sides have masses 1/2 and (1 - least)/2
+        return scale * math.log(v)
+    return min(upper, -scale * math.log(least + v * (1 - least)))
 
 
 def truncated_normal(sd: float, upper: float, rng: RandomSource) -> float:

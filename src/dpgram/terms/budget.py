@@ -9,7 +9,7 @@ from numbers import Real
 
 from dpgram.errors import BudgetError
 
-SMALLEST_EPSILON, SMALLEST_DELTA = 1e-6, 1e-200
+SMALLEST_EPSILON, SMALLEST_DELTA = 1e-6, 1e-30
 
 
 class Neighbours(Enum):
