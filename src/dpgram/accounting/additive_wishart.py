@@ -16,7 +16,7 @@ import math
 import numpy as np
 from scipy.special import betainc, k0e
 
-from dpgram.accounting.chi_square import expm1_minus, log_expectation, log_integral, refuse_nonsense
+from dpgram.accounting.chi_square import expm1_minus, log_excess, log_expectation, log_integral, refuse_nonsense
 from dpgram.accounting.roots import epsilon_for, largest
 from dpgram.terms.budget import Budget, Neighbours
 
@@ -97,7 +97,7 @@ def _grown(epsilon: float, m: float, nu: float, b: float) -> float:
     start = b / math.expm1((b / 2 - epsilon) / m)
     return math.exp(
         log_expectation(
-            lambda y: _log_excess(b / 2 - epsilon - m * np.log1p(b / (nu * np.exp(y)))), nu, lower=math.log(start / nu)
+            lambda y: log_excess(b / 2 - epsilon - m * np.log1p(b / (nu * np.exp(y)))), nu, lower=math.log(start / nu)
         )
     )
 
@@ -111,7 +111,7 @@ def _shrunk(epsilon: float, m: float, nu: float, b: float) -> float:
         x = nu * np.exp(y)
         with np.errstate(all="ignore"):
             loss = np.where(x > b, -m * np.log1p(-b / np.maximum(x, b)), np.inf) - b / 2
-        return np.where(x <= b, 0.0, _log_excess(loss - epsilon))
+        return np.where(x <= b, 0.0, log_excess(loss - epsilon))
 
     inside = log_expectation(log_f, nu, upper=math.log(b / nu))
     rest = log_expectation(log_f, nu, lower=math.log(b / nu), upper=math.log(end / nu)) if end > b else -math.inf
@@ -182,8 +182,3 @@ def _log_density_at_zero(m: float) -> float:
     """ln of Gamma(m + 3/2) / (sqrt(pi) Gamma(m + 1)), for large m."""
     x = m + 1
     return (math.log(x) - math.log(math.pi)) / 2 + math.log1p(-1 / (8 * x) + 1 / (128 * x**2) + 5 / (1024 * x**3))
-
-
-def _log_excess(excess: Array) -> Array:
-    with np.errstate(all="ignore"):
-        return np.where(excess > 0, np.log(-np.expm1(-np.maximum(excess, 0.0))), -np.inf)

@@ -42,6 +42,12 @@ def log1p_minus(a: float) -> float:
     return a - math.log1p(a)
 
 
+def log_excess(excess: Array) -> Array:
+    """ln(1 - e^-excess) where the excess of a privacy loss over epsilon is positive, else -inf."""
+    with np.errstate(all="ignore"):
+        return np.where(excess > 0, np.log(-np.expm1(-np.maximum(excess, 0.0))), -np.inf)
+
+
 def log_density(y: Array, r: float) -> Array:
     """Log density of y = ln(X / r) for X chi-square with ``r`` degrees of freedom."""
     return _log_constant(r / 2) - (r / 2) * expm1_minus(y)

@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from dpgram.accounting.chi_square import log1p_minus, log_expectation
+from dpgram.accounting.chi_square import log1p_minus, log_excess, log_expectation
 from dpgram.accounting.gaussian import MARGIN, log_gaussian_delta
 from dpgram.accounting.roots import epsilon_for, largest, smallest
 from dpgram.terms.budget import Budget, Neighbours
@@ -65,9 +65,9 @@ def _one_eigenvalue(epsilon: float, r: float, floor: float) -> tuple[float, floa
         return r / 2 * (_tail(a) - a / (1 + a) * np.expm1(np.minimum(y, 700.0)))
 
     start = math.log1p((2 * epsilon / r - log1p_minus(a)) / a) if (2 * epsilon / r - log1p_minus(a)) / a > -1 else -math.inf
-    added = log_expectation(lambda y: _log_excess(gain(y) - epsilon), r, lower=start)
+    added = log_expectation(lambda y: log_excess(gain(y) - epsilon), r, lower=start)
     limit = (1 + a) / a * (_tail(a) - 2 * epsilon / r)
-    removed = log_expectation(lambda y: _log_excess(loss(y) - epsilon), r, upper=math.log1p(limit)) if limit > -1 else -math.inf
+    removed = log_expectation(lambda y: log_excess(loss(y) - epsilon), r, upper=math.log1p(limit)) if limit > -1 else -math.inf
     return math.exp(added), math.exp(removed)
 
 
@@ -75,12 +75,6 @@ def _tail(a: float) -> float:
     """ln(1 + a) - a/(1 + a), without cancellation."""
     b = a / (1 + a)
     return -b - math.log1p(-b) if b > 0.01 else b * b * sum(b**k / (k + 2) for k in range(9))
-
-
-def _log_excess(excess: Array) -> Array:
-    """ln(1 - e^-excess) where excess is positive, else -inf."""
-    with np.errstate(all="ignore"):
-        return np.where(excess > 0, np.log(-np.expm1(-np.maximum(excess, 0.0))), -np.inf)
 
 
 def sampling_epsilon(delta: float, r: float, floor: float, neighbours: Neighbours, dim: int) -> float:
