@@ -283,6 +283,10 @@ def test_calibrate_prints_parameters_without_data(capsys):
     assert json.loads(out)["degrees_of_freedom"] == 1022
     _, out, _ = call(f"calibrate wishart-noise {CALIBRATE} --compare --json --scale 4".replace("0.1", "3"), capsys)
     assert "epsilon < 1" in json.loads(out)["paper"]["refused"]
+    _, out, _ = call(f"calibrate wishart-noise {CALIBRATE} --compare --scale 4".replace("0.1", "3"), capsys)
+    assert "paper: the printed theorem needs epsilon < 1" in out
+    _, out, _ = call(f"calibrate inverse-wishart-adaptive {CALIBRATE} --json", capsys)
+    assert json.loads(out)["psi"] == json.loads(out)["base_w_squared"]
 
 
 @pytest.mark.parametrize(

@@ -86,9 +86,10 @@ def calibrate(
     if json:
         print_json(found if compare else found[calibration])
         return
+    refusals = [f"{column}: {values.pop('refused')}" for column, values in found.items() if "refused" in values]
     keys = list(dict.fromkeys(key for values in found.values() for key in values))
     rows = [(key, *(_text(found[column].get(key)) for column in columns)) for key in keys]
-    print_table(f"{name}, d = {dim}, B = {row_bound:g}, {neighbours}", ["", *columns], rows)
+    print_table(f"{name}, d = {dim}, B = {row_bound:g}, {neighbours}", ["", *columns], rows, caption=" ".join(refusals))
 
 
 def _parameters(calibrate_: object, task: Task, *, lenient: bool) -> dict:

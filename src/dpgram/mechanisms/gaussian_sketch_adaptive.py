@@ -13,7 +13,9 @@ from dpgram.terms.noise import WishartSample
 
 
 def calibrate(task: Task) -> Parameters:
-    return plan_stages(task, sketch_rows(task)).parameters
+    """What is known before the data: the ridge that is needed when the smallest eigenvalue turns out to be zero."""
+    found = plan_stages(task, sketch_rows(task)).parameters
+    return {**found, "w_squared": found["base_w_squared"], "sketch_rows": found["base_degrees_of_freedom"]}
 
 
 def start(task: Task, rng: RandomSource) -> Conversation:

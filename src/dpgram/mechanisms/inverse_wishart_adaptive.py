@@ -22,7 +22,9 @@ def base_degrees(task: Task) -> float:
 
 
 def calibrate(task: Task) -> Parameters:
-    return plan_stages(task, base_degrees(task)).parameters
+    """What is known before the data: the prior that is needed when the smallest eigenvalue turns out to be zero."""
+    found = plan_stages(task, base_degrees(task)).parameters
+    return {**found, "psi": found["base_w_squared"], "degrees_of_freedom": found["base_degrees_of_freedom"]}
 
 
 def start(task: Task, rng: RandomSource) -> Conversation:
