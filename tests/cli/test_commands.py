@@ -252,6 +252,7 @@ def test_every_mechanism_can_be_chosen(folder, capsys):
         assert (label["mechanism"], label["calibration"]) == (name, "exact")
         assert (label["conditional"] is not None) == (name == "noisy-inverse")
         assert name in call("inspect release.json", capsys)[1]
+        assert any("first stage" in part for part in label["protected"]) == name.endswith("-adaptive")
         assert call("regress release.json --target y --features x", capsys)[0] == 0
     assert "CONDITIONAL" in call("inspect release.json", capsys)[1] or name != "noisy-inverse"
 

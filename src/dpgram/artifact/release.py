@@ -26,7 +26,7 @@ class GramRelease:
     mechanism: str  # public
     calibration: str = "exact"  # public; or "paper", the printed formulas
     condition: str = ""  # public; what the guarantee hangs on besides its proof, where there is such a thing
-    parameters: dict[str, float] = field(default_factory=dict)  # public; what the mechanism was calibrated to
+    parameters: dict[str, float] = field(default_factory=dict)  # what the mechanism was calibrated to; see mechanisms/
     noise: NoiseModel  # public; what was done to the true Gram
     randomness: str  # where the noise came from
     private: bool  # False when the noise came from a seed

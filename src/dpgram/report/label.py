@@ -114,6 +114,8 @@ def public_parts(release: GramRelease) -> list[str]:
 
 def protected_parts(release: GramRelease) -> list[str]:
     parts = ["the Gram matrix, which carries noise; every number computed from it is protected too"]
+    if "first_stage_value" in release.parameters:
+        parts.append("what the first stage returned (first_stage_value), and the parameters that were chosen by it")
     if release.neighbours is Neighbours.ADD_REMOVE:
         parts.append("the number of rows, of which the intercept's entry is a noisy estimate (shrunk rows count for less)")
     return parts
