@@ -114,7 +114,9 @@ def test_integers_and_truth_values_match_text_categories():
     assert encoded(Categorical("c", ["1", "2"]), pa.array([1, 2, 3])).tolist() == [[0, 1, 0]]
     assert encoded(Categorical("c", ["false", "true"]), pa.array([True, False])).tolist() == [[1, 0]]
     # pandas makes floats of integers when a cell is missing
-    assert encoded(Categorical("c", ["1", "2"]), pa.array([1.0, 2.0, 2.5, np.nan])).tolist() == [[0, 1, 0, 0]]
+    column = Categorical("c", ["1", "2"], other=True, missing="level")
+    cells = pa.array([1.0, 2.0, 2.5, np.nan, np.inf, None])
+    assert encoded(column, cells).tolist() == [[0, 1, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]]
 
 
 def test_truth_values_are_numbers_too():

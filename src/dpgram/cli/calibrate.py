@@ -8,6 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from dpgram.cli.options import given_options
 from dpgram.cli.output import print_json, print_table
 from dpgram.errors import MechanismError, SchemaError
 from dpgram.mechanisms import registry
@@ -31,6 +32,7 @@ def calibrate(
     scale: float | None = None,
     rho: float | None = None,
     first_stage: str | None = None,
+    option: tuple[str, ...] = (),
     compare: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
@@ -64,19 +66,17 @@ def calibrate(
         noisy-inverse: the public claim about the smallest eigenvalue.
     first_stage
         Adaptive mechanisms: laplace or gauss.
+    option
+        Any other option of the mechanism, as NAME=VALUE; may be repeated.
     compare
         Show paper against exact, side by side.
     json
         Print JSON.
     """
     mechanism = registry.find(name)
-    options: dict[str, float | str | None] = {
-        "sketch_rows": sketch_rows,
-        "degrees_of_freedom": degrees_of_freedom,
-        "scale": scale,
-        "rho": rho,
-        "first_stage": first_stage,
-    }
+    options = given_options(
+        option, sketch_rows=sketch_rows, degrees_of_freedom=degrees_of_freedom, scale=scale, rho=rho, first_stage=first_stage
+    )
     task = registry.task(
         mechanism, Budget(epsilon, delta), _neighbours(neighbours), _dim(dim), _bound(row_bound), calibration, options
     )
@@ -89,7 +89,8 @@ def calibrate(
     refusals = [f"{column}: {values.pop('refused')}" for column, values in found.items() if "refused" in values]
     keys = list(dict.fromkeys(key for values in found.values() for key in values))
     rows = [(key, *(_text(found[column].get(key)) for column in columns)) for key in keys]
-    print_table(f"{name}, d = {dim}, B = {row_bound:g}, {neighbours}", ["", *columns], rows, caption=" ".join(refusals))
+    caption = ". ".join([mechanism.summary, *refusals])
+    print_table(f"{name}, d = {dim}, B = {row_bound:g}, {neighbours}", ["", *columns], rows, caption=caption)
 
 
 def _parameters(calibrate_: object, task: Task, *, lenient: bool) -> dict:

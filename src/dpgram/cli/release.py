@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from dpgram import curator
 from dpgram.artifact.atomic import check_writable
 from dpgram.cli.app import note
+from dpgram.cli.options import given_options
 from dpgram.cli.output import reading_bar
 from dpgram.errors import OutputError
 from dpgram.terms.budget import Budget
@@ -32,6 +33,7 @@ def release(
     rho: float | None = None,
     repair: str | None = None,
     first_stage: str | None = None,
+    option: tuple[str, ...] = (),
     insecure_seed: int | None = None,
     overwrite: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
@@ -65,6 +67,8 @@ def release(
         gaussian-noise: none, psd or shift. wishart-noise: none leaves the mean of the noise in the matrix.
     first_stage
         Adaptive mechanisms: laplace or gauss.
+    option
+        Any other option of the mechanism, as NAME=VALUE; may be repeated.
     insecure_seed
         Draw the noise from this seed, for tests and experiments only: the release is then NOT PRIVATE and says so.
     overwrite
@@ -77,14 +81,15 @@ def release(
         raise OutputError(f"{out} is the table or the schema itself: choose another place for the release.")
     if out.exists() and not overwrite:
         raise OutputError(f"{out} exists, and a release that was paid for is not replaced: pass --overwrite to do it.")
-    options: dict[str, Any] = {
-        "sketch_rows": sketch_rows,
-        "degrees_of_freedom": degrees_of_freedom,
-        "scale": scale,
-        "rho": rho,
-        "repair": repair,
-        "first_stage": first_stage,
-    }
+    options = given_options(
+        option,
+        sketch_rows=sketch_rows,
+        degrees_of_freedom=degrees_of_freedom,
+        scale=scale,
+        rho=rho,
+        repair=repair,
+        first_stage=first_stage,
+    )
     with reading_bar() as progress:
         made = curator.release(
             data,
@@ -95,7 +100,7 @@ def release(
             calibration=calibration,
             insecure_seed=insecure_seed,
             progress=progress,
-            **{name: value for name, value in options.items() if value is not None},
+            **options,
         )
     made.save(out)
     noise = f"noise sd {made.noise.sd_off_diagonal:.4g} off the diagonal (scaled units)"

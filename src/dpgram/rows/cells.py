@@ -42,7 +42,8 @@ def as_text(cells: pa.Array) -> pa.Array:
     if pt.is_floating(cells.type) or pt.is_decimal(cells.type):
         numbers = as_numbers(cells)
         whole = pa.array(numbers, mask=~(np.abs(numbers) <= EXACT_INTEGERS) | (numbers != np.trunc(numbers)))
-        cells = pc.coalesce(whole.cast(pa.int64(), safe=False).cast(pa.large_string()), cells.cast(pa.large_string()))
+        other = pc.if_else(pa.array(np.isfinite(numbers)), cells.cast(pa.large_string()), None)
+        cells = pc.coalesce(whole.cast(pa.int64(), safe=False).cast(pa.large_string()), other)
     if is_text(cells.type):
         cells = _decoded(_as_bytes(cells))
     text = cells.cast(pa.large_string())

@@ -26,8 +26,8 @@ class SymmetricGaussian:
 
 
 @dataclass(frozen=True)
-class WishartSample:
-    """The release is W / degrees_of_freedom with W Wishart of scale G + shift I: unbiased for the scale, always definite.
+class _Draw:
+    """One random matrix around the scale matrix G + shift I, with noise that multiplies.
 
     ``floor`` is a public lower bound on the eigenvalues of the scale matrix; there the noise is smallest."""
 
@@ -45,23 +45,17 @@ class WishartSample:
 
 
 @dataclass(frozen=True)
-class InverseWishartSample:
-    """The release is ``multiple`` times a draw of the inverse-Wishart law of scale G + shift I: always definite.
+class WishartSample(_Draw):
+    """The release is W / degrees_of_freedom with W Wishart of the scale matrix: unbiased for it, always definite."""
+
+
+@dataclass(frozen=True)
+class InverseWishartSample(_Draw):
+    """The release is ``multiple`` times a draw of the inverse-Wishart law of the scale matrix: always definite.
 
     With multiple = degrees_of_freedom - d - 1 it is unbiased for the scale matrix."""
 
-    degrees_of_freedom: float
-    shift: float
-    floor: float
     multiple: float
-
-    @property
-    def sd_off_diagonal(self) -> float:
-        return self.floor / math.sqrt(self.degrees_of_freedom)
-
-    @property
-    def sd_diagonal(self) -> float:
-        return math.sqrt(2) * self.sd_off_diagonal
 
 
 @dataclass(frozen=True)
