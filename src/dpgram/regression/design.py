@@ -29,6 +29,21 @@ class Design:
     label: Array
     to_own_units: Array
     offset: Array
+    groups: tuple[tuple[str, tuple[int, ...]], ...]  # each declared column among the features: its coefficients' places
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """What a coefficient stands for: a column in its own units is ``centre + half * (weights @ z)``, z a scaled row.
+
+    Most often ``weights`` picks one released column. The indicator of a category's reference level, which has no column of
+    its own, is a combination of several."""
+
+    name: str
+    column: str  # the declared column it comes from
+    weights: Array  # (d,)
+    centre: float = 0.0
+    half: float = 1.0
 
 
 def design(release: GramRelease, target: str, features: Sequence[str] | None, intercept: bool | None) -> Design:
@@ -38,65 +53,70 @@ def design(release: GramRelease, target: str, features: Sequence[str] | None, in
     ``carrier[AA]``. ``intercept`` None means: if the release has one."""
     if intercept is not None and not isinstance(intercept, bool):
         raise ModelError(f"intercept is {intercept!r} and must be True, False or None.")
-    names = release.columns
-    has_intercept = names[0] == INTERCEPT
-    if intercept and not has_intercept:
+    if intercept and not has_intercept(release):
         raise ModelError("the release was made without an intercept column: fit with intercept=False.")
-    constant = has_intercept if intercept is None else intercept
+    constant = has_intercept(release) if intercept is None else intercept
     label = _target(release, target)
     places = _features(release, features, label)
-    if not places and not constant:
+    return assemble(release, encoded_part(release, label), [encoded_part(release, j) for j in places], constant)
+
+
+def has_intercept(release: GramRelease) -> bool:
+    return release.columns[0] == INTERCEPT
+
+
+def declared_names(release: GramRelease) -> tuple[str, ...]:
+    """The declared columns that the release has, in order."""
+    return tuple(dict.fromkeys(e.column for e in release.schema.encoded if e.column is not None))
+
+
+def encoded_part(release: GramRelease, place: int) -> Part:
+    """The released column at ``place``, which is not the intercept."""
+    e = release.schema.encoded[place]
+    assert e.column is not None, "the intercept is not a part"
+    return Part(e.name, e.column, np.eye(len(release.columns))[place], e.centre, e.half)
+
+
+def assemble(release: GramRelease, label: Part, parts: Sequence[Part], constant: bool) -> Design:
+    """The regression of ``label`` on ``parts``, in this order, after an intercept when ``constant``."""
+    if not parts and not constant:
         raise ModelError("there is nothing to regress on: name a feature, or keep the intercept.")
-    if constant:
-        return _affine_design(release, label, places)
-    return _linear_design(release, label, places)
-
-
-def _affine_design(release: GramRelease, label: int, places: list[int]) -> Design:
-    """With an intercept: regress the scaled columns and let the intercept absorb every shift."""
-    encoded, unit = release.schema.encoded, np.eye(len(release.columns))
-    half = np.array([encoded[j].half for j in places])
-    centre = np.array([encoded[j].centre for j in places])
-    y = encoded[label]
-    to_own = np.diag(np.concatenate([[y.half], y.half / half]))
-    to_own[0, 1:] = -y.half * centre / half
-    offset = np.zeros(len(places) + 1)
-    offset[0] = y.centre
+    half = np.array([part.half for part in parts])
+    centre = np.array([part.centre for part in parts])
+    ones = np.eye(len(release.columns))[0]
+    if constant:  # regress the scaled columns and let the intercept absorb every shift
+        columns, y = [ones, *(part.weights for part in parts)], label.weights
+        to_own = np.diag(np.concatenate([[label.half], label.half / half]))
+        to_own[0, 1:] = -label.half * centre / half
+        offset = np.concatenate([[label.centre], np.zeros(len(parts))])
+    else:  # through the origin of own units: each scaled column gets its shift back
+        columns, y = [_unshifted(part, ones) for part in parts], _unshifted(label, ones)
+        to_own = np.diag(label.half / half)
+        offset = np.zeros(len(parts))
+    groups: dict[str, tuple[int, ...]] = {}
+    for place, part in enumerate(parts, start=int(constant)):
+        groups[part.column] = (*groups.get(part.column, ()), place)
     return Design(
-        names=(INTERCEPT, *(encoded[j].name for j in places)),
-        target=y.name,
-        regressors=unit[:, [0, *places]],
-        label=unit[:, label],
+        names=(INTERCEPT,) * constant + tuple(part.name for part in parts),
+        target=label.name,
+        regressors=np.column_stack(columns),
+        label=y,
         to_own_units=to_own,
         offset=offset,
+        groups=tuple(groups.items()),
     )
 
 
-def _linear_design(release: GramRelease, label: int, places: list[int]) -> Design:
-    """Through the origin of the columns' own units: each scaled column gets its shift back, x / half = z + centre / half.
-
-    A release without an intercept column has no shifts."""
-    encoded = release.schema.encoded
-    unshifted = np.eye(len(release.columns))
-    for j, column in enumerate(encoded):
-        if column.centre:
-            unshifted[0, j] = column.centre / column.half
-    half = np.array([encoded[j].half for j in places])
-    return Design(
-        names=tuple(encoded[j].name for j in places),
-        target=encoded[label].name,
-        regressors=unshifted[:, places],
-        label=unshifted[:, label],
-        to_own_units=np.diag(encoded[label].half / half),
-        offset=np.zeros(len(places)),
-    )
+def _unshifted(part: Part, ones: Array) -> Array:
+    """Weights of x / half = z + centre / half. A release without an intercept column has no shifts."""
+    return part.weights + part.centre / part.half * ones if part.centre else part.weights
 
 
 def _target(release: GramRelease, name: str) -> int:
     places = _places(release, name)
     if name == INTERCEPT:
         raise ModelError(
-            f"{name!r} is the column of ones and cannot be a target: name one of {', '.join(release.schema.names)}."
+            f"{name!r} is the column of ones and cannot be a target: name one of {', '.join(declared_names(release))}."
         )
     if len(places) > 1:
         choices = ", ".join(release.columns[j] for j in places)
@@ -139,4 +159,4 @@ def _places(release: GramRelease, name: str) -> list[int]:
                 f"{name!r} is the reference level, against which the others are measured: it has no column of its own. "
                 f"Name {column.name!r} for all levels, or one of {others}."
             )
-    raise UnknownColumnError(name=name, known=release.schema.names)
+    raise UnknownColumnError(name=name, known=declared_names(release))

@@ -1,0 +1,161 @@
+"""Regressions written as formulas, such as ``arr_delay ~ dep_delay + carrier - 1``.
+
+The parser is formulaic's. It only reads the text: no row is needed and no code in the formula is run."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+from dpgram.artifact.release import GramRelease
+from dpgram.errors import MissingExtraError, ModelError
+from dpgram.regression.design import Design, Part, assemble, declared_names, has_intercept
+from dpgram.regression.formula_terms import Term, read_code, read_name, underivable
+
+
+def is_formula(text: object) -> bool:
+    """Whether ``text`` is a formula rather than the name of a column."""
+    return isinstance(text, str) and "~" in text
+
+
+def designs(release: GramRelease, formula: str) -> list[Design]:
+    """One design for each target on the left of ``formula``, all with the features on its right.
+
+    A category stands for all its levels but the reference. Without an intercept the first category has all its levels, as
+    in formulaic, patsy and R, and numbers go through the origin of their own units."""
+    if not isinstance(formula, str):
+        raise ModelError(f"the formula is a {type(formula).__name__} and must be text, such as 'y ~ x'.")
+    left, right = _written(release, formula)
+    targets, features, constant = _terms(release, formula, without={term.column for term in left})
+    _check_dropped(right, features)
+    if constant and not has_intercept(release):
+        raise ModelError("the release was made without an intercept column: add - 1 to the formula.")
+    labels = [_label(release, term) for term in targets]
+    for term in features:
+        for label in labels:
+            if label.name in term.names:
+                raise ModelError(f"{label.name!r} is the target and cannot be a feature too: take `{term.text}` out.")
+    parts = _parts(release, features, constant)
+    return [assemble(release, label, parts, constant) for label in labels]
+
+
+def _parse(formula: str, step: str, **options: object) -> Any:
+    """What formulaic's parser makes of ``formula`` at ``step``; whatever it raises becomes one line."""
+    if find_spec("formulaic") is None:
+        raise MissingExtraError(package="formulaic", extra="formulas", purpose="a formula")
+    from formulaic.parser import DefaultFormulaParser
+
+    try:
+        found = getattr(DefaultFormulaParser(), step)(formula, **options)
+        return list(found) if step == "get_tokens" else found
+    except Exception as failure:  # its own errors, those of Python's parser, and a few that are neither
+        words = failure.msg if isinstance(failure, SyntaxError) else str(failure)
+        why = next(iter(words.splitlines()), "").rstrip(".") or type(failure).__name__
+        raise ModelError(f"the formula {formula!r} cannot be parsed: {why}.") from failure
+
+
+def _written(release: GramRelease, formula: str) -> tuple[list[Term], list[Term]]:
+    """All terms written left and right of the ``~``, those to be dropped too.
+
+    Interactions are refused at this step and not among the parsed terms, because there ``x**2`` has become a plain ``x``,
+    and a large power would take for ever to multiply out."""
+    sides: tuple[list[Term], list[Term]] = ([], [])
+    side = 0
+    for token in _parse(formula, "get_tokens"):
+        match token.kind.name, token.token:
+            case "OPERATOR", "." if "1" in declared_names(release):
+                raise _reads_as_intercept()
+            case "OPERATOR", symbols if symbols != ".":
+                _check_operator(release, formula, symbols)
+                side = 1 if "~" in symbols else side
+            case "CONTEXT", "[" | "]":
+                raise ModelError(f"the formula {formula!r} has square brackets: write one level in backquotes, as `c[a]`.")
+            case "VALUE", text if text != "1":
+                raise ModelError(f"the formula {formula!r} holds {text}: of numbers it can hold 0 and 1, for the intercept.")
+            case "NAME", "1":
+                raise _reads_as_intercept()
+            case "NAME", name:
+                sides[side].append(read_name(release, name))
+            case "PYTHON", code:
+                sides[side].append(read_code(release, code))
+    if not side:
+        raise ModelError(f"the formula {formula!r} has no ~ between target and features: write it as 'y ~ x'.")
+    return sides
+
+
+def _check_operator(release: GramRelease, formula: str, symbols: str) -> None:
+    other = symbols.strip("~+-")
+    if "|" in other:
+        raise ModelError(f"the formula {formula!r} has several parts, set apart by |: write one formula for each.")
+    if other:
+        raise underivable(release, f"an interaction (`{'%in%' if other == 'in' else other}` between terms)")
+
+
+def _reads_as_intercept() -> ModelError:
+    return ModelError(
+        "a formula cannot name the column '1', which it reads as the intercept: give target and features as names."
+    )
+
+
+def _terms(release: GramRelease, formula: str, without: set[str]) -> tuple[list[Term], list[Term], bool]:
+    """Targets, features, and whether there is an intercept. The ``.`` stands for all declared columns but ``without``."""
+    available = [name for name in declared_names(release) if name not in without]
+    sides = _parse(formula, "get_terms", context={"__formulaic_variables_available__": available})
+    found: list[list[Term]] = []
+    ones: list[bool] = []
+    for side in (getattr(sides, "lhs", ()), getattr(sides, "rhs", ())):
+        factors = [term.factors[0] for term in side]  # one each: interactions were refused
+        columns = [factor for factor in factors if factor.eval_method.name != "LITERAL"]
+        found.append([_read(release, factor) for factor in columns])
+        ones.append(len(columns) < len(factors))
+    if ones[0] or not found[0]:
+        raise ModelError(f"the formula {formula!r} has no target on its left side: write it as 'y ~ x'.")
+    return found[0], found[1], ones[1]
+
+
+def _read(release: GramRelease, factor: Any) -> Term:
+    return (read_code if factor.eval_method.name == "PYTHON" else read_name)(release, factor.expr)
+
+
+def _check_dropped(written: list[Term], features: list[Term]) -> None:
+    """Refuse ``C(c) - c`` and ``c - `c[b]```: formulaic compares terms as texts, so nothing would be dropped in silence."""
+    for dropped in written:
+        for kept in features:
+            if dropped not in features and set(dropped.names) & set(kept.names):
+                raise ModelError(
+                    f"`{dropped.text}` is dropped while `{kept.text}` stays, which holds it: drop `{kept.text}` as it is "
+                    f"written, and add the levels you want one by one."
+                )
+
+
+def _label(release: GramRelease, term: Term) -> Part:
+    if len(term.names) > 1:
+        choices = ", ".join(f"`{name}`" for name in term.names)
+        raise ModelError(f"{term.column!r} has several columns and cannot be a target: name one of them ({choices}).")
+    return term.parts(release, all_levels=True)[0]
+
+
+def _parts(release: GramRelease, features: list[Term], constant: bool) -> list[Part]:
+    """The columns of the fit, in the order of the formula. They are checked to be independent: no column stands twice, and
+    all levels of a category, which add up to one, stand only where nothing else does."""
+    parts: list[Part] = []
+    spanned = constant  # whether the constants are already in the fit
+    for term in features:
+        whole = term.reference is not None
+        for part in term.parts(release, all_levels=whole and not spanned):
+            if part.name in (p.name for p in parts):
+                raise ModelError(f"feature {part.name!r} is named twice.")
+            parts.append(part)
+        spanned = spanned or whole
+    adding_up = ["the intercept"] if constant else []
+    names = {part.name for part in parts}
+    for category in dict.fromkeys(part.column for part in parts):
+        levels = read_name(release, category)
+        if levels.reference is not None and names.issuperset(levels.names):
+            adding_up.append(f"all levels of {category!r}")
+    if len(adding_up) > 1:
+        raise ModelError(
+            f"{' and '.join(adding_up)} cannot stand together, because each adds up to one: leave out a level"
+            f"{', or the intercept with - 1' if constant else ''}."
+        )
+    return parts

@@ -1,0 +1,145 @@
+"""What one term of a formula stands for: a declared column, one level of a category, or a category with its reference.
+
+Code in a formula, such as ``C(carrier, Treatment("AA"))``, is read as a syntax tree and never run."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpgram.artifact.release import GramRelease
+from dpgram.errors import ModelError, UnknownColumnError
+from dpgram.regression.design import Part, declared_names, encoded_part, has_intercept
+from dpgram.terms.columns import Categorical
+from dpgram.terms.schema import INTERCEPT
+
+
+@dataclass(frozen=True)
+class Term:
+    """One main effect. ``names`` are its indicators or columns, for a whole category those of all its levels, of which
+    ``reference`` is the one left out beside an intercept; it is None for everything that is not a whole category."""
+
+    text: str  # as it stands in the formula
+    column: str
+    names: tuple[str, ...]
+    reference: str | None = None
+
+    def parts(self, release: GramRelease, *, all_levels: bool) -> list[Part]:
+        """The columns of the fit: all levels of a category, or all but the reference."""
+        kept = [name for name in self.names if all_levels or name != self.reference]
+        return [_part(release, self, name) for name in kept]
+
+
+def read_name(release: GramRelease, name: str) -> Term:
+    """The term written as the bare, or backquoted, ``name``."""
+    if name == INTERCEPT:
+        raise ModelError(f"{name!r} is not named in a formula: it is there unless the formula says - 1.")
+    categories = {c.name: c for c in release.schema.columns if isinstance(c, Categorical)}
+    if name in categories:
+        names = _level_names(categories[name])
+        return Term(name, name, names, reference=names[0])
+    for e in release.schema.encoded:
+        if e.column is not None and e.name == name:
+            return Term(name, e.column, (name,))
+    for category in categories.values():
+        if name == _level_names(category)[0]:  # the reference level: no column of its own, yet a combination of columns
+            return Term(name, category.name, (name,))
+    names = tuple(e.name for e in release.schema.encoded if e.column == name)
+    if not names:
+        raise UnknownColumnError(name=name, known=declared_names(release))
+    return Term(name, name, names)
+
+
+def read_code(release: GramRelease, code: str) -> Term:
+    """The term written as Python code, of which only ``C(column)`` and ``C(column, <treatment contrast>)`` are known."""
+    quoted: dict[str, str] = {}  # backquoted names are no Python, so an identifier stands in for each
+
+    def stand_in(match: re.Match[str]) -> str:
+        return quoted.setdefault(match[1], f"_quoted_{len(quoted)}")
+
+    tree = ast.parse(re.sub("`([^`]*)`", stand_in, code), mode="eval").body
+    original = {identifier: name for name, identifier in quoted.items()}
+    match tree:
+        case ast.Name(name):
+            return read_name(release, original.get(name, name))
+        case ast.Call(ast.Name("C"), [ast.Name(name), *contrast], keywords):
+            given = contrast + [k.value for k in keywords if k.arg in ("contrast", "contrasts")]
+            if len(given) > 1 or len(given) != len(contrast) + len(keywords):
+                raise ModelError(f"`{code}` cannot be read: C takes a column and, if need be, a treatment contrast. {_HOW}")
+            return _category(release, code, original.get(name, name), given[0] if given else None)
+        case ast.Call(ast.Name("Q")):
+            raise ModelError(f"`{code}` is another package's spelling: write the name in backquotes, such as `my column`.")
+        case ast.Subscript(ast.Name(name)) if name in declared_names(release):
+            raise ModelError(f"`{code}` reads as code: write one level in backquotes, as the release names it: `{name}[...]`.")
+    raise underivable(release, f"the transform `{code}`")
+
+
+def underivable(release: GramRelease, found: str) -> ModelError:
+    """The error for what would need the rows again."""
+    derived = [column.name for column in getattr(release.schema, "derived", ())]
+    known = f" This release has the derived columns {', '.join(map(repr, derived))}." if derived else ""
+    return ModelError(
+        f"the formula holds {found}, which cannot be computed from a Gram of declared columns: declare it as a derived column "
+        f"in the schema before the release (see docs/schema.md), and name that column in the formula.{known}"
+    )
+
+
+_HOW = 'Choose a reference level as in C(carrier, contr.treatment("AA")).'
+
+
+def _category(release: GramRelease, code: str, name: str, contrast: ast.expr | None) -> Term:
+    for category in release.schema.columns:
+        if category.name == name and isinstance(category, Categorical):
+            names = _level_names(category)
+            chosen = _treatment(code, contrast)
+            return Term(code, name, names, names[0] if chosen is None else names[_level(category, chosen)])
+    if name in declared_names(release):
+        raise ModelError(f"`{code}` makes a category of {name!r}, which is not declared categorical: write {name!r} itself.")
+    raise UnknownColumnError(name=name, known=declared_names(release))
+
+
+def _treatment(code: str, contrast: ast.expr | None) -> object | None:
+    """The reference that a contrast names; None when it names none. The spellings of formulaic, patsy and statsmodels."""
+    match contrast:
+        case None | ast.Name("Treatment") | ast.Attribute(ast.Name("contr"), "treatment"):
+            return None
+        case ast.Call(ast.Name("Treatment") | ast.Attribute(ast.Name("contr"), "treatment"), args, keywords):
+            given = args + [k.value for k in keywords if k.arg in ("base", "reference")]
+            if len(given) <= 1 and len(given) == len(args) + len(keywords):
+                try:
+                    return ast.literal_eval(given[0]) if given else None
+                except (ValueError, TypeError):
+                    pass  # a name or an expression, not a level
+    raise ModelError(
+        f"the contrast of `{code}` cannot be used: only treatment contrasts with one written level are known. {_HOW}"
+    )
+
+
+def _level(category: Categorical, chosen: object) -> int:
+    """The place of the level ``chosen`` in a formula. A number is a level of integer categories, never a place."""
+    whole = isinstance(chosen, int) and not isinstance(chosen, bool)
+    if (isinstance(chosen, str) or (whole and category.matches_numbers)) and str(chosen) in category.levels:
+        return category.levels.index(str(chosen))
+    written = [level if category.matches_numbers and level.lstrip("-").isdigit() else repr(level) for level in category.levels]
+    raise ModelError(f"{chosen!r} is not a level of {category.name!r}: choose the reference among {', '.join(written)}.")
+
+
+def _level_names(category: Categorical) -> tuple[str, ...]:
+    return tuple(f"{category.name}[{level}]" for level in category.levels)
+
+
+def _part(release: GramRelease, term: Term, name: str) -> Part:
+    """The column ``name``; for the declared reference level the intercept column minus the indicators of all other levels."""
+    if name in release.columns:
+        return encoded_part(release, release.columns.index(name))
+    if not has_intercept(release):
+        raise ModelError(
+            f"`{term.text}` needs the indicator of {name!r}, the reference level, which is the intercept column minus the other "
+            f"levels, and the release was made without an intercept column: name the other levels of {term.column!r} one by one."
+        )
+    weights = -np.array([float(e.column == term.column) for e in release.schema.encoded])
+    weights[0] = 1.0
+    return Part(name, term.column, weights)
