@@ -58,9 +58,13 @@ def read_code(release: GramRelease, code: str) -> Term:
     quoted: dict[str, str] = {}  # backquoted names are no Python, so an identifier stands in for each
 
     def stand_in(match: re.Match[str]) -> str:
-        return quoted.setdefault(match[1], f"_quoted_{len(quoted)}")
+        # formulaic puts `c` for every c of the code once one of them is quoted, even within words: take the quotes off again
+        return match[1] if match[1].isidentifier() else quoted.setdefault(match[1], f"_quoted_{len(quoted)}")
 
-    tree = ast.parse(re.sub("`([^`]*)`", stand_in, code), mode="eval").body
+    try:
+        tree = ast.parse(re.sub("`([^`]*)`", stand_in, code), mode="eval").body
+    except SyntaxError:
+        raise ModelError(f"`{code}` cannot be read: backquotes can only stand around the name of a column.") from None
     original = {identifier: name for name, identifier in quoted.items()}
     match tree:
         case ast.Name(name):

@@ -1,0 +1,412 @@
+"""Formulas: the same fit as formulaic and least squares on the rows, and clear words for what a Gram cannot answer."""
+
+import dataclasses
+import re
+import sys
+from functools import cache
+
+import formulaic
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dpgram
+from dpgram.engines.local import LocalPass
+from dpgram.errors import DpgramError, MissingExtraError, ModelError, UnknownColumnError
+from dpgram.inference.privacy_noise import noise_sd
+from dpgram.regression.design import design
+from dpgram.regression.fit import LinearFit
+from dpgram.regression.formula import designs, is_formula
+from dpgram.sources.open import open_source
+
+COLUMNS = [
+    dpgram.Numeric("x", -16, 0),
+    dpgram.Numeric("air time", 0, 8),
+    dpgram.Numeric("y", -64, 64),
+    dpgram.Categorical("c", ["a", "b", "d d"], other=True, missing="level"),
+    dpgram.Categorical("month", [3, 1, -2]),
+    dpgram.Boolean("late"),
+]
+
+
+@cache
+def rows():
+    """Numbers lie on the grid of the encoder, so that the Gram of the release is exact."""
+    rng = np.random.default_rng(7)
+    n = 800
+    frame = pd.DataFrame(
+        {
+            "x": rng.integers(-16 * 64, 0, n) / 64,
+            "air time": rng.integers(0, 8 * 64, n) / 64,
+            "c": rng.choice(["a", "b", "d d", "zebra", ""], n),
+            "month": rng.choice([3, 1, -2], n),
+            "late": rng.random(n) < 0.3,
+        }
+    )
+    mean = 3 + frame["x"] - 2 * frame["air time"] + 5 * (frame["c"] == "b") - 4 * (frame["month"] == 1) + 2 * frame["late"]
+    frame["y"] = np.round((mean + rng.normal(size=n)) * 64) / 64
+    return frame
+
+
+@cache
+def exact_release(intercept=True):
+    """A release with the true Gram in it."""
+    schema = dpgram.Schema(unit="flight", columns=COLUMNS, intercept=intercept)
+    release = dpgram.release(rows(), schema, epsilon=1, delta=1e-6, insecure_seed=0)
+    true = LocalPass(open_source(rows()), schema).gram(schema.effective_row_bound).in_scaled_units()
+    return dataclasses.replace(release, gram=true)
+
+
+def from_the_release(plan, gram):
+    scaled = np.linalg.solve(plan.regressors.T @ gram @ plan.regressors, plan.regressors.T @ gram @ plan.label)
+    return plan.to_own_units @ scaled + plan.offset
+
+
+def from_the_rows(formula):
+    """formulaic's names (spelt as ours) and least squares on its model matrices, one column per target."""
+    frame = rows()
+    level = frame["c"].replace({"zebra": "other", "": "missing"})
+    coded = frame.assign(
+        c=pd.Categorical(level, ["a", "b", "d d", "other", "missing"]),
+        month=pd.Categorical(frame["month"], [3, 1, -2]),
+        late=frame["late"] * 1.0,
+        **{f"c[{name}]": (level == name) * 1.0 for name in ("a", "b", "d d", "other", "missing")},
+    )
+    y, x = formulaic.model_matrix(formula, coded, context={"Treatment": formulaic.transforms.contrasts.TreatmentContrasts})
+    ours = [re.sub(r"^C\((\w+).*\)\[", r"\1[", name).replace("[T.", "[") for name in x.columns]
+    names = tuple("(intercept)" if name == "Intercept" else name for name in ours)
+    return names, np.linalg.lstsq(x.to_numpy(float), y.to_numpy(float), rcond=None)[0]
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "y ~ x",
+        "y ~ 1",
+        "y ~ c",
+        "y ~ x + c + month + late",
+        "y ~ late + c + `air time` + x",
+        "y ~ x - 1",
+        "y ~ x + `air time` + late + 0",
+        "y ~ c - 1",
+        "y ~ x + c + month - 1",
+        "y ~ 0 + month + x + c",
+        "y ~ C(c)",
+        'y ~ C(c, contr.treatment("b"))',
+        'y ~ C(c, contr.treatment(base="other")) + x',
+        "y ~ x + C(c, contr.treatment(base='missing')) + month",
+        'y ~ C(c, contr.treatment("a"))',
+        'y ~ x + C(c, Treatment("d d"))',
+        "y ~ C(month, contr.treatment(1)) + x",
+        "y ~ C(month, Treatment(-2)) + C(c, Treatment('b'))",
+        "y ~ C(month, contr.treatment(1)) + C(c, contr.treatment('b')) - 1",
+        "y ~ `c[b]` + x",
+        "y ~ `c[a]` + `c[other]`",
+        "y ~ `c[a]` + `c[b]` + `c[d d]` + `c[other]` + `c[missing]` - 1",
+        "y ~ x + c + month - c",
+        "y ~ (x + c + late) - (late + c)",
+        "x ~ y + month",
+        "`air time` ~ y + c",
+        "late ~ x",
+        "`c[b]` ~ x + month",
+        "`c[a]` ~ x + month",
+        "`c[a]` ~ x - 1",
+        "y + x ~ c + late",
+        "y + `c[other]` + late ~ x + month - 1",
+    ],
+)
+def test_a_formula_is_least_squares_on_the_rows(formula):
+    found = designs(exact_release(), formula)
+    names, coefficients = from_the_rows(formula)
+    assert len(found) == coefficients.shape[1]
+    for plan, column in zip(found, coefficients.T, strict=True):
+        assert plan.names == names
+        assert from_the_release(plan, exact_release().gram) == pytest.approx(column, rel=1e-7, abs=1e-7)
+
+
+def names(formula, intercept=True):
+    (plan,) = designs(exact_release(intercept), formula)
+    return plan.names
+
+
+def test_targets_are_in_the_order_of_the_left_side():
+    assert [plan.target for plan in designs(exact_release(), "late + `c[a]` + y ~ x")] == ["late", "c[a]", "y"]
+
+
+def test_the_dot_is_every_column_but_the_targets_own():
+    assert names("y ~ . - c - month") == ("(intercept)", "x", "air time", "late")
+    assert names("y ~ . - `air time` - c - 1") == ("x", "month[3]", "month[1]", "month[-2]", "late")
+    assert names("`c[b]` ~ .") == ("(intercept)", "x", "air time", "y", "month[1]", "month[-2]", "late")
+    assert names("`c[a]` ~ .") == names("`c[b]` ~ .")
+    assert {plan.names for plan in designs(exact_release(), "y + x ~ . - c - month")} == {("(intercept)", "air time", "late")}
+
+
+def test_spellings_of_the_same_reference():
+    spellings = [
+        'C(c, contr.treatment("b"))',
+        "C(c, contr.treatment(base='b'))",
+        'C(c, Treatment("b"))',
+        'C(c, Treatment(reference="b"))',
+        'C(c, contrasts=contr.treatment("b"))',
+        'C(`c`, contrast=Treatment("b"))',
+    ]
+    for spelling in spellings:
+        assert names(f"y ~ {spelling}") == ("(intercept)", "c[a]", "c[d d]", "c[other]", "c[missing]")
+    for spelling in ("c", "{c}", "C(c)", "C(c, Treatment)", "C(c, contr.treatment())", "C(c, contr.treatment)"):
+        assert names(f"y ~ {spelling}") == ("(intercept)", "c[b]", "c[d d]", "c[other]", "c[missing]")
+    assert names('y ~ C(month, Treatment("1"))') == ("(intercept)", "month[3]", "month[-2]")
+
+
+def test_a_column_with_spaces_can_be_a_category():
+    schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric("y", 0, 1), dpgram.Categorical("my c", ["p", "q", "r"])])
+    release = dpgram.release({"y": np.ones(9), "my c": np.array(["p"] * 9)}, schema, epsilon=1, delta=0.01, insecure_seed=0)
+    (plan,) = designs(release, "y ~ C(`my c`, Treatment('q'))")
+    assert plan.names == ("(intercept)", "my c[p]", "my c[r]")
+
+
+def test_groups_are_the_places_of_each_declared_column():
+    (plan,) = designs(exact_release(), "y ~ x + C(month, Treatment(1)) + `c[b]` + late + `c[a]`")
+    assert plan.groups == (("x", (1,)), ("month", (2, 3)), ("c", (4, 6)), ("late", (5,)))
+    (plan,) = designs(exact_release(), "y ~ month + x - 1")
+    assert plan.groups == (("month", (0, 1, 2)), ("x", (3,)))
+    assert designs(exact_release(), "y ~ 1")[0].groups == ()
+    assert design(exact_release(), "y", ["month", "x"], None).groups == (("month", (1, 2)), ("x", (3,)))
+    assert design(exact_release(), "y", ["month", "x"], False).groups == (("month", (0, 1)), ("x", (2,)))
+
+
+def test_a_release_without_an_intercept_column():
+    assert names("y ~ x + `c[b]` + late - 1", intercept=False) == ("x", "c[b]", "late")
+    plan = designs(exact_release(False), "y ~ x + `c[b]` + late - 1")[0]
+    expected = from_the_rows("y ~ x + `c[b]` + late - 1")[1][:, 0]
+    assert from_the_release(plan, exact_release(False).gram) == pytest.approx(expected, rel=1e-7)
+    with pytest.raises(ModelError, match="made without an intercept column: add - 1 to the formula"):
+        designs(exact_release(False), "y ~ x")
+    for formula in ("y ~ c - 1", "y ~ C(c, Treatment('b')) - 1", "y ~ `c[a]` - 1"):
+        with pytest.raises(
+            ModelError, match=r"needs the indicator of 'c\[a\]', the reference level.*without an intercept column"
+        ):
+            designs(exact_release(False), formula)
+
+
+def test_another_reference_is_the_same_fit_in_other_words(small_release):
+    """With noise in the matrix too, for coefficients and for what the noise does to them."""
+    fits = {}
+    for reference in ("a", "b"):
+        (plan,) = designs(small_release, f"y ~ x + C(c, Treatment('{reference}'))")
+        coefficients = from_the_release(plan, small_release.gram)
+        fit = LinearFit(plan.target, plan.names, coefficients, "plain", plan, small_release.gram)
+        fits[reference] = fit.params, dict(zip(plan.names, noise_sd(small_release, fit), strict=True))
+    (first, first_sd), (second, second_sd) = fits["a"], fits["b"]
+    assert second["x"] == pytest.approx(first["x"])
+    assert second["(intercept)"] == pytest.approx(first["(intercept)"] + first["c[b]"])
+    assert second["c[a]"] == pytest.approx(-first["c[b]"])
+    assert second["c[other]"] == pytest.approx(first["c[other]"] - first["c[b]"])
+    assert (second_sd["x"], second_sd["c[a]"]) == pytest.approx((first_sd["x"], first_sd["c[b]"]))
+
+
+def test_a_derived_column_of_several_is_one_term():
+    """Its columns stand in the Gram under a name that is not among the schema's own columns."""
+    release = exact_release()
+    schema = dataclasses.replace(release.schema)
+    encoded = tuple(
+        dataclasses.replace(e, name=f"d:{e.name}", column="d") if e.column in ("air time", "late") else e
+        for e in release.schema.encoded
+    )
+    schema.__dict__["encoded"] = encoded  # a cached property
+    release = dataclasses.replace(release, schema=schema)
+    (plan,) = designs(release, "y ~ x + d")
+    assert plan.names == ("(intercept)", "x", "d:air time", "d:late")
+    assert plan.groups == (("x", (1,)), ("d", (2, 3)))
+    assert plan.to_own_units == pytest.approx(design(exact_release(), "y", ["x", "air time", "late"], None).to_own_units)
+    assert designs(release, "y ~ . - c - month")[0].names == plan.names
+    assert designs(release, "y ~ d - 1")[0].names == designs(release, "y ~ `d:air time` + `d:late` - 1")[0].names
+    with pytest.raises(ModelError, match="'d' has several columns and cannot be a target: name one of them"):
+        designs(release, "d ~ x")
+    with pytest.raises(UnknownColumnError, match="It has 'x', 'd', 'y', 'c', 'month'"):
+        designs(release, "y ~ late")
+
+
+DERIVE = "cannot be computed from a Gram of declared columns: declare it as a derived column in the schema before the release"
+
+
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [
+        ("y ~ x:late", r"an interaction \(`:` between terms\), which " + DERIVE),
+        ("y ~ x*late", r"an interaction \(`\*` between terms\), which " + DERIVE),
+        ("y ~ (x + late)**2", r"an interaction \(`\*\*` between terms\), which " + DERIVE),
+        ("y ~ x**2", r"an interaction \(`\*\*` between terms\), which " + DERIVE),
+        ("y ~ x^2", r"an interaction \(`\^` between terms\), which " + DERIVE),
+        ("y ~ (x + y + late + c)**99", "an interaction"),
+        ("y ~ x/late", r"an interaction \(`/` between terms\), which " + DERIVE),
+        ("y ~ x %in% c", r"an interaction \(`%in%` between terms\), which " + DERIVE),
+        ("y ~ . - x:late", "an interaction"),
+        ("y ~ np.log(x)", r"the transform `np.log\(x\)`, which " + DERIVE),
+        ("y ~ log(x)", r"the transform `log\(x\)`, which " + DERIVE),
+        ("y ~ I(x**2)", r"the transform `I\(x \*\* 2\)`, which " + DERIVE),
+        ("y ~ {x + 1}", r"the transform `x \+ 1`, which " + DERIVE),
+        ("y ~ poly(x, 2)", r"the transform `poly\(x, 2\)`, which " + DERIVE),
+        ("y ~ center(x)", r"the transform `center\(x\)`, which " + DERIVE),
+        ("y ~ bs(x, df=4)", r"the transform `bs\(x, df=4\)`, which " + DERIVE),
+        ("log(y) ~ x", r"the transform `log\(y\)`, which " + DERIVE),
+        ("y ~ C(x + 1)", r"the transform `C\(x \+ 1\)`, which " + DERIVE),
+        ("y ~ . - log(x)", "the transform"),
+        ("y ~ C(c, contr.sum)", "contrast of `C.c, contr.sum.` cannot be used: only treatment contrasts"),
+        (
+            "y ~ C(c, contr.helmert())",
+            "only treatment contrasts with one written level are known. Choose a reference level as in",
+        ),
+        ("y ~ C(c, Sum)", "only treatment contrasts"),
+        ("y ~ C(c, Treatment(level))", "only treatment contrasts with one written level"),
+        ("y ~ C(c, Treatment('a', 'b'))", "only treatment contrasts with one written level"),
+        ("y ~ C(c, Treatment(drop='b'))", "only treatment contrasts with one written level"),
+        ("y ~ C(c, levels=['a', 'b'])", "C takes a column and, if need be, a treatment contrast"),
+        ("y ~ C(c, Treatment, Treatment)", "C takes a column and, if need be, a treatment contrast"),
+        (
+            "y ~ C(c, Treatment('zebra'))",
+            "'zebra' is not a level of 'c': choose the reference among 'a', 'b', 'd d', 'other', 'mis",
+        ),
+        ("y ~ C(c, Treatment(1))", "1 is not a level of 'c'"),
+        ("y ~ C(c, Treatment(['a']))", r"\['a'\] is not a level of 'c'"),
+        ("y ~ C(month, Treatment(2))", "2 is not a level of 'month': choose the reference among 3, 1, -2"),
+        ("y ~ C(month, Treatment(True))", "True is not a level of 'month'"),
+        ("y ~ C(x)", "makes a category of 'x', which is not declared categorical: write 'x' itself"),
+        ("y ~ C(late)", "makes a category of 'late', which is not declared categorical"),
+        ("y ~ Q('air time')", "write the name in backquotes"),
+        ("y ~ c[b]", r"`c\[b\]` reads as code: write one level in backquotes"),
+        ("y ~ C(c, '`' + \"it's`\")", "backquotes can only stand around the name of a column"),
+        ("y ~ [x]", "has square brackets"),
+        ("y ~ x | late", "has several parts, set apart by |"),
+        ("y ~ x + 2", "holds 2: of numbers it can hold 0 and 1"),
+        ("y ~ x - 2", "holds 2: of numbers it can hold 0 and 1"),
+        ("y ~ 'x'", "holds 'x': of numbers"),
+        ("y ~ `1`", "cannot name the column '1'"),
+        ("y ~ `(intercept)`", "is not named in a formula: it is there unless the formula says - 1"),
+        ("c ~ x", r"'c' has several columns and cannot be a target: name one of them \(`c\[a\]`, `c\[b\]`"),
+        ("C(c) ~ x", "'c' has several columns and cannot be a target"),
+        ("y ~ y", "'y' is the target and cannot be a feature too: take `y` out"),
+        ("y ~ . + y", "'y' is the target and cannot be a feature too"),
+        ("y + x ~ x", "'x' is the target and cannot be a feature too"),
+        ("`c[b]` ~ c", r"'c\[b\]' is the target and cannot be a feature too: take `c` out"),
+        ("`c[b]` ~ C(c, Treatment('b'))", r"'c\[b\]' is the target and cannot be a feature too"),
+        ("y ~ 0", "nothing to regress on: name a feature, or keep the intercept"),
+        ("y ~ x - x - 1", "nothing to regress on"),
+        ("~ x", "'~ x' has no target on its left side: write it as 'y ~ x'"),
+        ("0 ~ x", "has no target on its left side"),
+        ("1 + y ~ x", "has no target on its left side"),
+        ("y + x", "has no ~ between target and features"),
+        ("y ~ c + `c[b]`", r"feature 'c\[b\]' is named twice"),
+        ("y ~ c + C(c)", r"feature 'c\[b\]' is named twice"),
+        (
+            "y ~ c + `c[a]`",
+            "the intercept and all levels of 'c' cannot stand together.*leave out a level, or the intercept with - 1",
+        ),
+        (
+            "y ~ `month[3]` + `month[1]` + `month[-2]` + c - 1",
+            "all levels of 'month' and all levels of 'c' cannot stand together.*leave out a level.$",
+        ),
+        ("y ~ C(c) - c", r"`c` is dropped while `C\(c\)` stays, which holds it: drop `C\(c\)` as it is written"),
+        ("y ~ c - `c[a]`", r"`c\[a\]` is dropped while `c` stays"),
+        ("y ~ (x", "cannot be parsed: Could not find matching context marker.$"),
+        ("y ~ x late", "cannot be parsed: Missing operator between `x` and `late`.$"),
+        ("y ~ f(x late)", "cannot be parsed: invalid syntax"),
+        ("y ~ x ~ late", "cannot be parsed: Operator `~` is incorrectly used.$"),
+        ("y ~ +", "cannot be parsed: Operator `\\+` has insuff"),
+        ("y ~\n(x", r"the formula 'y ~\\n\(x' cannot be parsed"),
+        (3, "the formula is a int and must be text"),
+    ],
+)
+def test_what_a_formula_cannot_ask(formula, message):
+    with pytest.raises(ModelError, match=message) as caught:
+        designs(exact_release(), formula)
+    assert "\n" not in str(caught.value)
+    assert "\x1b" not in str(caught.value)
+
+
+@pytest.mark.parametrize("formula", ["z ~ x", "y ~ z", "y ~ . - z", "y ~ C(z)", "y ~ `c[zebra]`", "y ~ np.pi"])
+def test_unknown_columns(formula):
+    with pytest.raises(
+        UnknownColumnError, match="the release has no column .* It has 'x', 'air time', 'y', 'c', 'month', 'late'"
+    ):
+        designs(exact_release(), formula)
+
+
+def test_the_derived_columns_at_hand_are_named(monkeypatch):
+    assert "This release has" not in refusal("y ~ log(x)")
+    monkeypatch.setattr(dpgram.Schema, "derived", (dpgram.Numeric("log_x", 0, 1),), raising=False)
+    for formula in ("y ~ log(x)", "y ~ x:late"):
+        assert refusal(formula).endswith("This release has the derived columns 'log_x'.")
+
+
+def refusal(formula):
+    with pytest.raises(ModelError) as caught:
+        designs(exact_release(), formula)
+    return str(caught.value)
+
+
+def test_a_column_named_one_is_not_taken_for_the_intercept():
+    schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric(name, 0, 1) for name in ("y", "1", "2")])
+    release = dpgram.release({name: np.ones(9) for name in ("y", "1", "2")}, schema, epsilon=1, delta=0.01, insecure_seed=0)
+    assert designs(release, "y ~ `2`")[0].names == ("(intercept)", "2")
+    with pytest.raises(ModelError, match="cannot name the column '1', which it reads as the intercept"):
+        designs(release, "y ~ .")
+
+
+def test_without_formulaic_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "formulaic", None)
+    with pytest.raises(MissingExtraError, match=r"a formula needs formulaic.*pip install 'dpgram\[formulas\]'"):
+        designs(exact_release(), "y ~ x")
+
+
+def test_no_code_in_a_formula_is_run(tmp_path):
+    bait = tmp_path / "ran"
+    for code in (f"open({str(bait)!r}, 'w')", f"C(c, Treatment(open({str(bait)!r}, 'w')))"):
+        with pytest.raises(ModelError):
+            designs(exact_release(), f"y ~ {code}")
+    assert not bait.exists()
+
+
+def test_a_formula_has_a_tilde():
+    assert is_formula("y ~ x")
+    assert not is_formula("y")
+    assert not is_formula(None)
+
+
+TERMS = ("x", "air time", "c", "month", "late")
+SINGLE = ("x", "air time", "late", "c[b]", "c[other]", "month[1]")
+
+
+def same(formula, features, intercept):
+    (plan,), listed = designs(exact_release(), formula), design(exact_release(), "y", features, intercept)
+    assert (plan.names, plan.target, plan.groups) == (listed.names, listed.target, listed.groups)
+    for field in ("regressors", "label", "to_own_units", "offset"):
+        assert np.array_equal(getattr(plan, field), getattr(listed, field)), field
+
+
+@given(terms=st.permutations(TERMS), kept=st.integers(1, 5), dropped=st.lists(st.sampled_from(TERMS)))
+def test_terms_in_any_order_are_the_features_listed(terms, kept, dropped):
+    features = [term for term in terms[:kept] if term not in dropped]
+    formula = "y ~ " + " + ".join(f"`{term}`" for term in terms[:kept]) + "".join(f" - `{term}`" for term in dropped)
+    same(formula, features, True)
+    remaining = [term for term in TERMS if term not in dropped]
+    same("y ~ ." + "".join(f" - `{term}`" for term in dropped), remaining, True)
+
+
+@given(terms=st.permutations(SINGLE), kept=st.integers(1, 6))
+def test_single_columns_without_an_intercept_are_the_features_listed(terms, kept):
+    same("y ~ 0 + " + " + ".join(f"`{term}`" for term in terms[:kept]), list(terms[:kept]), False)
+
+
+PIECES = ["y", "x", "c", "late", "`c[b]`", "C(", "'b'", "\n", "é", *".~+-10()[]{}`\\#*:,"]
+
+
+@given(st.lists(st.sampled_from(PIECES) | st.text(max_size=2), max_size=12).map(" ".join) | st.text(max_size=12))
+def test_any_text_gives_a_design_or_an_error_of_one_line(text):
+    said = "a design"
+    try:
+        designs(exact_release(), f"y ~ {text}")
+    except DpgramError as refused:
+        said = str(refused)
+    assert len(said.splitlines()) == 1
