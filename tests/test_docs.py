@@ -36,6 +36,16 @@ def test_the_readme_runs(tmp_path):
         assert (tmp_path / name).stat().st_size > 0
 
 
+def test_the_page_on_formulas_runs(capsys):
+    """Every formula of the block has the coefficients that its comment names."""
+    ((_, code),) = BLOCK.findall((ROOT / "docs" / "formulas.md").read_text(encoding="utf-8"))
+    exec(compile(code, "formulas.md", "exec"), {})
+    printed = capsys.readouterr().out
+    for comment in re.findall(r"# (\(intercept\), .*|carrier\[.*)$", code, flags=re.MULTILINE):
+        assert f"arr_delay on {comment}\n" in printed
+    assert "carrier[UA] on (intercept), air time\n" in printed
+
+
 def test_the_make_targets_of_the_readme_exist():
     makefile = (ROOT / "Makefile").read_text()
     named = [line.split()[1] for language, code in BLOCK.findall(README) if language == "sh" for line in code.splitlines()]
