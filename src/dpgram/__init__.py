@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from dpgram.artifact.release import GramRelease
     from dpgram.curator import draft_schema, release
     from dpgram.errors import DpgramError, DpgramWarning
+    from dpgram.ledger.session import SessionLedger
     from dpgram.regression.fit import LinearFit, regress
     from dpgram.terms.budget import Budget, Neighbours
     from dpgram.terms.columns import Boolean, Categorical, Numeric
@@ -30,6 +31,7 @@ _HOMES = {
     "Neighbours": "dpgram.terms.budget",
     "Numeric": "dpgram.terms.columns",
     "Schema": "dpgram.terms.schema",
+    "SessionLedger": "dpgram.ledger.session",
     "draft_schema": "dpgram.curator",
     "load": "dpgram.artifact.files",
     "regress": "dpgram.regression.fit",
@@ -47,6 +49,7 @@ __all__ = [
     "Neighbours",
     "Numeric",
     "Schema",
+    "SessionLedger",
     "__version__",
     "draft_schema",
     "load",
