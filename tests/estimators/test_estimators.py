@@ -132,6 +132,16 @@ def test_the_release_answers_other_regressions(rows, settings):
     assert len(ledger.entries) == 1
 
 
+def test_a_penalty_is_varied_at_no_cost(rows, clamped):
+    ledger = dpgram.SessionLedger(1e5, 1e-6)
+    model = dpgram.PrivateLasso(**LARGE, target_bounds=TARGET_BOUNDS, alpha=0.3, ledger=ledger).fit(*rows)
+    model.set_params(alpha=2.0).refit_from_release()
+    np.testing.assert_allclose(model.coef_, Lasso(alpha=2.0).fit(*clamped).coef_, rtol=2e-3, atol=2e-3)
+    assert len(ledger.entries) == 1
+    with pytest.raises(ModelError):
+        model.set_params(alpha=-1).refit_from_release()
+
+
 # Frames and schemas
 
 

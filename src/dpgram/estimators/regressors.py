@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
 
 from dpgram.artifact.release import GramRelease
 from dpgram.errors import ModelError
@@ -38,10 +39,20 @@ class PrivateLinearModel(RegressorMixin, MultiOutputMixin, PrivateEstimator, ABC
         features = feature_columns(self, X, reset=True)
         targets, two_dimensional = target_columns(y, features)
         declared = self._declare(features, targets, self.target_bounds)
-        release = self._spend(declared, features, targets)
-        coef, intercept = self._solve(release, declared.coefficients, declared.targets)
-        self.coef_ = coef if two_dimensional else coef[0]
-        self.intercept_ = intercept if two_dimensional else float(intercept[0])
+        self._spend(declared, features, targets)
+        self._several_targets = two_dimensional
+        return self.refit_from_release()
+
+    def refit_from_release(self) -> Self:
+        """Compute the coefficients again from ``release_``, with the parameters as they are now. Costs no budget.
+
+        So a penalty can be varied after one fit: ``model.set_params(alpha=0.1).refit_from_release()``. What the release was made
+        with (budget, bounds, mechanism) stays as it was."""
+        check_is_fitted(self)
+        self._check_parameters()
+        coef, intercept = self._solve(self.release_, self._declaration.coefficients, self._declaration.targets)
+        self.coef_ = coef if self._several_targets else coef[0]
+        self.intercept_ = intercept if self._several_targets else float(intercept[0])
         return self
 
     def predict(self, X: Any) -> Array:
@@ -180,7 +191,7 @@ class PrivateLasso(PrivateLinearModel):
     the noise.
 
     ``alpha``, ``l1_ratio``, ``max_iter`` and ``tol`` mean what they mean there. The solver works on the release, so alpha may be
-    changed at no cost: see ``release_``. Other parameters as in PrivateLinearRegression."""
+    changed at no cost: see ``refit_from_release``. Other parameters as in PrivateLinearRegression."""
 
     def __init__(
         self,

@@ -21,7 +21,9 @@ class Reservation:
 
 @runtime_checkable
 class Ledger(Protocol):
-    """Keeps account of what releases of one table have cost together."""
+    """Keeps account of what releases of one table have cost together.
+
+    A copy must stand for the same account: scikit-learn deep-copies the parameters of an estimator for every fit."""
 
     def reserve(self, budget: Budget, neighbours: Neighbours, what: str) -> Reservation:
         """Set ``budget`` aside, or raise BudgetSpentError. From here on it counts as spent."""
