@@ -46,6 +46,19 @@ def test_the_page_on_formulas_runs(capsys):
     assert "carrier[UA] on (intercept), air time\n" in printed
 
 
+def test_the_page_on_scikit_learn_runs(tmp_path):
+    """Its python block, with every warning but the one it silences an error."""
+    blocks = [code for language, code in BLOCK.findall((ROOT / "docs" / "scikit-learn.md").read_text()) if language == "python"]
+    for code in blocks:
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{code}\n{done.stderr}"
+        assert "spent epsilon 2 of 2" in done.stdout
+        assert "no further release fits" in done.stdout
+    assert len(blocks) == 1
+
+
 def test_the_make_targets_of_the_readme_exist():
     makefile = (ROOT / "Makefile").read_text()
     named = [line.split()[1] for language, code in BLOCK.findall(README) if language == "sh" for line in code.splitlines()]

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from dpgram.artifact.release import GramRelease
     from dpgram.curator import draft_schema, release
     from dpgram.errors import DpgramError, DpgramWarning
+    from dpgram.estimators.components import PrivateCovariance, PrivatePCA
+    from dpgram.estimators.regressors import PrivateLasso, PrivateLinearRegression, PrivateRidge
+    from dpgram.ledger.session import SessionLedger
     from dpgram.regression.fit import LinearFit, regress
     from dpgram.terms.budget import Budget, Neighbours
     from dpgram.terms.columns import Boolean, Categorical, Numeric
@@ -29,7 +32,13 @@ _HOMES = {
     "LinearFit": "dpgram.regression.fit",
     "Neighbours": "dpgram.terms.budget",
     "Numeric": "dpgram.terms.columns",
+    "PrivateCovariance": "dpgram.estimators.components",
+    "PrivateLasso": "dpgram.estimators.regressors",
+    "PrivateLinearRegression": "dpgram.estimators.regressors",
+    "PrivatePCA": "dpgram.estimators.components",
+    "PrivateRidge": "dpgram.estimators.regressors",
     "Schema": "dpgram.terms.schema",
+    "SessionLedger": "dpgram.ledger.session",
     "draft_schema": "dpgram.curator",
     "load": "dpgram.artifact.files",
     "regress": "dpgram.regression.fit",
@@ -46,7 +55,13 @@ __all__ = [
     "LinearFit",
     "Neighbours",
     "Numeric",
+    "PrivateCovariance",
+    "PrivateLasso",
+    "PrivateLinearRegression",
+    "PrivatePCA",
+    "PrivateRidge",
     "Schema",
+    "SessionLedger",
     "__version__",
     "draft_schema",
     "load",

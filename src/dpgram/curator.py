@@ -5,9 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from dpgram.artifact.release import GramRelease
 from dpgram.engines.local import LocalPass
-from dpgram.errors import EmptyTableError, LargeDeltaWarning, SchemaError
+from dpgram.errors import EmptyTableError, LargeDeltaWarning, LedgerError, SchemaError
+from dpgram.ledger.base import Ledger, Reservation
 from dpgram.mechanisms import registry
 from dpgram.mechanisms.conversation import GramAnswer, GramQuestion, hold
 from dpgram.rows.types import likely_kind
@@ -21,6 +24,8 @@ from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.schema import Schema
 from dpgram.version import __version__
 
+Array = np.ndarray
+
 
 def release(
     table: object,
@@ -32,6 +37,7 @@ def release(
     calibration: str = "exact",
     columns: Sequence[str] | None = None,
     insecure_seed: int | None = None,
+    ledger: Ledger | None = None,
     progress: Callable[[float], None] | None = None,
     **options: float | str,
 ) -> GramRelease:
@@ -40,10 +46,14 @@ def release(
     ``table`` is a path to CSV, Parquet or Arrow (a file, a folder, a glob), a pandas or polars frame, a polars LazyFrame,
     anything that offers an Arrow stream, a NumPy structured array, a dict of arrays, or a two-dimensional array whose
     names are given by ``columns``. ``insecure_seed`` draws the noise from a seed, for tests and experiments: the release
-    is then marked as not private. ``calibration`` is "exact", or "paper" for Sheffet's printed formulas; ``options`` are the
-    mechanism's own, such as ``sketch_rows``. ``progress`` is called with the fraction of the table that has been read."""
+    is then marked as not private. ``ledger`` keeps account: the budget is reserved there when the mechanism is calibrated and
+    asks for its first sum, before any row is read, and a ledger that has too little left raises BudgetSpentError.
+    ``calibration`` is "exact", or "paper" for Sheffet's printed formulas; ``options`` are the mechanism's own, such as
+    ``sketch_rows``. ``progress`` is called with the fraction of the table that has been read."""
     if not isinstance(schema, Schema):
         raise SchemaError(f"schema is a {type(schema).__name__} and must be a Schema: use dpgram.Schema.load(path).")
+    if ledger is not None and not isinstance(ledger, Ledger):
+        raise LedgerError(f"ledger is a {type(ledger).__name__} and must be a ledger, such as dpgram.SessionLedger(1.0, 1e-6).")
     budget = Budget(epsilon, delta)
     chosen = registry.find(mechanism)
     task = registry.task(
@@ -51,10 +61,13 @@ def release(
     )
     rng: RandomSource = SecureSource() if insecure_seed is None else SeededSource(insecure_seed)
     rows_pass = LocalPass(open_source(table, columns=columns), schema, progress=progress)
-    rows = None
+    rows: int | None = None
+    reservation: Reservation | None = None
 
     def answer(question: GramQuestion) -> GramAnswer:
-        nonlocal rows
+        nonlocal rows, reservation
+        if ledger is not None and reservation is None:
+            reservation = ledger.reserve(budget, schema.neighbours, _in_words(chosen.name, schema, rng.private))
         total = rows_pass.gram(question.row_bound)
         if schema.neighbours is Neighbours.REPLACE:
             rows = total.rows
@@ -62,6 +75,8 @@ def release(
         return GramAnswer(total.in_scaled_units(), rows)
 
     outcome = hold(chosen.start(task, rng), answer)
+    if ledger is not None and reservation is not None:
+        ledger.commit(reservation)
     return GramRelease(
         schema=schema,
         gram=outcome.gram,
@@ -79,12 +94,24 @@ def release(
     )
 
 
+def encoded_rows(table: object, schema: Schema) -> Array:
+    """The rows of ``table`` in scaled units, (rows, encoded columns): clamped and filled as a release does it, but NOT protected.
+
+    For the custodian's own use of a fitted model on rows, such as ``predict`` of an estimator."""
+    return LocalPass(open_source(table), schema).encoded()
+
+
 def draft_schema(table: object) -> str:
     """A schema for ``table`` to fill in, as TOML: names, and kinds where the format declares types, but never a value."""
     source = open_source(table)
     check_header(source)
     declared = ((f.name, None if f.name in source.untyped else likely_kind(f.type)) for f in source.columns if f.name)
     return schema_file.draft(declared)
+
+
+def _in_words(mechanism: str, schema: Schema, private: bool) -> str:
+    """What a ledger says of a release."""
+    return f"{mechanism} release of {len(schema.columns)} columns{'' if private else ', NOT PRIVATE: noise from a seed'}"
 
 
 def _check_public_rows(rows: int, budget: Budget) -> None:

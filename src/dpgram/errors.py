@@ -8,12 +8,15 @@
     │   ├── DuplicateColumnError
     │   ├── ColumnTypeError      a typed source holds the column in a type its kind cannot take
     │   ├── UnreadableTableError the library underneath failed; its own message is withheld, it may quote a cell
+    │   ├── RowsShapeError       X or y of an estimator is no table of rows; the message holds no cell and no count
     │   └── EmptyTableError      no rows, under REPLACE, where the number of rows is public
     ├── BoundMismatchError       two sums of rows bounded differently
     ├── BoundBrokenError         a row left the clip above its bound: a bug, stopped before anything is released
     ├── MechanismError           a mechanism cannot be used like this
     │   └── UnknownMechanismError
     ├── CalibrationError         calibrated noise that does not meet the budget when asked back: a bug, stopped likewise
+    ├── LedgerError              a ledger cannot be used like this
+    │   └── BudgetSpentError     the ledger's budget does not suffice; nothing was released
     ├── ReleaseFileError         a release file that is damaged, changed or of an unknown format
     ├── OutputError              a file cannot be written
     ├── ModelError               a regression that the release cannot answer
@@ -22,7 +25,9 @@
     └── MissingExtraError        an optional dependency is not installed
 
     DpgramWarning
-    └── LargeDeltaWarning        delta above one over the (public) number of rows
+    ├── LargeDeltaWarning        delta above one over the (public) number of rows
+    ├── NotPrivateWarning        noise from a seed: the result protects nobody
+    └── RefitWarning             every fit of an estimator spends budget, and scores on private rows are not protected
 
 A message says what was found, what is needed and what to do. Upstream of a release it names columns and declared
 bounds only: values, counts and row numbers stay with the rows."""
@@ -81,7 +86,11 @@ class UnreadableTableError(TableError):
         super().__init__(f"{where} cannot be read ({failure}; details withheld, they may quote a cell): {do}.")
 
 
-class EmptyTableError(TableError):
+class RowsShapeError(TableError, ValueError):
+    """X or y of an estimator does not have the shape of a table of rows."""
+
+
+class EmptyTableError(TableError, ValueError):
     """No rows, under REPLACE, where the number of rows is public."""
 
     def __init__(self) -> None:
@@ -126,6 +135,26 @@ class CalibrationError(DpgramError):
         )
 
 
+class LedgerError(DpgramError):
+    """A ledger cannot be used like this."""
+
+
+class BudgetSpentError(LedgerError):
+    """What is left in the ledger does not suffice; nothing was released."""
+
+    def __init__(self, *, asked: tuple[float, float], left: tuple[float, float], releases: int):
+        self.asked, self.left = asked, left
+        fits = (
+            f"a release of at most epsilon {left[0]!r} and delta {left[1]!r} would fit"  # in full: rounded, it might not fit
+            if min(left) > 0
+            else "no further release fits"
+        )
+        super().__init__(
+            f"the release asks for epsilon {asked[0]:g} and delta {asked[1]:g}, and the ledger has epsilon {left[0]!r} and delta "
+            f"{left[1]!r} left after {releases} release{'' if releases == 1 else 's'}: {fits}."
+        )
+
+
 class ReleaseFileError(DpgramError):
     """A release file is damaged, changed or of an unknown format."""
 
@@ -165,7 +194,7 @@ class IndefiniteGramError(ModelError):
         )
 
 
-class MissingExtraError(DpgramError):
+class MissingExtraError(DpgramError, ImportError):
     """An optional dependency is not installed."""
 
     def __init__(self, *, package: str, extra: str, purpose: str):
@@ -178,3 +207,11 @@ class DpgramWarning(UserWarning):
 
 class LargeDeltaWarning(DpgramWarning):
     """Delta is above one over the number of rows."""
+
+
+class NotPrivateWarning(DpgramWarning):
+    """The noise comes from a seed, so whoever knows the seed can subtract it."""
+
+
+class RefitWarning(DpgramWarning):
+    """Every fit of a private estimator spends budget again."""

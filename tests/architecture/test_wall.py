@@ -5,7 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 
-BLOCKED = "import sys\nfor name in ('pyarrow', 'pandas', 'polars', 'duckdb', 'matplotlib'): sys.modules[name] = None\n"
+BLOCKED = (
+    "import sys\nfor name in ('pyarrow', 'pandas', 'polars', 'duckdb', 'matplotlib', 'sklearn'): sys.modules[name] = None\n"
+)
 ANALYST = """
 import dpgram
 release = dpgram.load({path!r})

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from dpgram.gram.accumulator import GramSum
 from dpgram.rows.clip import clip
 from dpgram.rows.encode import Encoder
 from dpgram.sources.base import Source, check_columns, quietly, slices
 from dpgram.terms.schema import Schema
+
+Array = np.ndarray
 
 BLOCK_ROWS = 8192  # encoded rows in flight: 8 KiB per column and thousand rows, whatever the source's batches
 
@@ -38,6 +42,12 @@ class LocalPass:
             steps.reach(fraction or 0.0)
         steps.reach(1.0)
         return total
+
+    def encoded(self) -> Array:
+        """The rows themselves in scaled units, one below the other, as they are before the clip. Unprotected."""
+        pieces = self._source.pieces(self._schema.names)
+        blocks = [quietly(self._source.where, self._encoder.encode, batch).T for batch, _ in pieces]
+        return np.concatenate([np.empty((0, len(self._schema.encoded))), *blocks])
 
 
 class _Steps:

@@ -1,0 +1,144 @@
+"""What all private estimators share: one release per fit, the warnings, and the same treatment of rows in fit and after it."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from dpgram import curator
+from dpgram.artifact.release import GramRelease
+from dpgram.errors import BudgetError, EmptyTableError, NotPrivateWarning, RefitWarning
+from dpgram.estimators.declared import Declaration, declare
+from dpgram.estimators.intake import Columns, feature_columns
+from dpgram.terms.budget import Neighbours
+
+Array = np.ndarray
+
+SEEDED = "NOT PRIVATE: the noise comes from random_state"
+
+_announced = threading.Event()
+
+
+class PrivateEstimator(BaseEstimator):
+    """Base of the private estimators. After ``fit``:
+
+    - ``release_``: the private release, from which every other regression on these columns can be computed at no cost
+    - ``private_``: False when ``random_state`` was set; the fit then protects nobody
+    - ``schema_``: what was declared, with the names of the columns"""
+
+    # Each estimator sets these in its own __init__: scikit-learn reads their names from its signature.
+    epsilon: float | None
+    delta: float | None
+    bounds: Any
+    mechanism: str
+    mechanism_options: dict | None
+    neighbours: str | None
+    row_bound: float | None
+    random_state: int | None
+    ledger: Any
+
+    # Set by fit.
+    release_: GramRelease
+    private_: bool
+    _declaration: Declaration
+
+    def _declare(self, features: Columns, targets: Columns, target_bounds: object = None) -> Declaration:
+        """What the parameters declare about the columns; nothing has been spent and no cell looked at."""
+        for name in ("epsilon", "delta"):
+            if getattr(self, name) is None:
+                raise BudgetError(
+                    f"{name} is not given, and has no default because the choice is yours: epsilon of 0.1 to 5 and delta well "
+                    f"below 1/(number of rows), such as 1e-7, are usual."
+                )
+        seed = self.random_state
+        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0):
+            raise BudgetError(
+                "random_state must be None, for noise that protects, or a whole number of at least 0, for noise that does not."
+            )
+        declaration = declare(
+            self.bounds,
+            target_bounds,
+            features=tuple(features),
+            targets=tuple(targets),
+            neighbours=self.neighbours,
+            row_bound=self.row_bound,
+        )
+        if declaration.schema.neighbours is Neighbours.REPLACE and len(next(iter(features.values()))) == 0:
+            raise EmptyTableError  # the number of rows is public; the curator would say so too, with the budget reserved
+        return declaration
+
+    def _spend(self, declaration: Declaration, features: Columns, targets: Columns) -> GramRelease:
+        """One release of the columns, which costs (epsilon, delta). Called by ``fit`` when all that is public was checked."""
+        self._warn()
+        cells = dict(zip(declaration.schema.names, [*features.values(), *targets.values()], strict=True))
+        release = curator.release(
+            cells,
+            declaration.schema,
+            epsilon=self.epsilon,  # type: ignore[arg-type]
+            delta=self.delta,  # type: ignore[arg-type]
+            mechanism=self.mechanism,
+            insecure_seed=self.random_state,
+            ledger=self.ledger,
+            **(self.mechanism_options or {}),
+        )
+        self._declaration, self.schema_ = declaration, declaration.schema
+        self.release_, self.private_ = release, release.private
+        return release
+
+    def _warn(self) -> None:
+        """Before anything is spent, so that a warning made an error stops the fit in time."""
+        level = 4  # the caller of fit
+        if self.random_state is not None:
+            warnings.warn(
+                f"random_state is set, so the noise of {type(self).__name__} can be computed again and subtracted: this fit is "
+                f"NOT PRIVATE. Leave random_state out for anything that is to be protected.",
+                NotPrivateWarning,
+                stacklevel=level,
+            )
+        if not _announced.is_set():
+            _announced.set()
+            warnings.warn(
+                "every fit of a private estimator spends its epsilon and delta again, each fold of a cross-validation and each "
+                "candidate of a search included: pass ledger= to keep account. Predictions and scores on private rows are not "
+                "protected. (Said once per process; filter dpgram.errors.RefitWarning to silence it.)",
+                RefitWarning,
+                stacklevel=level,
+            )
+
+    def _treated(self, X: Any) -> Array:
+        """The rows of X in own units, one column per coefficient, clamped and filled as in ``fit``. NOT protected."""
+        check_is_fitted(self)
+        schema = self._declaration.feature_schema
+        scaled = curator.encoded_rows(feature_columns(self, X, reset=False), schema)[:, 1:]
+        encoded = schema.encoded[1:]
+        return np.array([e.centre for e in encoded]) + np.array([e.half for e in encoded]) * scaled
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "release_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True  # a missing cell raises nothing: whether it did would depend on somebody's row
+        tags.input_tags.string = True  # cells that are text or objects are cast one by one, or count as missing
+        return tags
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        text = super().__repr__(N_CHAR_MAX)
+        return text if self.random_state is None else f"{text}  # {SEEDED}"
+
+    def _repr_html_inner(self) -> str:
+        return self._marked(super()._repr_html_inner())
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] = self._marked(bundle["text/html"])
+        return bundle
+
+    def _marked(self, html: str) -> str:
+        return html if self.random_state is None else f"<p><strong>{SEEDED}</strong></p>{html}"

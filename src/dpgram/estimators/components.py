@@ -1,0 +1,143 @@
+"""Private principal components and covariance that take the rows themselves."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.covariance import log_likelihood
+from sklearn.utils.validation import check_is_fitted
+
+from dpgram.errors import ModelError, RowsShapeError
+from dpgram.estimators import solvers
+from dpgram.estimators.base import PrivateEstimator
+from dpgram.estimators.intake import feature_columns
+from dpgram.ledger.base import Ledger
+
+Array = np.ndarray
+
+
+class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
+    """Principal components from one private release: scikit-learn's PCA on the clamped rows, but for the noise.
+
+    ``components_``, ``explained_variance_``, ``explained_variance_ratio_`` and ``mean_`` are private; ``n_components`` None keeps all of
+    them. ``transform`` maps rows, treated as in ``fit``; its result is those rows in other coordinates and is NOT protected.
+    Parameters as in PrivateLinearRegression."""
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        bounds: Any = None,
+        mechanism: str = "gaussian-noise",
+        mechanism_options: dict | None = None,
+        neighbours: str | None = None,
+        row_bound: float | None = None,
+        random_state: int | None = None,
+        ledger: Ledger | None = None,
+    ):
+        self.n_components = n_components
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.mechanism = mechanism
+        self.mechanism_options = mechanism_options
+        self.neighbours = neighbours
+        self.row_bound = row_bound
+        self.random_state = random_state
+        self.ledger = ledger
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Spend (epsilon, delta) on one release of X, and take its components. ``y`` is not looked at."""
+        features = feature_columns(self, X, reset=True)
+        declared = self._declare(features, {})
+        kept = self._number_kept(len(declared.coefficients))
+        of = solvers.moments(self._spend(declared, features, {}), declared.coefficients)
+        variances, components = solvers.principal_components(of)
+        self.n_components_ = kept
+        self.components_, self.explained_variance_ = components[:kept], variances[:kept]
+        self.explained_variance_ratio_ = variances[:kept] / variances.sum()
+        self.mean_ = of.mean
+        return self
+
+    def _number_kept(self, columns: int) -> int:
+        """How many components to keep of as many as there are encoded columns."""
+        wanted = columns if self.n_components is None else self.n_components
+        if isinstance(wanted, bool) or not isinstance(wanted, int | np.integer) or not 1 <= wanted <= columns:
+            raise ModelError(f"n_components is {wanted!r} and must be a whole number from 1 to {columns}, or None for all.")
+        return int(wanted)
+
+    def transform(self, X: Any) -> Array:
+        """The rows of X in the coordinates of the components. NOT protected."""
+        return (self._treated(X) - self.mean_) @ self.components_.T
+
+    def inverse_transform(self, X: Any) -> Array:
+        """Rows in the columns' own units, from coordinates of the components. As protected as X is."""
+        check_is_fitted(self)
+        scores = np.asarray(X, dtype=float)
+        if scores.ndim != 2 or scores.shape[1] != self.n_components_:
+            raise RowsShapeError(f"X must have two dimensions and {self.n_components_} columns, one for each component.")
+        return scores @ self.components_ + self.mean_
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+
+class PrivateCovariance(PrivateEstimator):
+    """Covariance from one private release: scikit-learn's EmpiricalCovariance on the clamped rows, but for the noise.
+
+    ``covariance_``, ``location_``, ``precision_`` and ``correlation_`` are private, and positive definite however large the
+    noise. ``score`` and ``mahalanobis`` of rows are NOT protected. Parameters as in PrivateLinearRegression."""
+
+    def __init__(
+        self,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        bounds: Any = None,
+        mechanism: str = "gaussian-noise",
+        mechanism_options: dict | None = None,
+        neighbours: str | None = None,
+        row_bound: float | None = None,
+        random_state: int | None = None,
+        ledger: Ledger | None = None,
+    ):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.mechanism = mechanism
+        self.mechanism_options = mechanism_options
+        self.neighbours = neighbours
+        self.row_bound = row_bound
+        self.random_state = random_state
+        self.ledger = ledger
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Spend (epsilon, delta) on one release of X, and take its moments. ``y`` is not looked at."""
+        features = feature_columns(self, X, reset=True)
+        declared = self._declare(features, {})
+        of = solvers.moments(self._spend(declared, features, {}), declared.coefficients)
+        self.covariance_ = solvers.covariance(of)
+        self.location_ = of.mean
+        self.precision_ = solvers.inverse(of, self.covariance_)
+        self.correlation_ = solvers.correlation(self.covariance_)
+        return self
+
+    def get_precision(self) -> Array:
+        """``precision_``, as in sklearn.covariance."""
+        check_is_fitted(self)
+        return self.precision_
+
+    def mahalanobis(self, X: Any) -> Array:
+        """Squared Mahalanobis distance of each row of X from ``location_``. NOT protected."""
+        apart = self._treated(X) - self.location_
+        return np.einsum("ij,jk,ik->i", apart, self.precision_, apart)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean Gaussian log-likelihood of the rows of X. NOT protected."""
+        apart = self._treated(X) - self.location_
+        return float(log_likelihood(apart.T @ apart / max(len(apart), 1), self.precision_))

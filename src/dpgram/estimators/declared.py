@@ -1,0 +1,140 @@
+"""From declared bounds to a schema. All of it is public: nothing here sees a row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from numbers import Real
+
+import numpy as np
+
+from dpgram.errors import SchemaError
+from dpgram.terms.budget import Neighbours
+from dpgram.terms.columns import Categorical, Column, Numeric
+from dpgram.terms.schema import Schema
+
+WHY = (
+    "bounds come from what is known of the domain, never from the data: a smallest or largest value is somebody's cell, and "
+    "whatever is computed with it gives it away"
+)
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What is declared about X and y together."""
+
+    schema: Schema  # the features in the order of X, then the targets
+    features: tuple[str, ...]
+    targets: tuple[str, ...]
+
+    @property
+    def feature_schema(self) -> Schema:
+        """What is declared about X alone."""
+        return replace(self.schema, columns=self.schema.columns[: len(self.features)], row_bound=None)
+
+    @property
+    def coefficients(self) -> tuple[str, ...]:
+        """Names of the coefficients: the features, and for a categorical one its levels but the first."""
+        return self.feature_schema.encoded_names[1:]
+
+
+def declare(
+    bounds: object,
+    target_bounds: object,
+    *,
+    features: Sequence[str],
+    targets: Sequence[str],
+    neighbours: str | None,
+    row_bound: float | None,
+) -> Declaration:
+    """The declaration behind an estimator's parameters.
+
+    ``bounds`` is a tuple (lower, upper) of numbers or of sequences with one number per column, a dict from names to such
+    pairs of numbers, or a Schema. The columns of a Schema that X does not have are the targets, in their order."""
+    if isinstance(bounds, Schema):
+        return _from_schema(bounds, target_bounds, features, targets, neighbours, row_bound)
+    columns = [*_columns("bounds", bounds, features), *_columns("target_bounds", target_bounds, targets)]
+    chosen = Neighbours.REPLACE if neighbours is None else neighbours
+    schema = Schema(unit="row", columns=tuple(columns), neighbours=chosen, row_bound=row_bound)  # type: ignore[arg-type]
+    return Declaration(schema, tuple(features), tuple(targets))
+
+
+def _from_schema(
+    schema: Schema,
+    target_bounds: object,
+    features: Sequence[str],
+    targets: Sequence[str],
+    neighbours: str | None,
+    row_bound: float | None,
+) -> Declaration:
+    declared = {column.name: column for column in schema.columns}
+    for name in features:
+        if name not in declared:
+            raise SchemaError(f"X has a column {name!r} that the schema does not declare: declare it, or leave it out of X.")
+    rest = [column for column in schema.columns if column.name not in features]
+    if targets and not rest:
+        rest = _columns("target_bounds", target_bounds, targets)
+    elif targets and target_bounds is not None:
+        raise SchemaError("the schema declares the target, and target_bounds does too: leave one of them out.")
+    if len(rest) != len(targets):
+        names = ", ".join(repr(column.name) for column in rest)
+        raise SchemaError(
+            f"the schema declares {names} besides the columns of X, where {len(targets)} target columns are needed: declare "
+            f"the columns of X and of y, and no others."
+        )
+    for column in rest:
+        if isinstance(column, Categorical):
+            raise SchemaError(f"target {column.name!r} is declared categorical and must be numeric or boolean.")
+    if not schema.intercept:
+        raise SchemaError(
+            "the schema has intercept = false, and an estimator needs that column: use fit_intercept=False instead."
+        )
+    schema = replace(schema, columns=(*(declared[name] for name in features), *rest))
+    if neighbours is not None and replace(schema, neighbours=neighbours).neighbours is not schema.neighbours:  # type: ignore[arg-type]
+        raise SchemaError("neighbours is given and the schema declares another: leave it out, or change the schema.")
+    if row_bound is not None:
+        if schema.row_bound not in (None, row_bound):
+            raise SchemaError("row_bound is given and the schema declares another: leave it out, or change the schema.")
+        schema = replace(schema, row_bound=row_bound)
+    return Declaration(schema, tuple(features), tuple(column.name for column in rest))
+
+
+def _columns(parameter: str, bounds: object, names: Sequence[str]) -> list[Column]:
+    """A numeric column for every name, bounded as ``bounds`` says."""
+    if not names:
+        return []
+    if isinstance(bounds, Mapping):
+        if set(bounds) != set(names):
+            raise SchemaError(f"{parameter} names {_listed(bounds)} and must name just the columns {_listed(names)}.")
+        pairs = {name: _pair(f"{parameter}[{name!r}]", bounds[name]) for name in names}
+        return [Numeric(name, *(_each(parameter, end, 1)[0] for end in pairs[name])) for name in names]
+    lower, upper = _pair(parameter, bounds)
+    lowers, uppers = _each(parameter, lower, len(names)), _each(parameter, upper, len(names))
+    return [Numeric(name, low, up) for name, low, up in zip(names, lowers, uppers, strict=True)]
+
+
+def _pair(parameter: str, bounds: object) -> tuple[object, object]:
+    # A tuple and no list: [(0, 1), (5, 9)] for two columns would read as a pair of lowers and a pair of uppers.
+    if isinstance(bounds, tuple) and len(bounds) == 2:
+        return bounds
+    got = "not given" if bounds is None else f"{bounds!r}" if isinstance(bounds, str) else f"a {type(bounds).__name__}"
+    raise SchemaError(
+        f"{parameter} is {got} and must be a tuple (lower, upper) of numbers or of one number per column, or a dict of names "
+        f"and such pairs{', or a dpgram.Schema' if parameter == 'bounds' else ''}; {WHY}."
+    )
+
+
+def _each(parameter: str, end: object, count: int) -> list[float]:
+    """One end of the bounds for every column."""
+    if isinstance(end, Real) and not isinstance(end, bool):
+        return [float(end)] * count
+    values = np.asarray(end)
+    if values.dtype.kind not in "iuf":
+        raise SchemaError(f"{parameter} holds a {type(end).__name__} and must hold numbers; {WHY}.")
+    if values.shape != (count,):
+        raise SchemaError(f"{parameter} must hold one number, or one for each of the {count} columns.")
+    return [float(value) for value in values]
+
+
+def _listed(names: object) -> str:
+    return ", ".join(repr(name) for name in names)  # type: ignore[attr-defined]

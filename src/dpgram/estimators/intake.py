@@ -1,0 +1,89 @@
+"""X and y as named columns. What they hold is not looked at: an error that depends on a cell gives it away.
+
+scikit-learn's own checks quote arrays and count rows in their messages, and refuse NaN. So names and the number of columns,
+which are public, are checked by scikit-learn; shapes are checked here, in words without numbers of rows; and cells are left to
+the schema, under which one that makes no sense is a missing cell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import validate_data
+
+from dpgram.errors import RowsShapeError, UnreadableTableError
+
+Columns = dict[str, Any]
+
+
+def feature_columns(estimator: Any, X: Any, *, reset: bool) -> Columns:
+    """The columns of X by name; the frame's own names, or x0, x1, ... ``reset`` is True in ``fit``.
+
+    The number and names of the columns are kept on the estimator, or compared with those that are."""
+    if not _is_frame(X):
+        X = _array("X", X)
+        if X.ndim != 2:
+            raise RowsShapeError(
+                f"X has {X.ndim} dimensions and must have two, one row per unit of privacy. Reshape your data: "
+                f"X.reshape(-1, 1) if it has a single column, X.reshape(1, -1) if it is a single row."
+            )
+    if X.shape[1] == 0:  # in scikit-learn's words, but for the number of rows, which may be protected
+        raise RowsShapeError("X has 0 feature(s) (shape=(, 0)) while a minimum of 1 is required.")
+    if _is_frame(X) and len(set(X.columns)) < X.shape[1]:
+        raise RowsShapeError("X has several columns of one name: rename all but one.")
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    names = [str(name) for name in getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(X.shape[1])])]
+    return {name: _column(X, j) for j, name in enumerate(names)}
+
+
+def target_columns(y: Any, features: Columns) -> tuple[Columns, bool]:
+    """The columns of y by name (y, or y0, y1, ...), and whether y is two-dimensional."""
+    if y is None:
+        raise RowsShapeError("this estimator requires y to be passed, but the target y is None.")
+    if not _is_frame(y):
+        y = _array("y", y)
+    dimensions = len(y.shape)
+    if dimensions not in (1, 2) or (dimensions == 2 and y.shape[1] == 0):
+        raise RowsShapeError("y must have one dimension, or two with at least one column.")
+    if len(y) != len(next(iter(features.values()))):
+        raise RowsShapeError("X and y have different numbers of rows: every row needs its target.")
+    if dimensions == 1:
+        return {_free("y", features): y}, False
+    return {_free(f"y{j}", features): _column(y, j) for j in range(y.shape[1])}, True
+
+
+def _free(name: str, taken: Columns) -> str:
+    """``name``, with underscores at its end while a column of X is called so."""
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _is_frame(table: Any) -> bool:
+    """Whether it is a frame of pandas or polars."""
+    return hasattr(table, "columns") and (hasattr(table, "iloc") or hasattr(table, "get_columns"))
+
+
+def _column(table: Any, place: int) -> Any:
+    if hasattr(table, "iloc"):
+        return table.iloc[:, place]
+    return table.get_columns()[place] if hasattr(table, "get_columns") else table[:, place]
+
+
+def _array(which: str, values: Any) -> np.ndarray:
+    """The values as an array; lists as objects, so that no cell decides the type of the others."""
+    if sparse.issparse(values):
+        raise TypeError(f"{which} is sparse, and dense data is needed: use {which}.toarray().")
+    try:
+        if isinstance(values, np.ma.MaskedArray):
+            array: np.ndarray = values  # a masked cell is a missing one
+        else:
+            array = np.array(values, dtype=object) if isinstance(values, list | tuple) else np.asarray(values)
+    except Exception as error:
+        failure = type(error).__name__
+    else:
+        if array.dtype.kind == "c":
+            raise RowsShapeError(f"{which} is an array of complex numbers. Complex data not supported.")
+        return array
+    raise UnreadableTableError(where=which, failure=failure, do="pass an array or a frame")

@@ -1,0 +1,250 @@
+"""Private linear regressions that take the rows themselves: least squares, ridge, lasso.
+
+Bounds are declared. X and y are clamped to them, missing cells are filled with the midpoint, and one release of all columns pays for the
+fit. ``coef_`` and ``intercept_`` are computed from the release alone, in the columns' own units. ``predict`` treats new rows as
+``fit`` did; what it returns, and a score, depends on those rows and is not protected."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from dpgram.artifact.release import GramRelease
+from dpgram.errors import ModelError
+from dpgram.estimators import solvers
+from dpgram.estimators.base import PrivateEstimator
+from dpgram.estimators.intake import feature_columns, target_columns
+from dpgram.ledger.base import Ledger
+from dpgram.regression.fit import ESTIMATORS, regress
+
+Array = np.ndarray
+
+DEFAULT_ESTIMATOR = "log-det"  # the point estimate of PrivateLinearRegression
+
+
+class PrivateLinearModel(RegressorMixin, MultiOutputMixin, PrivateEstimator, ABC):
+    """A linear model of y, or of several y, on X. Subclasses say how coefficients come from a release."""
+
+    target_bounds: Any
+    fit_intercept: bool
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Spend (epsilon, delta) on one release of X and y, and fit the model from it."""
+        self._check_parameters()
+        features = feature_columns(self, X, reset=True)
+        targets, two_dimensional = target_columns(y, features)
+        declared = self._declare(features, targets, self.target_bounds)
+        self._spend(declared, features, targets)
+        self._several_targets = two_dimensional
+        return self.refit_from_release()
+
+    def refit_from_release(self) -> Self:
+        """Compute the coefficients again from ``release_``, with the parameters as they are now. Costs no budget.
+
+        So a penalty can be varied after one fit: ``model.set_params(alpha=0.1).refit_from_release()``. What the release was made
+        with (budget, bounds, mechanism) stays as it was."""
+        check_is_fitted(self)
+        self._check_parameters()
+        coef, intercept = self._solve(self.release_, self._declaration.coefficients, self._declaration.targets)
+        self.coef_ = coef if self._several_targets else coef[0]
+        self.intercept_ = intercept if self._several_targets else float(intercept[0])
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Predictions for the rows of X, which are clamped to the bounds and filled as in ``fit``. Not protected."""
+        return self._treated(X) @ self.coef_.T + self.intercept_
+
+    def _check_parameters(self) -> None:
+        """Raise for a parameter that could not be used after the budget was spent."""
+        if not isinstance(self.fit_intercept, bool | np.bool_):
+            raise ModelError(f"fit_intercept is {self.fit_intercept!r} and must be True or False.")
+
+    @abstractmethod
+    def _solve(self, release: GramRelease, features: tuple[str, ...], targets: tuple[str, ...]) -> tuple[Array, Array]:
+        """Coefficients (targets, features) and intercepts (targets,), in own units."""
+
+    def _moments(self, release: GramRelease, features: tuple[str, ...], targets: tuple[str, ...]) -> solvers.Moments:
+        return solvers.moments(release, (*features, *targets), centred=bool(self.fit_intercept))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # no useful budget gives R2 > 0.5 on scikit-learn's 200 rows of 10 columns
+        return tags
+
+
+class PrivateLinearRegression(PrivateLinearModel):
+    """Least squares from one private release.
+
+    ``epsilon``, ``delta``, ``bounds`` and ``target_bounds`` have no usable default: all are the custodian's choice, and the
+    bounds must not come from the data. ``bounds`` is (lower, upper), in numbers or in one number per column, a dict of
+    such pairs by name, or a dpgram.Schema; ``target_bounds`` likewise for y. ``neighbours`` is "replace" (when left out)
+    or "add-remove", which protects the number of rows too. ``random_state`` None is the operating system's secure source;
+    a number makes the fit NOT PRIVATE. ``ledger`` keeps account of what fits have spent. ``estimator`` is the point
+    estimate, as in dpgram.regress. Every fit spends again, each fold of a cross-validation included.
+
+    >>> import numpy as np, warnings
+    >>> warnings.simplefilter("ignore")
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, size=(50_000, 2))
+    >>> model = PrivateLinearRegression(epsilon=1, delta=1e-6, bounds=(-1, 1), target_bounds=(-4, 4))
+    >>> model.fit(X, X @ [1.0, -2.0]).coef_.round()
+    array([ 1., -2.])
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        bounds: Any = None,
+        target_bounds: Any = None,
+        mechanism: str = "gaussian-noise",
+        mechanism_options: dict | None = None,
+        neighbours: str | None = None,
+        row_bound: float | None = None,
+        fit_intercept: bool = True,
+        estimator: str = DEFAULT_ESTIMATOR,
+        random_state: int | None = None,
+        ledger: Ledger | None = None,
+    ):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.target_bounds = target_bounds
+        self.mechanism = mechanism
+        self.mechanism_options = mechanism_options
+        self.neighbours = neighbours
+        self.row_bound = row_bound
+        self.fit_intercept = fit_intercept
+        self.estimator = estimator
+        self.random_state = random_state
+        self.ledger = ledger
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        # "plain" may have no answer, and would say so when the budget is spent.
+        usable = [name for name in ESTIMATORS if name != "plain"]
+        if self.estimator not in usable:
+            raise ModelError(f"estimator is {self.estimator!r} and must be one of {', '.join(usable)}.")
+
+    def _solve(self, release: GramRelease, features: tuple[str, ...], targets: tuple[str, ...]) -> tuple[Array, Array]:
+        constant = bool(self.fit_intercept)
+        fits = [regress(release, t, features, estimator=self.estimator, intercept=constant) for t in targets]
+        found = np.array([fit.coefficients for fit in fits])
+        return found[:, int(constant) :], found[:, 0] if constant else np.zeros(len(targets))
+
+
+class PrivateRidge(PrivateLinearModel):
+    """Ridge regression from one private release: scikit-learn's Ridge on the clamped rows, but for the noise.
+
+    ``alpha`` penalises the coefficients in own units, as there. None penalises them in scaled units (every column's bounds
+    at -1 and 1) by the size of the privacy noise, a public number: a fair choice when nothing is known. Other parameters as
+    in PrivateLinearRegression."""
+
+    def __init__(
+        self,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        bounds: Any = None,
+        target_bounds: Any = None,
+        alpha: float | None = None,
+        mechanism: str = "gaussian-noise",
+        mechanism_options: dict | None = None,
+        neighbours: str | None = None,
+        row_bound: float | None = None,
+        fit_intercept: bool = True,
+        random_state: int | None = None,
+        ledger: Ledger | None = None,
+    ):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.target_bounds = target_bounds
+        self.alpha = alpha
+        self.mechanism = mechanism
+        self.mechanism_options = mechanism_options
+        self.neighbours = neighbours
+        self.row_bound = row_bound
+        self.fit_intercept = fit_intercept
+        self.random_state = random_state
+        self.ledger = ledger
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.alpha is not None:
+            _check_number("alpha", self.alpha)
+
+    def _solve(self, release: GramRelease, features: tuple[str, ...], targets: tuple[str, ...]) -> tuple[Array, Array]:
+        of = self._moments(release, features, targets)
+        coef = solvers.ridge(of, len(targets), self.alpha)
+        return coef, solvers.intercepts(of, coef)
+
+
+class PrivateLasso(PrivateLinearModel):
+    """Lasso, or an elastic net when ``l1_ratio`` < 1, from one private release: scikit-learn's on the clamped rows, but for
+    the noise.
+
+    ``alpha``, ``l1_ratio``, ``max_iter`` and ``tol`` mean what they mean there. The solver works on the release, so alpha may be
+    changed at no cost: see ``refit_from_release``. Other parameters as in PrivateLinearRegression."""
+
+    def __init__(
+        self,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        bounds: Any = None,
+        target_bounds: Any = None,
+        alpha: float = 1.0,
+        l1_ratio: float = 1.0,
+        mechanism: str = "gaussian-noise",
+        mechanism_options: dict | None = None,
+        neighbours: str | None = None,
+        row_bound: float | None = None,
+        fit_intercept: bool = True,
+        max_iter: int = 10_000,
+        tol: float = 1e-6,
+        random_state: int | None = None,
+        ledger: Ledger | None = None,
+    ):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.target_bounds = target_bounds
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.mechanism = mechanism
+        self.mechanism_options = mechanism_options
+        self.neighbours = neighbours
+        self.row_bound = row_bound
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.ledger = ledger
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        _check_number("alpha", self.alpha)
+        _check_number("l1_ratio", self.l1_ratio, most=1.0)
+        _check_number("tol", self.tol)
+        if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, int | np.integer) or self.max_iter < 1:
+            raise ModelError(f"max_iter is {self.max_iter!r} and must be a whole number of at least 1.")
+
+    def _solve(self, release: GramRelease, features: tuple[str, ...], targets: tuple[str, ...]) -> tuple[Array, Array]:
+        of = self._moments(release, features, targets)
+        coef, self.n_iter_ = solvers.elastic_net(
+            of, len(targets), self.alpha, self.l1_ratio, max_iter=self.max_iter, tol=self.tol
+        )
+        return coef, solvers.intercepts(of, coef)
+
+
+def _check_number(name: str, value: object, most: float = np.inf) -> None:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) <= most or not np.isfinite(float(value)):
+        at_most = "" if most == np.inf else f" and at most {most:g}"
+        raise ModelError(f"{name} is {value!r} and must be a finite number of at least 0{at_most}.")

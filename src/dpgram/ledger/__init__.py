@@ -1,0 +1,1 @@
+"""What was spent on a table: reserved before noise is drawn, committed after, and never given back."""

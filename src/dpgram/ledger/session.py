@@ -1,0 +1,149 @@
+"""SessionLedger: the account of one table for as long as the process lives.
+
+Statement: whatever is reserved adds up to at most the declared (epsilon, delta), so by plain composition all releases that
+went through the ledger are together private to that budget, for the ledger's neighbour relation.
+
+Budgets are read as the decimals they print as and added as fractions: ten releases of 0.1 are exactly 1, in any order. A
+float and its shortest decimal differ by half a unit in the last place, a part in 10^16; mechanisms are calibrated a part in
+10^9 below their delta. Sums are shown rounded up, what is left rounded down."""
+
+from __future__ import annotations
+
+import math
+import threading
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import NoReturn
+
+from dpgram.errors import BudgetSpentError, LedgerError
+from dpgram.ledger.base import Reservation
+from dpgram.terms.budget import Budget, Neighbours
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the ledger."""
+
+    reservation: Reservation
+    committed: bool  # False: reserved, and then the release failed or is still under way; it counts as spent
+
+
+class SessionLedger:
+    """An account of (``epsilon``, ``delta``) for one table, in memory. Releases beyond it are refused before noise is drawn.
+
+    Safe to share between threads. A copy is the same ledger: scikit-learn copies an estimator's parameters for every fold of
+    a cross-validation, and a copy with a fresh budget would be no account at all. For the same reason it cannot be pickled,
+    so other processes (``n_jobs=2``) cannot have it.
+
+    >>> ledger = SessionLedger(epsilon=1.0, delta=1e-6)
+    >>> ledger.commit(ledger.reserve(Budget(0.1, 1e-7), Neighbours.REPLACE, "first look"))
+    >>> ledger
+    SessionLedger(spent epsilon 0.1 of 1, delta 1e-07 of 1e-06; 1 release, neighbours=replace)
+    """
+
+    def __init__(self, epsilon: float, delta: float, *, neighbours: Neighbours | str = Neighbours.REPLACE):
+        self._total = Budget(epsilon, delta)
+        try:
+            self._neighbours = Neighbours(neighbours)
+        except ValueError:
+            raise LedgerError(f'neighbours is {neighbours!r} and must be "replace" or "add-remove".') from None
+        self._entries: list[Entry] = []
+        self._lock = threading.Lock()
+
+    def reserve(self, budget: Budget, neighbours: Neighbours, what: str) -> Reservation:
+        """Set ``budget`` aside, or raise BudgetSpentError."""
+        if neighbours is not self._neighbours:
+            raise LedgerError(
+                f"the ledger counts for neighbours = {self._neighbours.value!r} and the release is for "
+                f"{neighbours.value!r}; the two cannot be added: use a ledger for each, or one relation for both."
+            )
+        with self._lock:
+            left_epsilon, left_delta = self._left()
+            if _exact(budget.epsilon) > left_epsilon or _exact(budget.delta) > left_delta:
+                raise BudgetSpentError(
+                    asked=(budget.epsilon, budget.delta),
+                    left=(_down(left_epsilon), _down(left_delta)),
+                    releases=len(self._entries),
+                )
+            reservation = Reservation(len(self._entries) + 1, budget, what)
+            self._entries.append(Entry(reservation, committed=False))
+        return reservation
+
+    def commit(self, reservation: Reservation) -> None:
+        """Record that the release was made; a reservation is committed once, in the ledger that gave it."""
+        with self._lock:
+            place = reservation.number - 1
+            if not 0 <= place < len(self._entries) or self._entries[place].reservation is not reservation:
+                raise LedgerError("this reservation is of another ledger: commit it where it was made.")
+            if self._entries[place].committed:
+                raise LedgerError("this reservation is already committed: reserve again for another release.")
+            self._entries[place] = replace(self._entries[place], committed=True)
+
+    @property
+    def total(self) -> Budget:
+        return self._total
+
+    @property
+    def neighbours(self) -> Neighbours:
+        return self._neighbours
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        with self._lock:
+            return tuple(self._entries)
+
+    @property
+    def spent(self) -> tuple[float, float]:
+        """(epsilon, delta) reserved so far, rounded up; (0, 0) at the start, hence no Budget."""
+        with self._lock:
+            left_epsilon, left_delta = self._left()
+        return _up(_exact(self._total.epsilon) - left_epsilon), _up(_exact(self._total.delta) - left_delta)
+
+    @property
+    def left(self) -> tuple[float, float]:
+        """(epsilon, delta) that a further release may cost at most, rounded down."""
+        with self._lock:
+            left_epsilon, left_delta = self._left()
+        return _down(left_epsilon), _down(left_delta)
+
+    def _left(self) -> tuple[Fraction, Fraction]:
+        budgets = [entry.reservation.budget for entry in self._entries]
+        spent_epsilon = sum((_exact(b.epsilon) for b in budgets), Fraction(0))
+        spent_delta = sum((_exact(b.delta) for b in budgets), Fraction(0))
+        return _exact(self._total.epsilon) - spent_epsilon, _exact(self._total.delta) - spent_delta
+
+    def __copy__(self) -> SessionLedger:
+        return self
+
+    def __deepcopy__(self, memo: dict) -> SessionLedger:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise LedgerError(
+            "a SessionLedger cannot be pickled: two copies would each allow the whole budget. Fit with n_jobs=None or in "
+            "threads; to save a fitted estimator, call estimator.set_params(ledger=None) first."
+        )
+
+    def __repr__(self) -> str:
+        (epsilon, delta), releases = self.spent, len(self.entries)
+        return (
+            f"SessionLedger(spent epsilon {epsilon:g} of {self._total.epsilon:g}, delta {delta:g} of {self._total.delta:g}; "
+            f"{releases} release{'' if releases == 1 else 's'}, neighbours={self._neighbours.value})"
+        )
+
+
+def _exact(number: float) -> Fraction:
+    """The decimal that the number prints as."""
+    return Fraction(repr(float(number)))
+
+
+def _up(exact: Fraction) -> float:
+    """The nearest float that reads as at least ``exact``."""
+    near = float(exact)
+    return near if _exact(near) >= exact else math.nextafter(near, math.inf)
+
+
+def _down(exact: Fraction) -> float:
+    """The nearest float that reads as at most ``exact``."""
+    near = float(exact)
+    return near if _exact(near) <= exact else math.nextafter(near, -math.inf)

@@ -1,0 +1,146 @@
+"""The session ledger: exact sums, no overspending, one account whatever is copied."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import dpgram
+from dpgram.errors import BudgetError, BudgetSpentError, LedgerError, MechanismError, UnreadableTableError
+from dpgram.ledger.base import Ledger
+from dpgram.terms.budget import Budget, Neighbours
+
+
+def spend(ledger, epsilon, delta, what="release"):
+    ledger.commit(ledger.reserve(Budget(epsilon, delta), Neighbours.REPLACE, what))
+
+
+def test_it_is_a_ledger():
+    assert isinstance(dpgram.SessionLedger(1, 1e-6), Ledger)
+
+
+@pytest.mark.parametrize(("total", "part", "times"), [(0.3, 0.1, 3), (1.0, 0.1, 10), (100.0, 0.1, 1000), (1.0, 1 / 3, 3)])
+def test_equal_parts_fit_whatever_floats_make_of_their_sum(total, part, times):
+    """In floats three times 0.1 is more than 0.3; here it is 0.3, and the next part is refused."""
+    ledger = dpgram.SessionLedger(total, delta=1e-3)
+    for _ in range(times):
+        spend(ledger, part, 1e-7)
+    assert ledger.left[0] < 1e-15
+    with pytest.raises(BudgetSpentError):
+        spend(ledger, 1e-6, 1e-30)
+
+
+def test_a_release_too_large_is_refused_with_what_would_fit_and_that_fits():
+    ledger = dpgram.SessionLedger(epsilon=1.0, delta=1e-6)
+    spend(ledger, 1 / 3, 1e-7)
+    with pytest.raises(
+        BudgetSpentError, match="asks for epsilon 0.7 and delta 1e-07.* left after 1 release: .* would fit"
+    ) as caught:
+        spend(ledger, 0.7, 1e-7)
+    assert len(ledger.entries) == 1
+    spend(ledger, *caught.value.left)
+    assert ledger.left == (0.0, 0.0)
+    assert ledger.spent == (1.0, 1e-6)
+
+
+def test_delta_alone_can_run_out():
+    ledger = dpgram.SessionLedger(epsilon=10, delta=1e-6)
+    with pytest.raises(BudgetSpentError):
+        spend(ledger, 1, 2e-6)
+
+
+def test_what_was_reserved_and_not_committed_counts():
+    ledger = dpgram.SessionLedger(epsilon=1, delta=1e-6)
+    ledger.reserve(Budget(0.6, 1e-7), Neighbours.REPLACE, "crashed")
+    assert ledger.spent == (0.6, 1e-7)
+    assert not ledger.entries[0].committed
+    with pytest.raises(BudgetSpentError):
+        spend(ledger, 0.6, 1e-7)
+
+
+def test_a_copy_is_the_same_ledger_and_a_pickle_is_refused():
+    ledger = dpgram.SessionLedger(epsilon=1, delta=1e-6)
+    assert copy.copy(ledger) is copy.deepcopy(ledger) is ledger
+    with pytest.raises(LedgerError, match="cannot be pickled"):
+        pickle.dumps(ledger)
+
+
+def test_other_neighbours_and_other_ledgers_are_refused():
+    ledger, other = dpgram.SessionLedger(1, 1e-6), dpgram.SessionLedger(1, 1e-6, neighbours="add-remove")
+    assert other.neighbours is Neighbours.ADD_REMOVE
+    with pytest.raises(LedgerError, match="cannot be added"):
+        other.reserve(Budget(0.1, 1e-7), Neighbours.REPLACE, "x")
+    theirs = other.reserve(Budget(0.1, 1e-7), Neighbours.ADD_REMOVE, "x")
+    with pytest.raises(LedgerError, match="another ledger"):
+        ledger.commit(theirs)
+    other.commit(theirs)
+    with pytest.raises(LedgerError, match="already committed"):
+        other.commit(theirs)
+    with pytest.raises(LedgerError, match="must be"):
+        dpgram.SessionLedger(1, 1e-6, neighbours="both")
+    with pytest.raises(BudgetError):
+        dpgram.SessionLedger(0, 1e-6)
+
+
+def test_threads_together_do_not_overspend():
+    ledger = dpgram.SessionLedger(epsilon=5, delta=1e-4)
+
+    def attempt(_) -> bool:
+        try:
+            spend(ledger, 0.1, 1e-7)
+        except BudgetSpentError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(16) as pool:
+        assert sum(pool.map(attempt, range(200))) == 50
+    assert ledger.spent[0] == 5.0
+
+
+def test_a_release_reserves_before_a_row_is_read_and_commits_after(table, schema):
+    ledger = dpgram.SessionLedger(epsilon=1, delta=1e-6)
+    dpgram.release(table, schema, epsilon=0.6, delta=1e-7, ledger=ledger)
+    (entry,) = ledger.entries
+    assert entry.committed
+    assert entry.reservation.what == "gaussian-noise release of 4 columns"
+    read = []
+    with pytest.raises(BudgetSpentError):
+        dpgram.release(table, schema, epsilon=0.6, delta=1e-7, ledger=ledger, progress=read.append)
+    assert read == []
+
+
+def test_a_release_that_fails_on_its_checks_costs_nothing(table, schema):
+    ledger = dpgram.SessionLedger(epsilon=1, delta=1e-6)
+    with pytest.raises(dpgram.DpgramError):
+        dpgram.release({"x": np.zeros(3)}, schema, epsilon=0.5, delta=1e-7, ledger=ledger)
+    with pytest.raises(MechanismError):  # found by the mechanism itself, when it starts
+        dpgram.release(table, schema, epsilon=0.5, delta=1e-7, ledger=ledger, mechanism="gaussian-noise", repair="magic")
+    assert ledger.entries == ()
+    with pytest.raises(LedgerError, match="ledger is a str"):
+        dpgram.release(table, schema, epsilon=0.5, delta=1e-7, ledger="ledger.db")
+
+
+def test_a_release_that_fails_on_the_rows_counts_as_spent(schema):
+    import pyarrow as pa
+
+    def broken():
+        raise OSError("SECRET")
+        yield
+
+    fields = pa.schema([("x", pa.float64()), ("y", pa.float64()), ("c", pa.string()), ("b", pa.bool_())])
+    ledger = dpgram.SessionLedger(epsilon=1, delta=1e-6)
+    with pytest.raises(UnreadableTableError):
+        dpgram.release(pa.RecordBatchReader.from_batches(fields, broken()), schema, epsilon=0.5, delta=1e-7, ledger=ledger)
+    assert [entry.committed for entry in ledger.entries] == [False]
+    assert ledger.spent == (0.5, 1e-7)
+
+
+def test_a_seeded_release_says_so_in_the_ledger(table, schema):
+    ledger = dpgram.SessionLedger(epsilon=1, delta=1e-6)
+    dpgram.release(table, schema, epsilon=0.5, delta=1e-7, ledger=ledger, insecure_seed=1)
+    assert "NOT PRIVATE" in ledger.entries[0].reservation.what
+    assert "1 release," in repr(ledger)
