@@ -1,0 +1,81 @@
+"""Eigenvalues seen through noise: what they were, how sure that is, and how to invert without bias."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import log_ndtr
+
+Array = np.ndarray
+
+
+def symmetric_shrinkage(values: Array, variance: float) -> tuple[Array, Array]:
+    """For each eigenvector of G + N its mean in G, and the spread of G's other entries in its row, given the spectrum.
+
+    N is of the Gaussian orthogonal ensemble with off-diagonal ``variance``; ``values`` are the eigenvalues of the sum. The
+    rotation-invariant estimate of free probability (Bun, Bouchaud and Potters 2017), with the resolvent smoothed over a
+    fraction of the noise's own width, because the dimension is finite."""
+    p = len(values)
+    width = np.sqrt(variance) * p**0.25 / 2
+    apart = values[:, None] - values[None, :]
+    size = apart**2 + width**2
+    np.fill_diagonal(size, np.inf)
+    size[size == 0] = np.inf
+    pull, density = (apart / size).sum(axis=1), (width / size).sum(axis=1)
+    spread = variance * p - variance**2 * (pull**2 + density**2) - variance
+    return values - 2 * variance * pull, np.maximum(spread, 0.0)
+
+
+def wishart_shrinkage(values: Array, degrees: float) -> Array:
+    """The same for the eigenvalues of W(S, degrees) / degrees: each eigenvector's mean in S (Ledoit and Peche 2011)."""
+    p = len(values)
+    width = values * degrees**-0.5 * p**0.25 / 2
+    apart = values[None, :] - values[:, None] - 1j * width[:, None]
+    np.fill_diagonal(apart, np.inf)
+    resolvent = np.sum(1 / apart, axis=1) / degrees
+    return values / np.abs(1 - p / degrees - values * resolvent) ** 2
+
+
+def positive_moments(mean: Array, sd: Array) -> tuple[Array, Array]:
+    """Mean and mean square of normal variates given that they are positive.
+
+    >>> [float(m[0].round(4)) for m in positive_moments(np.array([0.0]), np.array([1.0]))]
+    [0.7979, 1.0]
+    """
+    safe = np.where(sd > 0, sd, 1.0)
+    at = mean / safe
+    hazard = np.exp(-(at**2) / 2 - 0.5 * np.log(2 * np.pi) - log_ndtr(at))
+    first, second = mean + safe * hazard, mean**2 + safe**2 + safe * mean * hazard
+    far = at < -30  # there the sums above cancel; an exponential of scale sd / |at| is left
+    first = np.where(far, -safe / np.where(far, at, -1.0), first)
+    second = np.where(far, 2 * first**2, second)
+    known = sd <= 0
+    return np.where(known, np.maximum(mean, 0.0), first), np.where(known, np.maximum(mean, 0.0) ** 2, second)
+
+
+def debiased_gain(gain: Array, weight: Array, spread: float) -> Array:
+    """x > 0 such that diag(1/x) is, to second order, an unbiased inverse of what ``gain`` was before noise.
+
+    Noise with variance spread * weight_i * weight_j off the diagonal, and twice that on it, makes the inverse too large. x solves
+    x_i = gain_i + spread weight_i (sum_j weight_j / x_j + weight_i / x_i); the sum is found by bisection, each x_i is then a
+    quadratic's positive root, so that there always is an answer.
+
+    >>> debiased_gain(np.array([10.0, 5.0]), np.ones(2), 0.0)
+    array([10.,  5.])
+    """
+    if spread == 0.0:
+        return gain
+
+    def positive_root(total: float) -> Array:
+        a, q = gain + spread * weight * total, 4 * spread * weight**2
+        root = np.sqrt(a**2 + q)
+        return np.where(a > 0, (a + root) / 2, q / 2 / np.where(a > 0, 1.0, root - a))
+
+    below, above = 0.0, 1.0 / np.sqrt(spread)
+    while np.sum(weight / positive_root(above)) > above:
+        below, above = above, 4 * above
+    while above - below > 1e-13 * above:
+        middle = (below + above) / 2
+        below, above = (middle, above) if np.sum(weight / positive_root(middle)) > middle else (below, middle)
+        if middle in (below, above) and not below < (below + above) / 2 < above:
+            break
+    return positive_root(above)

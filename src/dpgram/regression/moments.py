@@ -1,0 +1,102 @@
+"""Means, covariance, correlations and principal components from a release. Post-processing: sees no row.
+
+The matrix is first made positive definite, so every function here has an answer however large the noise; how far it can be
+trusted is another matter, and what ``inference`` is for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpgram.artifact.release import GramRelease
+from dpgram.errors import ModelError
+from dpgram.regression.design import has_intercept, places_of
+from dpgram.regression.repair import repaired
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Means and covariance of some columns in their own units, estimated from a release.
+
+    ``rows`` is the public number of rows where no row can have been shrunk, else a noisy estimate of it, in which shrunk rows
+    count for less."""
+
+    names: tuple[str, ...]
+    rows: float
+    mean: Array
+    covariance: Array
+    half: Array  # half-ranges: noise is even where every column has a half-range of one
+
+    @property
+    def sd(self) -> Array:
+        return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def correlation(self) -> Array:
+        found = np.clip(self.covariance / self.sd[:, None] / self.sd, -1.0, 1.0)
+        np.fill_diagonal(found, 1.0)
+        return found
+
+    @property
+    def precision(self) -> Array:
+        """The inverse of the covariance."""
+        scaled = np.linalg.inv(self.covariance / self.half[:, None] / self.half)  # well conditioned in these units
+        found = scaled / self.half[:, None] / self.half
+        return (found + found.T) / 2
+
+    @property
+    def partial_correlation(self) -> Array:
+        """The correlation of each pair given all the other columns."""
+        precision = self.precision
+        size = np.sqrt(np.diag(precision))
+        found = -np.clip(precision / size[:, None] / size, -1.0, 1.0)
+        np.fill_diagonal(found, 1.0)
+        return found
+
+
+def moments(release: GramRelease, columns: Sequence[str] | None = None) -> Moments:
+    """Moments of ``columns``, declared or encoded ones; of all when left out. Divisor n."""
+    if not has_intercept(release):
+        raise ModelError("means and covariances need the intercept column, and the release was made without one.")
+    encoded, places = release.schema.encoded, places_of(release, columns)
+    gram = repaired(release)
+    half = np.array([encoded[j].half for j in places])
+    centre = np.array([encoded[j].centre for j in places])
+    count, cross = gram[0, 0], gram[0, places]
+    inner = gram[np.ix_(places, places)] - np.outer(cross, cross) / count  # a Schur complement: definite like the whole
+    covariance = half[:, None] * (inner + inner.T) / 2 / count * half
+    return Moments(tuple(encoded[j].name for j in places), _rows(release, count), centre + half * cross / count, covariance, half)
+
+
+def _rows(release: GramRelease, count: float) -> float:
+    unshrunk = release.row_bound >= release.schema.largest_norm
+    return float(release.rows) if release.rows and unshrunk else float(count)
+
+
+@dataclass(frozen=True, eq=False)
+class Components:
+    """Principal components, from the largest variance down; each row of ``directions`` has its largest entry positive."""
+
+    names: tuple[str, ...]
+    variances: Array
+    directions: Array  # (components, columns)
+    mean: Array
+    standardised: bool
+
+    @property
+    def shares(self) -> Array:
+        """The share of the whole variance that each component explains."""
+        return self.variances / self.variances.sum()
+
+
+def principal_components(of: Moments, *, standardise: bool = False) -> Components:
+    """Components of the covariance, or of the correlations when ``standardise``."""
+    values, vectors = np.linalg.eigh(of.correlation if standardise else of.covariance)
+    directions = vectors[:, ::-1].T
+    largest = np.abs(directions).argmax(axis=1)
+    signs = np.where(directions[np.arange(len(directions)), largest] < 0, -1.0, 1.0)
+    return Components(of.names, np.maximum(values[::-1], 0.0), directions * signs[:, None], of.mean, standardise)

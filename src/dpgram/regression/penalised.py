@@ -1,0 +1,172 @@
+"""Ridge, lasso and elastic net from a release, by scikit-learn's solvers where there is an iteration.
+
+Penalties mean what they mean in scikit-learn, in the columns' own units, and the intercept is never penalised: with no noise
+the coefficients are those of scikit-learn on the clamped rows. Left out, the penalty comes from the public size of the noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from numbers import Real
+
+import numpy as np
+
+from dpgram.artifact.release import GramRelease
+from dpgram.errors import MissingExtraError, ModelError
+from dpgram.regression.channel import effective_rows
+from dpgram.regression.design import Design
+from dpgram.regression.repair import repaired
+from dpgram.terms.schema import INTERCEPT
+
+Array = np.ndarray
+
+MAX_ITERATIONS, TOLERANCE = 10_000, 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class NormalEquations:
+    """Sums of products of one regression in own units, about the means where there is an intercept. Positive definite."""
+
+    plan: Design
+    features: Array  # (q, q), without the intercept
+    cross: Array  # (q,)
+    square: float
+    scaled: Array  # (p, p + 1): features and label in scaled units, intercept included
+    half: Array  # (q,) half-ranges of the features, which turn own units into scaled ones
+    rows: float
+
+    def coefficients(self, slopes: Array) -> Array:
+        """All coefficients in own units, the intercept included, from the slopes in own units."""
+        if len(slopes) == len(self.plan.names):
+            return slopes
+        unit = np.diag(self.plan.to_own_units)[0]
+        in_scale = slopes * self.half / unit
+        first = (self.scaled[0, -1] - self.scaled[0, 1:-1] @ in_scale) / self.scaled[0, 0]
+        return self.plan.to_own_units @ np.concatenate([[first], in_scale]) + self.plan.offset
+
+    def pseudo_rows(self) -> tuple[Array, Array]:
+        """As many rows as columns, with the same sums of products: a table for solvers that want one."""
+        joint = np.block([[self.features, self.cross[:, None]], [self.cross[None, :], np.array([[self.square]])]])
+        size = np.sqrt(np.diag(joint))
+        values, vectors = np.linalg.eigh(joint / size[:, None] / size)
+        rows = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T * size
+        return np.asfortranarray(rows[:, :-1]), rows[:, -1]
+
+
+def normal_equations(release: GramRelease, plan: Design) -> NormalEquations:
+    """The regression's sums of products from the repaired matrix."""
+    joint = np.column_stack([plan.regressors, plan.label])
+    scaled = joint.T @ repaired(release) @ joint
+    constant = plan.names[0] == INTERCEPT
+    unit = float(np.diag(plan.to_own_units)[0]) if constant else 1.0
+    inner = scaled
+    if constant:  # a Schur complement: definite like the whole
+        inner = scaled[1:, 1:] - np.outer(scaled[0, 1:], scaled[0, 1:]) / scaled[0, 0]
+        half = unit / np.diag(plan.to_own_units)[1:]
+    else:
+        half = 1 / np.diag(plan.to_own_units)  # in units of the label's own, which is taken as one
+    own = np.concatenate([half, [unit]])
+    inner = own[:, None] * (inner + inner.T) / 2 * own
+    return NormalEquations(
+        plan, inner[:-1, :-1], inner[:-1, -1], float(inner[-1, -1]), scaled[:-1], half, effective_rows(release)
+    )
+
+
+def ridge(release: GramRelease, plan: Design, penalty: float | None = None) -> Array:
+    """Ridge coefficients. ``penalty`` as scikit-learn's alpha, in own units.
+
+    Left out, the features' matrix gets, in scaled units, what its smallest eigenvalue lacks to the edge of the noise, 2 sd sqrt(p)
+    (the rule of AdaSSP, Wang 2018): nothing where the data stand well above the noise."""
+    if penalty is None:
+        own = release.gram - release.noise.shift * np.eye(len(release.gram))
+        features = plan.regressors.T @ own @ plan.regressors
+        edge = 2 * release.noise.sd_off_diagonal * np.sqrt(len(features))
+        added = max(0.0, edge - max(0.0, float(np.linalg.eigvalsh(features)[0])))
+        lifted = features + added * np.eye(len(features))
+        if np.linalg.eigvalsh(lifted)[0] <= 0:  # noise beyond its usual edge
+            lifted = plan.regressors.T @ repaired(release) @ plan.regressors + added * np.eye(len(features))
+        return plan.to_own_units @ np.linalg.solve(lifted, plan.regressors.T @ own @ plan.label) + plan.offset
+    check_penalty("penalty", penalty)
+    of = normal_equations(release, plan)
+    scale = 1 / np.sqrt(np.maximum(np.diag(of.features), np.finfo(float).tiny))
+    lhs = scale[:, None] * (of.features + penalty * np.eye(len(scale))) * scale
+    return of.coefficients(scale * np.linalg.solve(lhs, scale * of.cross))
+
+
+def elastic_net(
+    release: GramRelease,
+    plan: Design,
+    penalty: float | None = None,
+    l1_ratio: float = 1.0,
+    *,
+    max_iter: int = MAX_ITERATIONS,
+    tol: float = TOLERANCE,
+) -> Array:
+    """Coefficients of scikit-learn's ElasticNet with alpha = ``penalty``; the lasso where ``l1_ratio`` is 1.
+
+    Left out, the penalty is ``noise_penalty``."""
+    check_solver()
+    from sklearn.linear_model import ElasticNet
+
+    check_penalty("l1_ratio", l1_ratio, most=1.0)
+    of = normal_equations(release, plan)
+    alpha = noise_penalty(release, of) if penalty is None else check_penalty("penalty", penalty)
+    rows, label = of.pseudo_rows()
+    if not len(of.cross):
+        return of.coefficients(np.empty(0))
+    # The solver's loss is a mean over rows, so penalties are scaled by (rows) / (pseudo-rows).
+    model = ElasticNet(alpha=alpha * of.rows / len(rows), l1_ratio=l1_ratio, fit_intercept=False, max_iter=max_iter, tol=tol)
+    model.fit(rows, label)
+    return of.coefficients(np.reshape(model.coef_, -1))
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """Coefficients along a list of penalties, from the largest, where all slopes are zero, down."""
+
+    target: str
+    names: tuple[str, ...]
+    penalties: Array  # (k,)
+    coefficients: Array  # (k, p), in own units
+    l1_ratio: float
+
+
+def penalty_path(release: GramRelease, plan: Design, *, l1_ratio: float = 1.0, penalties: int = 60) -> Path:
+    """The lasso's (or an elastic net's) coefficients for many penalties at once."""
+    check_solver()
+    from sklearn.linear_model import enet_path
+
+    if not 0 < check_penalty("l1_ratio", l1_ratio, most=1.0):
+        raise ModelError("l1_ratio is 0, and a path needs some penalty on absolute values: use a larger one, or ridge.")
+    of = normal_equations(release, plan)
+    if not len(of.cross):
+        raise ModelError("a path needs a feature besides the intercept: name one.")
+    rows, label = of.pseudo_rows()
+    alphas, slopes, _ = enet_path(rows, label, l1_ratio=l1_ratio, n_alphas=penalties, eps=1e-4, max_iter=MAX_ITERATIONS)
+    found = np.array([of.coefficients(column) for column in slopes.T])
+    return Path(plan.target, plan.names, alphas * len(rows) / of.rows, found, l1_ratio)
+
+
+def noise_penalty(release: GramRelease, of: NormalEquations) -> float:
+    """The lasso penalty at which pure noise gives no coefficient: the largest cross product that noise alone is likely to make.
+
+    Cross products carry noise of sd t |u| in scaled units, u the residual's combination of columns, at most about
+    sqrt(2 log(2 p)) sds over p features; the sampling of rows adds sigma sqrt(n)."""
+    q = max(len(of.cross), 1)
+    label = abs(float(np.diag(of.plan.to_own_units)[0] * (of.half[0] if of.plan.names[0] != INTERCEPT else 1.0)))
+    typical = float(np.median(of.half)) if len(of.half) else 1.0
+    sampling = np.sqrt(max(of.square, 0.0) * np.median(np.diag(of.features)) / of.rows) if len(of.cross) else 0.0
+    noise = release.noise.sd_off_diagonal * label * typical * np.sqrt(2.0)
+    return float(np.sqrt(2 * np.log(2 * q)) * np.hypot(noise, sampling) / of.rows)
+
+
+def check_penalty(name: str, value: object, most: float = np.inf) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) <= most or not np.isfinite(float(value)):
+        at_most = "" if most == np.inf else f" and at most {most:g}"
+        raise ModelError(f"{name} is {value!r} and must be a finite number of at least 0{at_most}.")
+    return float(value)
+
+
+def check_solver() -> None:
+    if find_spec("sklearn") is None:
+        raise MissingExtraError(package="scikit-learn", extra="sklearn", purpose="the lasso and the elastic net")
