@@ -16,19 +16,27 @@ if TYPE_CHECKING:
     from dpgram.errors import DpgramError, DpgramWarning
     from dpgram.regression.fit import LinearFit, regress
     from dpgram.terms.budget import Budget, Neighbours
-    from dpgram.terms.columns import Boolean, Categorical, Numeric
+    from dpgram.terms.columns import Boolean, Categorical, Date, Numeric
+    from dpgram.terms.derived import DatePart, Interval, Log1p, Power
+    from dpgram.terms.products import Product
     from dpgram.terms.schema import Schema
 
 _HOMES = {
     "Boolean": "dpgram.terms.columns",
     "Budget": "dpgram.terms.budget",
     "Categorical": "dpgram.terms.columns",
+    "Date": "dpgram.terms.columns",
+    "DatePart": "dpgram.terms.derived",
     "DpgramError": "dpgram.errors",
     "DpgramWarning": "dpgram.errors",
     "GramRelease": "dpgram.artifact.release",
+    "Interval": "dpgram.terms.derived",
     "LinearFit": "dpgram.regression.fit",
+    "Log1p": "dpgram.terms.derived",
     "Neighbours": "dpgram.terms.budget",
     "Numeric": "dpgram.terms.columns",
+    "Power": "dpgram.terms.derived",
+    "Product": "dpgram.terms.products",
     "Schema": "dpgram.terms.schema",
     "draft_schema": "dpgram.curator",
     "load": "dpgram.artifact.files",
@@ -40,12 +48,18 @@ __all__ = [
     "Boolean",
     "Budget",
     "Categorical",
+    "Date",
+    "DatePart",
     "DpgramError",
     "DpgramWarning",
     "GramRelease",
+    "Interval",
     "LinearFit",
+    "Log1p",
     "Neighbours",
     "Numeric",
+    "Power",
+    "Product",
     "Schema",
     "__version__",
     "draft_schema",

@@ -32,10 +32,10 @@ class Design:
 
 
 def design(release: GramRelease, target: str, features: Sequence[str] | None, intercept: bool | None) -> Design:
-    """The regression of ``target`` on ``features`` (all other columns when None).
+    """The regression of ``target`` on ``features`` (when None, all columns that do not come from the target's own cells).
 
-    Names are declared columns, where a categorical one stands for all its indicators, or single encoded columns such as
-    ``carrier[AA]``. ``intercept`` None means: if the release has one."""
+    Names are declared or derived columns, where one with levels stands for all its indicators, or single encoded columns such
+    as ``carrier[AA]``. ``intercept`` None means: if the release has one."""
     if intercept is not None and not isinstance(intercept, bool):
         raise ModelError(f"intercept is {intercept!r} and must be True, False or None.")
     names = release.columns
@@ -96,7 +96,7 @@ def _target(release: GramRelease, name: str) -> int:
     places = _places(release, name)
     if name == INTERCEPT:
         raise ModelError(
-            f"{name!r} is the column of ones and cannot be a target: name one of {', '.join(release.schema.names)}."
+            f"{name!r} is the column of ones and cannot be a target: name one of {', '.join(release.schema.all_names)}."
         )
     if len(places) > 1:
         choices = ", ".join(release.columns[j] for j in places)
@@ -107,7 +107,8 @@ def _target(release: GramRelease, name: str) -> int:
 def _features(release: GramRelease, names: Sequence[str] | None, label: int) -> list[int]:
     encoded = release.schema.encoded
     if names is None:
-        return [j for j, e in enumerate(encoded) if e.column is not None and e.column != encoded[label].column]
+        # What is computed from the target's cells, or is what the target is computed from, explains it without saying anything.
+        return [j for j, e in enumerate(encoded) if e.sources and not e.sources & encoded[label].sources]
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise ModelError(f"features is {names!r} and must be a list of names, such as ['age'].")
     places: list[int] = []
@@ -139,4 +140,4 @@ def _places(release: GramRelease, name: str) -> list[int]:
                 f"{name!r} is the reference level, against which the others are measured: it has no column of its own. "
                 f"Name {column.name!r} for all levels, or one of {others}."
             )
-    raise UnknownColumnError(name=name, known=release.schema.names)
+    raise UnknownColumnError(name=name, known=release.schema.all_names)

@@ -44,9 +44,9 @@ def regress(
     estimator: str = "log-det",
     intercept: bool | None = None,
 ) -> LinearFit:
-    """The regression of ``target`` on ``features`` (all other columns when left out).
+    """The regression of ``target`` on ``features`` (when left out, all columns that share no declared column with it).
 
-    Post-processing: costs no budget. Features are declared columns (a categorical one stands for all its indicators) or
+    Post-processing: costs no budget. Features are declared or derived columns (one with levels stands for all its indicators) or
     single levels such as ``"carrier[AA]"``. Estimators:
 
     - ``log-det`` (the default) takes off the public shift that the mechanism left in the matrix, makes the whole of it positive
