@@ -20,8 +20,8 @@ NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?$"  # in lower case
 # What counts as a date in a text cell: ISO 8601 in its extended format, T or a space before the time of day.
 DATE = (
     r"^(?P<year>[0-9]{4})-(?P<month>[0-9]{2})-(?P<day>[0-9]{2})"
-    r"([Tt ](?P<hour>[0-9]{2}):(?P<minute>[0-9]{2})(:(?P<second>[0-9]{2})([.,][0-9]+)?)?"
-    r"([Zz]|(?P<sign>[+-])(?P<zone_hour>[0-9]{2})(:?(?P<zone_minute>[0-9]{2}))?)?)?$"
+    r"(?:[Tt ](?P<hour>[0-9]{2}):(?P<minute>[0-9]{2})(?::(?P<second>[0-9]{2})(?:[.,][0-9]+)?)?"
+    r"(?:[Zz]|(?P<sign>[+-])(?P<zone_hour>[0-9]{2})(?::?(?P<zone_minute>[0-9]{2}))?)?)?$"
 )
 TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # per second
 YES, NO = ("t", "yes", "y"), ("f", "no", "n")  # besides numbers, true and false

@@ -144,7 +144,7 @@ class Date:
         lower, upper = (self._date(which, getattr(self, which)) for which in ("lower", "upper"))
         missing = self.missing if self.missing == "midpoint" else self._date("missing", self.missing)
         set_fields(self, lower=lower, upper=upper, missing=missing)
-        if self.last - self.first < 1 / 24:
+        if round((self.last - self.first) * 24 * 3600) < 3600:  # seconds
             raise SchemaError(
                 f"column {self.name!r}: lower is {lower} and upper is {upper}; upper must be at least an hour later."
             )

@@ -36,7 +36,7 @@ class Made:
 
 
 class Derived(Protocol):
-    """What every kind below offers. ``columns`` holds the declared columns, never the derived ones."""
+    """What every kind of derived column offers. ``columns`` holds the declared columns, never the derived ones."""
 
     @property
     def name(self) -> str: ...
