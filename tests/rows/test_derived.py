@@ -205,6 +205,15 @@ def test_a_wrong_declared_type_is_an_error(type_):
         Encoder(schema).encode(pa.record_batch({"d": pa.array([], type_)}))
 
 
+def test_no_rows_make_no_columns_fewer():
+    derived = [Product("d", of=("x", "c")), Product("e", of=("c", "k")), DatePart("f", of="when", part="month", levels=True)]
+    schema = Schema(unit="p", columns=COLUMNS, derived=[*derived, Power("g", of="x"), Log1p("h", of="y")])
+    empty = pa.table(TABLE).combine_chunks().to_batches()[0].slice(0, 0)
+    assert Encoder(schema).encode(empty).shape == (len(schema.encoded), 0)
+    untyped = pa.record_batch({c.name: pa.array([], pa.large_binary()) for c in COLUMNS})
+    assert Encoder(schema, untyped=frozenset(schema.names)).encode(untyped).shape == (len(schema.encoded), 0)
+
+
 def test_values_for_an_analyst_who_has_plain_arrays():
     schema = Schema(unit="p", columns=COLUMNS, derived=[Product("d", of=("x", "c")), Power("e", of="x")])
     cells = {"x": np.array([1e9, -np.inf, np.nan, 1.0, 2.0]), "c": np.array([1.0, 1.0, 2.0, 7.0, 0.5])}

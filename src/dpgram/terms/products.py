@@ -71,7 +71,8 @@ class Product:
 
     def compute(self, columns: Columns, cells: Cells) -> Array:
         first, second = (_factor_values(column, level, cells[column.name]) for column, level in self._factors(columns))
-        return (first[:, None] * second[None, :]).reshape(-1, first.shape[1])  # NaN times zero is NaN: missing stays so
+        pairs = first[:, None] * second[None, :]  # NaN times zero is NaN: what is missing stays so
+        return pairs.reshape(len(first) * len(second), first.shape[1])
 
 
 def _column_or_level(derived: Product, columns: Columns, text: str) -> tuple[Column, str | None]:
