@@ -108,10 +108,13 @@ def test_columns_of_nothing_and_of_extremes():
 
 def test_a_draft_of_a_typed_table_names_kinds_and_no_values():
     table = small_table().append_column("when", pa.array([0] * 4000, pa.timestamp("s")))
+    table = table.append_column("lasted", pa.array([0] * 4000, pa.duration("s")))
     text = dpgram.draft_schema(table)
     kinds = [line for line in text.splitlines() if line.startswith("kind")]
-    assert kinds == ['kind = "numeric"', 'kind = "numeric"', 'kind = "categorical"', 'kind = "boolean"']
-    assert '# "when" is left out: its type, timestamp[s], has no kind' in text
+    assert kinds == [f'kind = "{kind}"' for kind in ("numeric", "numeric", "categorical", "boolean", "date")]
+    assert '# "lasted" is left out: its type, duration[s], has no kind' in text
+    assert "# [[derived]]" in text
+    assert "1970" not in text
 
 
 def test_a_draft_of_dictionaries_does_not_list_their_values():

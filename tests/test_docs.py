@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
@@ -16,6 +17,7 @@ import dpgram
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
+SCHEMA_BLOCKS = BLOCK.findall((ROOT / "docs" / "schema.md").read_text(encoding="utf-8"))
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "src").rglob("*.md"))]
 
 
@@ -68,8 +70,22 @@ def test_the_make_targets_of_the_readme_exist():
 
 
 def test_the_schema_in_the_docs_loads():
-    ((_, text),) = [block for block in BLOCK.findall((ROOT / "docs" / "schema.md").read_text()) if block[0] == "toml"]
-    assert dpgram.Schema.from_dict(tomllib.loads(text)).encoded_names[-1] == "red_eye"
+    declared, derived = (tomllib.loads(code) for language, code in SCHEMA_BLOCKS if language == "toml")
+    schema = dpgram.Schema.from_dict(declared)
+    assert schema.encoded_names[-1] == "red_eye"
+    parents = (dpgram.Numeric("distance", 0, 5000), dpgram.Date("scheduled", "2013-01-01", "2014-01-01"))
+    declared["columns"] += dpgram.Schema(unit="flight", columns=parents).to_dict()["columns"]
+    both = dpgram.Schema.from_dict({**declared, **derived})
+    assert {d.kind for d in both.derived} == {"product", "power", "log1p", "interval", "date-part"}
+    assert both.encoded_names[-1] == "weekday[7]"
+
+
+def test_the_example_of_derived_columns_runs(capsys):
+    (code,) = (code for language, code in SCHEMA_BLOCKS if language == "python")
+    exec(code, {})
+    found = ast.literal_eval(capsys.readouterr().out)
+    assert found["age_squared"] == pytest.approx(0.001, abs=2e-4)
+    assert found["age_treated"] == pytest.approx(-0.05, abs=0.01)
 
 
 def test_the_public_names_are_sorted_and_documented():

@@ -19,19 +19,27 @@ if TYPE_CHECKING:
     from dpgram.ledger.session import SessionLedger
     from dpgram.regression.fit import LinearFit, regress
     from dpgram.terms.budget import Budget, Neighbours
-    from dpgram.terms.columns import Boolean, Categorical, Numeric
+    from dpgram.terms.columns import Boolean, Categorical, Date, Numeric
+    from dpgram.terms.derived import DatePart, Interval, Log1p, Power
+    from dpgram.terms.products import Product
     from dpgram.terms.schema import Schema
 
 _HOMES = {
     "Boolean": "dpgram.terms.columns",
     "Budget": "dpgram.terms.budget",
     "Categorical": "dpgram.terms.columns",
+    "Date": "dpgram.terms.columns",
+    "DatePart": "dpgram.terms.derived",
     "DpgramError": "dpgram.errors",
     "DpgramWarning": "dpgram.errors",
     "GramRelease": "dpgram.artifact.release",
+    "Interval": "dpgram.terms.derived",
     "LinearFit": "dpgram.regression.fit",
+    "Log1p": "dpgram.terms.derived",
     "Neighbours": "dpgram.terms.budget",
     "Numeric": "dpgram.terms.columns",
+    "Power": "dpgram.terms.derived",
+    "Product": "dpgram.terms.products",
     "PrivateCovariance": "dpgram.estimators.components",
     "PrivateLasso": "dpgram.estimators.regressors",
     "PrivateLinearRegression": "dpgram.estimators.regressors",
@@ -49,12 +57,18 @@ __all__ = [
     "Boolean",
     "Budget",
     "Categorical",
+    "Date",
+    "DatePart",
     "DpgramError",
     "DpgramWarning",
     "GramRelease",
+    "Interval",
     "LinearFit",
+    "Log1p",
     "Neighbours",
     "Numeric",
+    "Power",
+    "Product",
     "PrivateCovariance",
     "PrivateLasso",
     "PrivateLinearRegression",

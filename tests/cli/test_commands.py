@@ -60,6 +60,23 @@ def call(line, capsys):
     return code, out, err
 
 
+def test_derived_columns_at_the_command_line(folder, capsys):
+    derived = (
+        '[[derived]]\nname = "xc"\nkind = "product"\nof = ["x", "c"]\n[[derived]]\nname = "x,x"\nkind = "power"\nof = "x"\n'
+    )
+    (folder / "schema.toml").write_text(FILLED + derived)
+    assert call(f"release t.csv {RELEASE}", capsys)[0] == 0
+    code, out, _ = call("inspect release.json", capsys)
+    assert code == 0
+    assert "Derived columns" in out
+    assert "x times c; where a parent is missing, 0" in " ".join(out.split())
+    code, out, _ = call("regress release.json --target y --features x,x,xc --json", capsys)
+    assert (code, list(json.loads(out)["coefficients"])) == (0, ["(intercept)", "x,x", "xc[b]", "xc[other]"])
+    (folder / "schema.toml").write_text(FILLED + derived.replace('of = "x"', 'of = "xc"'))
+    code, _, err = call(f"release t.csv {RELEASE} --overwrite", capsys)
+    assert (code, err.startswith("error: derived column 'x,x': 'xc' is no declared column")) == (2, True)
+
+
 def test_from_a_draft_to_a_regression(folder, capsys):
     code, draft, _ = call("schema draft t.parquet", capsys)
     assert code == 0

@@ -27,6 +27,17 @@ SCHEMA = dpgram.Schema(
         dpgram.Categorical("c", ["a", "b", "ü"], other=True, missing="level"),
         dpgram.Categorical("k", [0, 1, 2], other=True),
         dpgram.Boolean("b"),
+        dpgram.Date("when", "2013-01-01", "2014-06-01"),
+    ],
+    derived=[
+        dpgram.Product("xn", of=("x", "n")),
+        dpgram.Product("xc", of=("x", "c")),
+        dpgram.Product("kb", of=("k", "b")),
+        dpgram.Power("x3", of="x", exponent=3),
+        dpgram.Log1p("ln", of="n"),
+        dpgram.Interval("spring", of="when", lower="2013-03-01", upper="2013-06-01"),
+        dpgram.DatePart("hour", of="when", part="hour"),
+        dpgram.DatePart("weekday", of="when", part="weekday", levels=True, missing="level"),
     ],
 )
 
@@ -41,8 +52,10 @@ def make_frame(rows: int = 20_000) -> pd.DataFrame:
             "c": rng.choice(["a", "b", "ü", "other thing", 'quo"te', "com,ma", "line\nbreak"], rows),
             "k": rng.integers(0, 5, rows),
             "b": rng.random(rows) < 0.3,
+            "when": np.datetime64("2012-10-01", "ms") + rng.integers(0, 6 * 10**10, rows).astype("timedelta64[ms]"),
         }
     )
+    frame.loc[::17, "when"] = pd.NaT
     frame.loc[::11, "x"] = np.nan
     frame.loc[::13, "c"] = None
     return frame
@@ -61,7 +74,7 @@ def expected():
 
 
 def as_structured(frame: pd.DataFrame) -> np.ndarray:
-    out = np.empty(len(frame), dtype=[("x", ">f8"), ("n", "i4"), ("c", "O"), ("k", "i8"), ("b", "?")])
+    out = np.empty(len(frame), dtype=[("x", ">f8"), ("n", "i4"), ("c", "O"), ("k", "i8"), ("b", "?"), ("when", "M8[ns]")])
     for name in out.dtype.names:
         out[name] = frame[name].to_numpy()
     return out
@@ -84,6 +97,8 @@ IN_MEMORY = {
     "arrow batch": lambda f: pa.RecordBatch.from_pandas(f),
     "arrow reader": lambda f: pa.Table.from_pandas(f).to_reader(max_chunksize=101),
     "arrow decimals": lambda f: with_type(pa.Table.from_pandas(f), "n", pa.decimal128(25, 3)),
+    "arrow microseconds": lambda f: with_type(pa.Table.from_pandas(f), "when", pa.timestamp("us")),
+    "arrow time zone": lambda f: with_type(pa.Table.from_pandas(f), "when", pa.timestamp("ms", "UTC")),
     "arrow text views": lambda f: with_type(pa.Table.from_pandas(f), "c", pa.string_view()),
     "duckdb": lambda f: duckdb.connect().from_arrow(pa.Table.from_pandas(f)),
     "structured array": as_structured,

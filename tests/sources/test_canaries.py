@@ -111,6 +111,32 @@ def test_cells_that_make_no_sense_raise_nothing_and_warn_of_nothing(place, tmp_p
     assert CANARY not in (tmp_path / "r.json").read_text()
 
 
+@pytest.mark.filterwarnings("error")
+def test_derived_columns_and_dates_are_as_silent(tmp_path, capfd):
+    schema = dpgram.Schema(
+        unit="p",
+        neighbours="add-remove",
+        columns=[*SCHEMA.columns, dpgram.Date("when", "2013-01-01", "2014-01-01")],
+        derived=[
+            dpgram.Product("xc", of=("x", "c")),
+            dpgram.Power("x9", of="x", exponent=9),
+            dpgram.Log1p("lx", of="x"),
+            dpgram.Interval("high", of="x", lower=5),
+            dpgram.DatePart("month", of="when", part="month", levels=True),
+        ],
+    )
+    cells = [CANARY, NUMBER, "1e308", "-1e999", None, [CANARY], float("nan"), "9999-99-99", "2013-02-30", "2013-01-01"]
+    table = pd.DataFrame({name: pd.Series(cells, dtype=object) for name in ("x", "c", "when")})
+    table.to_csv(tmp_path / "t.csv", index=False)
+    for given in (table, tmp_path / "t.csv", {name: cells for name in ("x", "c", "when")}):
+        dpgram.release(given, schema, epsilon=1, delta=1e-6).save(tmp_path / "r.json")
+        assert CANARY not in (tmp_path / "r.json").read_text()
+    assert "".join(capfd.readouterr()) == ""
+    with pytest.raises(DpgramError, match="column 'when' is declared date, but the table holds string") as caught:
+        dpgram.release(pa.table({"x": [1.0], "c": ["a"], "when": [CANARY]}), schema, epsilon=1, delta=1e-6)
+    assert CANARY not in everything_said(caught.value)
+
+
 def damaged_files(folder):
     table = pa.table({"x": [float(NUMBER)] * 2000, "c": [CANARY] * 2000})
     pq.write_table(table, folder / "t.parquet", compression="none", use_dictionary=False, write_page_checksum=True)

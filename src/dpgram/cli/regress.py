@@ -54,7 +54,7 @@ def _names(release: GramRelease, features: str | None) -> list[str] | None:
     """The names in a comma-separated list. A known name that itself holds commas is found whole."""
     if features is None:
         return None
-    known = {*release.columns, *release.schema.names}
+    known = {*release.columns, *release.schema.all_names}
     names: list[str] = []
     parts = features.split(",") if features else []
     while parts:

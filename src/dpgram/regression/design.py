@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 
@@ -46,28 +47,37 @@ class Part:
     half: float = 1.0
 
 
-def design(release: GramRelease, target: str, features: Sequence[str] | None, intercept: bool | None) -> Design:
-    """The regression of ``target`` on ``features`` (all other columns when None).
+Target = str | Mapping[str, float]
+"""A column, or several with their weights: the sum of them, weighted, is then explained."""
 
-    Names are declared columns, where a categorical one stands for all its indicators, or single encoded columns such as
-    ``carrier[AA]``. ``intercept`` None means: if the release has one."""
+
+def design(release: GramRelease, target: Target, features: Sequence[str] | None, intercept: bool | None) -> Design:
+    """The regression of ``target`` on ``features`` (when None, all columns that do not come from the target's own cells).
+
+    Names are declared or derived columns, where one with levels stands for all its indicators, or single encoded columns such
+    as ``carrier[AA]``. ``intercept`` None means: if the release has one."""
     if intercept is not None and not isinstance(intercept, bool):
         raise ModelError(f"intercept is {intercept!r} and must be True, False or None.")
     if intercept and not has_intercept(release):
         raise ModelError("the release was made without an intercept column: fit with intercept=False.")
     constant = has_intercept(release) if intercept is None else intercept
-    label = _target(release, target)
-    places = _features(release, features, label)
-    return assemble(release, encoded_part(release, label), [encoded_part(release, j) for j in places], constant)
+    labels = _targets(release, target)
+    places = _features(release, features, list(labels))
+    return assemble(release, _weighted(release, labels), [encoded_part(release, j) for j in places], constant)
+
+
+def places_of(release: GramRelease, columns: Sequence[str] | None) -> list[int]:
+    """Places in the Gram of declared or encoded ``columns``, each once; of all but the intercept when None."""
+    if columns is None:
+        return [j for j, e in enumerate(release.schema.encoded) if e.column is not None]
+    places = _features(release, columns, [])
+    if not places:
+        raise ModelError("no column is named: name one, or leave the list out for all of them.")
+    return places
 
 
 def has_intercept(release: GramRelease) -> bool:
     return release.columns[0] == INTERCEPT
-
-
-def declared_names(release: GramRelease) -> tuple[str, ...]:
-    """The declared columns that the release has, in order."""
-    return tuple(dict.fromkeys(e.column for e in release.schema.encoded if e.column is not None))
 
 
 def encoded_part(release: GramRelease, place: int) -> Part:
@@ -112,11 +122,36 @@ def _unshifted(part: Part, ones: Array) -> Array:
     return part.weights + part.centre / part.half * ones if part.centre else part.weights
 
 
+def _targets(release: GramRelease, target: Target) -> dict[int, float]:
+    """Places of the target's columns, with their weights."""
+    if not isinstance(target, Mapping):
+        return {_target(release, target): 1.0}
+    if not target:
+        raise ModelError("the target is an empty sum: name a column, or several with their weights.")
+    found: dict[int, float] = {}
+    for name, weight in target.items():
+        if isinstance(weight, bool) or not isinstance(weight, Real) or not np.isfinite(float(weight)) or not weight:
+            raise ModelError(f"the weight of {name!r} in the target is {weight!r} and must be a finite number other than zero.")
+        found[_target(release, name)] = float(weight)
+    return found
+
+
+def _weighted(release: GramRelease, labels: Mapping[int, float]) -> Part:
+    parts = [encoded_part(release, j) for j in labels]
+    if list(labels.values()) == [1.0]:
+        return parts[0]
+    weights = list(labels.values())
+    name = " + ".join(f"{w:g}*{part.name}" for w, part in zip(weights, parts, strict=True)).replace("+ -", "- ")
+    half = sum(abs(w) * part.half for w, part in zip(weights, parts, strict=True))
+    mixed = sum((w * part.half * part.weights for w, part in zip(weights, parts, strict=True)), np.zeros(len(release.columns)))
+    return Part(name, name, mixed / half, sum(w * part.centre for w, part in zip(weights, parts, strict=True)), half)
+
+
 def _target(release: GramRelease, name: str) -> int:
     places = _places(release, name)
     if name == INTERCEPT:
         raise ModelError(
-            f"{name!r} is the column of ones and cannot be a target: name one of {', '.join(declared_names(release))}."
+            f"{name!r} is the column of ones and cannot be a target: name one of {', '.join(release.schema.all_names)}."
         )
     if len(places) > 1:
         choices = ", ".join(release.columns[j] for j in places)
@@ -124,16 +159,18 @@ def _target(release: GramRelease, name: str) -> int:
     return places[0]
 
 
-def _features(release: GramRelease, names: Sequence[str] | None, label: int) -> list[int]:
+def _features(release: GramRelease, names: Sequence[str] | None, labels: Sequence[int]) -> list[int]:
     encoded = release.schema.encoded
     if names is None:
-        return [j for j, e in enumerate(encoded) if e.column is not None and e.column != encoded[label].column]
+        # What is computed from the target's cells, or is what the target is computed from, explains it without saying anything.
+        own = frozenset().union(*(encoded[j].sources for j in labels))
+        return [j for j, e in enumerate(encoded) if e.sources and not e.sources & own]
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise ModelError(f"features is {names!r} and must be a list of names, such as ['age'].")
     places: list[int] = []
     for name in names:
         for j in _places(release, name):
-            if j == label:
+            if j in labels:
                 raise ModelError(f"{name!r} is the target and cannot be a feature too.")
             if j in places:
                 raise ModelError(f"feature {encoded[j].name!r} is named twice.")
@@ -159,4 +196,4 @@ def _places(release: GramRelease, name: str) -> list[int]:
                 f"{name!r} is the reference level, against which the others are measured: it has no column of its own. "
                 f"Name {column.name!r} for all levels, or one of {others}."
             )
-    raise UnknownColumnError(name=name, known=declared_names(release))
+    raise UnknownColumnError(name=name, known=release.schema.all_names)

@@ -9,7 +9,7 @@ from typing import Any
 
 from dpgram.artifact.release import GramRelease
 from dpgram.errors import MissingExtraError, ModelError
-from dpgram.regression.design import Design, Part, assemble, declared_names, has_intercept
+from dpgram.regression.design import Design, Part, assemble, has_intercept
 from dpgram.regression.formula_terms import Term, read_code, read_name, underivable
 
 
@@ -63,7 +63,7 @@ def _written(release: GramRelease, formula: str) -> tuple[list[Term], list[Term]
     side = 0
     for token in _parse(formula, "get_tokens"):
         match token.kind.name, token.token:
-            case "OPERATOR", "." if "1" in declared_names(release):
+            case "OPERATOR", "." if "1" in release.schema.all_names:
                 raise _reads_as_intercept()
             case "OPERATOR", symbols if symbols != ".":
                 _check_operator(release, formula, symbols)
@@ -98,8 +98,12 @@ def _reads_as_intercept() -> ModelError:
 
 
 def _terms(release: GramRelease, formula: str, without: set[str]) -> tuple[list[Term], list[Term], bool]:
-    """Targets, features, and whether there is an intercept. The ``.`` stands for all declared columns but ``without``."""
-    available = [name for name in declared_names(release) if name not in without]
+    """Targets, features, and whether there is an intercept.
+
+    The ``.`` stands for all columns that do not come from the cells of those in ``without``."""
+    sources = {e.column: e.sources for e in release.schema.encoded if e.column is not None}
+    own = frozenset().union(*(sources[name] for name in without))
+    available = [name for name in release.schema.all_names if not sources[name] & own]
     sides = _parse(formula, "get_terms", context={"__formulaic_variables_available__": available})
     found: list[list[Term]] = []
     ones: list[bool] = []

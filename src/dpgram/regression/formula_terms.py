@@ -12,7 +12,7 @@ import numpy as np
 
 from dpgram.artifact.release import GramRelease
 from dpgram.errors import ModelError, UnknownColumnError
-from dpgram.regression.design import Part, declared_names, encoded_part, has_intercept
+from dpgram.regression.design import Part, encoded_part, has_intercept
 from dpgram.terms.columns import Categorical
 from dpgram.terms.schema import INTERCEPT
 
@@ -49,7 +49,7 @@ def read_name(release: GramRelease, name: str) -> Term:
             return Term(name, category.name, (name,))
     names = tuple(e.name for e in release.schema.encoded if e.column == name)
     if not names:
-        raise UnknownColumnError(name=name, known=declared_names(release))
+        raise UnknownColumnError(name=name, known=release.schema.all_names)
     return Term(name, name, names)
 
 
@@ -76,14 +76,14 @@ def read_code(release: GramRelease, code: str) -> Term:
             return _category(release, code, original.get(name, name), given[0] if given else None)
         case ast.Call(ast.Name("Q")):
             raise ModelError(f"`{code}` is another package's spelling: write the name in backquotes, such as `my column`.")
-        case ast.Subscript(ast.Name(name)) if name in declared_names(release):
+        case ast.Subscript(ast.Name(name)) if name in release.schema.all_names:
             raise ModelError(f"`{code}` reads as code: write one level in backquotes, as the release names it: `{name}[...]`.")
     raise underivable(release, f"the transform `{code}`")
 
 
 def underivable(release: GramRelease, found: str) -> ModelError:
     """The error for what would need the rows again."""
-    derived = [column.name for column in getattr(release.schema, "derived", ())]
+    derived = [column.name for column in release.schema.derived]
     known = f" This release has the derived columns {', '.join(map(repr, derived))}." if derived else ""
     return ModelError(
         f"the formula holds {found}, which cannot be computed from a Gram of declared columns: declare it as a derived column "
@@ -100,9 +100,9 @@ def _category(release: GramRelease, code: str, name: str, contrast: ast.expr | N
             names = _level_names(category)
             chosen = _treatment(code, contrast)
             return Term(code, name, names, names[0] if chosen is None else names[_level(category, chosen)])
-    if name in declared_names(release):
+    if name in release.schema.all_names:
         raise ModelError(f"`{code}` makes a category of {name!r}, which is not declared categorical: write {name!r} itself.")
-    raise UnknownColumnError(name=name, known=declared_names(release))
+    raise UnknownColumnError(name=name, known=release.schema.all_names)
 
 
 def _treatment(code: str, contrast: ast.expr | None) -> object | None:

@@ -6,8 +6,12 @@ import json
 
 from dpgram.artifact.release import GramRelease
 from dpgram.terms.budget import Neighbours
-from dpgram.terms.columns import Boolean, Categorical, Column, Numeric
+from dpgram.terms.columns import Boolean, Categorical, Column, Date, Numeric
+from dpgram.terms.derivation import Derived
+from dpgram.terms.derived import DatePart, Interval, Log1p, Power
 from dpgram.terms.noise import SymmetricGaussian
+from dpgram.terms.products import Product
+from dpgram.terms.schema import Schema
 
 ASSUMED = "one row per {unit} is assumed, not enforced: a {unit} with several rows is protected less"
 
@@ -37,6 +41,7 @@ def label_data(release: GramRelease) -> dict:
         "randomness": release.randomness,
         "arithmetic": release.arithmetic,
         "bounds": {column.name: {"kind": column.kind, "declared": declared(column)} for column in release.schema.columns},
+        "derived": {d.name: {"kind": d.kind, "computed": computed(d, release.schema)} for d in release.schema.derived},
         "encoded_columns": list(release.columns),
         "public": public_parts(release),
         "protected": protected_parts(release),
@@ -81,6 +86,11 @@ def label_sections(release: GramRelease) -> list[tuple[str, list[tuple[str, str]
             "Declared columns",
             [(column.name, f"{column.kind}, {declared(column)}") for column in release.schema.columns],
         ),
+        *(
+            [("Derived columns", [(d.name, f"{d.kind}, {computed(d, release.schema)}") for d in release.schema.derived])]
+            if release.schema.derived
+            else []
+        ),
         (
             "What is in the file",
             [
@@ -105,10 +115,40 @@ def declared(column: Column) -> str:
             return f"one of {listed}, the first is the reference{other}; missing cells become {missing}"
         case Boolean():
             return f"0 or 1; missing cells become {int(column.missing)}"
+        case Date():
+            missing = "the midpoint" if column.missing == "midpoint" else column.missing
+            span = f"clamped to [{column.lower}, {column.upper}]"
+            return f"{span}, in days since 1970-01-01 (UTC); missing cells become {missing}"
+
+
+def computed(derived: Derived, schema: Schema) -> str:
+    """How a derived column was computed from the clamped cells of declared ones, in words."""
+    match derived:
+        case Product():
+            formula = " times ".join(derived.of)
+        case Power():
+            formula = f"{derived.of} to the power {derived.exponent}"
+        case Log1p():
+            formula = f"log(1 + {derived.of})"
+        case Interval():
+            below, above = ("" if end is None else f"{end}" for end in (derived.lower, derived.upper))
+            formula = f"1 where {below + ' <= ' if below else ''}{derived.of}{' < ' + above if above else ''}, else 0"
+        case DatePart():
+            week = " (Monday is 1)" if derived.part == "weekday" else ""
+            formula = f"{derived.part.replace('_', ' ')}{week} of {derived.of}, in UTC{', by levels' if derived.levels else ''}"
+    made = schema.made[derived.name]
+    if made.is_number:
+        missing = "the midpoint" if derived.missing in (None, "midpoint") else f"{made.fill[0]:g}"  # type: ignore[attr-defined]
+        return f"{formula}, within [{made.lower:g}, {made.upper:g}]; where a parent is missing, {missing}"
+    own_level = len(made.fill) > 1 and any(made.fill)
+    return f"{formula}; where a parent is missing, {'a level of its own' if own_level else int(made.fill[0])}"
 
 
 def public_parts(release: GramRelease) -> list[str]:
-    parts = ["the schema: names, kinds, bounds, categories, unit", "budget, mechanism, noise scale and row bound"]
+    parts = [
+        "the schema: names, kinds, bounds, categories, derived columns, unit",
+        "budget, mechanism, noise scale and row bound",
+    ]
     return [*parts, "the number of rows"] if release.rows is not None else parts
 
 

@@ -1,4 +1,4 @@
-"""Arrow columns as numbers, levels and truth values, where a cell that makes no sense is a missing cell.
+"""Arrow columns as numbers, levels, truth values and dates, where a cell that makes no sense is a missing cell.
 
 Nothing here raises for what a cell holds: whether it would depends on somebody's row."""
 
@@ -11,11 +11,19 @@ import pyarrow.types as pt
 
 from dpgram.rows.types import is_text
 from dpgram.terms.columns import EXACT_INTEGERS
+from dpgram.terms.dates import DAY, days_of_seconds
 
 Array = np.ndarray
 
 # What counts as a number in a text cell, after white space at its ends is dropped. "nan" and "inf" are missing anyway.
 NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?$"  # in lower case
+# What counts as a date in a text cell: ISO 8601 in its extended format, T or a space before the time of day.
+DATE = (
+    r"^(?P<year>[0-9]{4})-(?P<month>[0-9]{2})-(?P<day>[0-9]{2})"
+    r"(?:[Tt ](?P<hour>[0-9]{2}):(?P<minute>[0-9]{2})(?::(?P<second>[0-9]{2})(?:[.,][0-9]+)?)?"
+    r"(?:[Zz]|(?P<sign>[+-])(?P<zone_hour>[0-9]{2})(?::?(?P<zone_minute>[0-9]{2}))?)?)?$"
+)
+TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # per second
 YES, NO = ("t", "yes", "y"), ("f", "no", "n")  # besides numbers, true and false
 
 
@@ -60,6 +68,41 @@ def as_truth(cells: pa.Array) -> Array:
         values = np.where(np.isnan(word), values, word >= len(NO))
     values[(values != 0) & (values != 1)] = np.nan
     return values
+
+
+def as_days(cells: pa.Array) -> Array:
+    """Days since 1970-01-01 00:00 UTC, cut to the second; NaN where a cell is missing or is no date.
+
+    Timestamps with a time zone are instants, which Arrow keeps in UTC; those without are taken as UTC."""
+    cells = _plain(cells)
+    if is_text(cells.type):
+        return _days_of_text(pc.utf8_trim_whitespace(as_text(cells)))
+    missing = np.asarray(cells.is_null())
+    if pt.is_null(cells.type):
+        return np.full(len(cells), np.nan)
+    if pt.is_date32(cells.type):
+        seconds = _integers(cells.cast(pa.int32())) * DAY
+    else:
+        ticks = TICKS["ms" if pt.is_date64(cells.type) else cells.type.unit]
+        seconds = _integers(cells.cast(pa.int64())) // ticks
+    return np.where(missing, np.nan, days_of_seconds(seconds))
+
+
+def _days_of_text(text: pa.Array) -> Array:
+    found = pc.extract_regex(text, DATE)
+    part = {field.name: found.field(i) for i, field in enumerate(found.type)}
+    missing = np.asarray(found.is_null())
+    year, month, day, hour, minute, second, zone_hour, zone_minute = (
+        _integers(pc.if_else(pc.equal(part[name], ""), None, part[name]).cast(pa.int64()))
+        for name in ("year", "month", "day", "hour", "minute", "second", "zone_hour", "zone_minute")
+    )
+    months = ((year - 1970) * 12 + month - 1).astype("datetime64[M]")
+    date = months.astype("datetime64[D]") + (day - 1)
+    sound = (year >= 1) & (month >= 1) & (month <= 12) & (day >= 1) & (date.astype("datetime64[M]") == months)
+    sound &= (hour <= 23) & (minute <= 59) & (second <= 59) & (zone_hour <= 23) & (zone_minute <= 59)
+    zone = (zone_hour * 60 + zone_minute) * np.where(_truth(pc.equal(part["sign"], "-")), -60, 60)
+    seconds = date.astype(np.int64) * DAY + hour * 3600 + minute * 60 + second - zone
+    return np.where(missing | ~sound, np.nan, days_of_seconds(seconds))
 
 
 def text_levels(cells: pa.Array, categories: tuple) -> tuple[Array, Array]:
@@ -113,3 +156,12 @@ def _utf8(cell: bytes | None) -> str | None:
 
 def _with_nan(places: pa.Array) -> Array:
     return np.array(places.cast(pa.float64()).to_numpy(zero_copy_only=False))
+
+
+def _integers(cells: pa.Array) -> Array:
+    """int64, zero where a cell is null."""
+    return cells.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def _truth(cells: pa.Array) -> Array:
+    return cells.fill_null(False).to_numpy(zero_copy_only=False)

@@ -1,5 +1,6 @@
 """Declared columns to numbers in [-1, 1]: numbers clamped and scaled, categories as indicators, missing cells filled.
 
+Derived columns are computed from the same cells before they are filled, because a derived cell is missing when a parent is.
 The result depends on one row at a time, on the schema and on nothing else: no row decides what another becomes."""
 
 from __future__ import annotations
@@ -7,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from dpgram.rows.cells import as_numbers, as_truth, number_levels, text_levels
+from dpgram.rows.cells import as_days, as_numbers, as_truth, number_levels, text_levels
 from dpgram.rows.types import check_type
-from dpgram.terms.columns import MISSING, Boolean, Categorical, Column, Numeric
+from dpgram.terms.columns import MISSING, Boolean, Categorical, Column, Date, Numeric, bounds
 from dpgram.terms.schema import EncodedColumn, Schema
 
 Array = np.ndarray
@@ -23,9 +24,12 @@ class Encoder:
     def __init__(self, schema: Schema, *, untyped: frozenset[str] = frozenset()):
         self._schema, self._untyped = schema, untyped
         self._checked: pa.Schema | None = None
-        self._places = [
-            (column, [i for i, e in enumerate(schema.encoded) if e.column == column.name]) for column in schema.columns
-        ]
+        self._parents = {parent for encoded in schema.encoded for parent in encoded.parents}
+        self._places: dict[str, slice] = {}
+        for i, encoded in enumerate(schema.encoded):
+            if encoded.column is not None:  # the encoded columns of one column stand together
+                first = self._places.get(encoded.column, slice(i, i))
+                self._places[encoded.column] = slice(first.start, i + 1)
 
     def check_types(self, found: pa.Schema) -> None:
         """Raise ColumnTypeError if a declared column has a type that its kind cannot take."""
@@ -41,42 +45,62 @@ class Encoder:
         out = np.empty((len(self._schema.encoded), batch.num_rows))
         if self._schema.intercept:
             out[0] = 1.0
+        parents: dict[str, Array] = {}
         with np.errstate(all="ignore"):  # a warning would depend on somebody's row
-            for column, places in self._places:
-                rows = out[places[0] : places[-1] + 1]
-                _encode_column(column, self._schema.encoded[places[0]], batch.column(column.name), rows)
+            for column in self._schema.columns:
+                cells = _cells(column, batch.column(column.name))
+                if column.name in self._parents:
+                    parents[column.name] = cells.copy()
+                self._encode(column, cells, out)
+            for derived in self._schema.derived:
+                place = self._places[derived.name]
+                _scale(self._schema.derive(derived, parents), self._schema.encoded[place.start], out[place])
         return out
 
+    def _encode(self, column: Column, cells: Array, out: Array) -> None:
+        """Fill the column's missing ``cells``, and write it to its places in ``out``."""
+        place = self._places[column.name]
+        missing = np.isnan(cells)
+        match column:
+            case Numeric() | Date():
+                cells[missing] = column.fill
+                np.clip(cells, *bounds(column), out=cells)
+                _scale(cells, self._schema.encoded[place.start], out[place.start])
+            case Categorical():
+                cells[missing] = 0  # the reference
+                for level in range(1, len(column.levels)):
+                    out[place.start + level - 1] = cells == level
+            case Boolean():
+                cells[missing] = column.missing
+                out[place.start] = cells
 
-def _encode_column(column: Column, scale: EncodedColumn, cells: pa.Array, out: Array) -> None:
+
+def _cells(column: Column, cells: pa.Array) -> Array:
+    """A new array of numbers in own units, places among the levels, or 0 and 1; NaN where a cell is missing."""
     match column:
         case Numeric():
-            _encode_numbers(column, scale, cells, out[0])
+            return as_numbers(cells)
+        case Date():
+            return as_days(cells)
         case Categorical():
-            _encode_levels(column, cells, out)
+            return _levels(column, cells)
         case Boolean():
-            values = as_truth(cells)
-            values[np.isnan(values)] = float(column.missing)
-            out[0] = values
+            return as_truth(cells)
 
 
-def _encode_numbers(column: Numeric, scale: EncodedColumn, cells: pa.Array, out: Array) -> None:
-    values = as_numbers(cells)
-    values[np.isnan(values)] = column.fill
-    np.clip(values, column.lower, column.upper, out=values)
+def _levels(column: Categorical, cells: pa.Array) -> Array:
+    """Places among the levels. A missing cell is NaN, unless it has a level of its own: then it is a level like the others."""
+    find = number_levels if column.matches_numbers else text_levels
+    place, present = find(cells, column.categories)
+    undeclared = np.isnan(place)
+    if column.missing == "level":
+        place[undeclared] = column.levels.index(MISSING)
+    if column.other:
+        place[undeclared & present] = len(column.categories)  # the level "other" follows the declared ones
+    return place
+
+
+def _scale(values: Array, scale: EncodedColumn, out: Array) -> None:
     values -= scale.centre
     values /= scale.half
     np.clip(values, -1.0, 1.0, out=out)  # the two operations above may round past one
-
-
-def _encode_levels(column: Categorical, cells: pa.Array, out: Array) -> None:
-    if column.matches_numbers:
-        place, present = number_levels(cells, column.categories)
-    else:
-        place, present = text_levels(cells, column.categories)
-    undeclared = np.isnan(place)
-    place[undeclared] = column.levels.index(MISSING) if column.missing == "level" else 0
-    if column.other:
-        place[undeclared & present] = len(column.categories)  # the level "other" follows the declared ones
-    for level in range(1, len(column.levels)):
-        out[level - 1] = place == level

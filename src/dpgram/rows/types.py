@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from dpgram.errors import ColumnTypeError
-from dpgram.terms.columns import Boolean, Categorical, Column, Numeric
+from dpgram.terms.columns import Boolean, Categorical, Column, Date, Numeric
 
 CONVERT = "convert it in the source, or declare another kind"
 
@@ -21,6 +21,8 @@ def check_type(column: Column, found: pa.DataType) -> None:
             taken, needed = is_number(inner) or pt.is_boolean(inner), "a type of numbers"
         case Boolean():
             taken, needed = pt.is_boolean(inner) or is_number(inner), "true and false, or 0 and 1,"
+        case Date():
+            taken, needed = is_date(inner), "a type of dates or timestamps"
         case Categorical() if column.matches_numbers:
             taken, needed = is_number(inner), "a type of numbers (its categories are integers)"
         case Categorical():
@@ -39,11 +41,17 @@ def likely_kind(found: pa.DataType) -> str:
         return "categorical"
     if is_number(inner) or pt.is_null(inner):
         return "numeric"
-    return f"!its type, {found}, has no kind: convert it to a number, a text or a truth value first"
+    if is_date(inner):
+        return "date"
+    return f"!its type, {found}, has no kind: convert it to a number, a text, a truth value or a date first"
 
 
 def is_number(type_: pa.DataType) -> bool:
     return pt.is_integer(type_) or pt.is_floating(type_) or pt.is_decimal(type_)
+
+
+def is_date(type_: pa.DataType) -> bool:
+    return pt.is_date(type_) or pt.is_timestamp(type_)
 
 
 def is_text(type_: pa.DataType) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 
@@ -22,11 +23,13 @@ def declared_type(empty: Callable[[], pa.Array], dtype: object) -> pa.DataType:
 
 
 def untyped_array(objects: Iterable[object]) -> pa.Array:
-    """A binary array of the objects' texts; null where an object is no text, number or truth value."""
+    """A binary array of the objects' texts; null where an object is no text, number, truth value or date."""
     return pa.array([_text(item) for item in objects], pa.large_binary())
 
 
 def _text(cell: object) -> bytes | None:
+    if isinstance(cell, np.datetime64):
+        return None if np.isnat(cell) else str(cell).encode()  # its item is a bare number where the unit is nanoseconds
     if isinstance(cell, np.generic):
         cell = cell.item()
     match cell:
@@ -42,5 +45,7 @@ def _text(cell: object) -> bytes | None:
             return None if cell != cell else repr(float(cell)).encode()  # NaN is how pandas writes "missing"
         case Decimal():
             return None if cell.is_nan() else str(cell).encode()
+        case datetime.date():
+            return None if cell != cell else cell.isoformat().encode()  # pandas' NaT is a datetime that equals nothing
         case _:
             return None

@@ -11,6 +11,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 from dpgram.errors import SchemaError
+from dpgram.terms.dates import days_of, iso_text
 
 OTHER, MISSING = "other", "missing"  # names of the two levels that are not declared categories
 EXACT_INTEGERS = 2**53
@@ -27,7 +28,7 @@ class Numeric:
     kind: ClassVar[str] = "numeric"
 
     def __post_init__(self) -> None:
-        _check_name(self.name)
+        check_name(self.name)
         lower, upper = _bound(self.name, "lower", self.lower), _bound(self.name, "upper", self.upper)
         if lower >= upper:
             raise SchemaError(f"column {self.name!r}: lower is {lower:g} and upper is {upper:g}; lower must be the smaller.")
@@ -44,7 +45,7 @@ class Numeric:
             missing = float(missing)
             if not lower <= missing <= upper:
                 raise SchemaError(f"column {self.name!r}: missing is {missing:g} and must lie within [{lower:g}, {upper:g}].")
-        _set(self, lower=lower, upper=upper, missing=missing)
+        set_fields(self, lower=lower, upper=upper, missing=missing)
 
     @property
     def fill(self) -> float:
@@ -67,7 +68,7 @@ class Categorical:
     kind: ClassVar[str] = "categorical"
 
     def __post_init__(self) -> None:
-        _check_name(self.name)
+        check_name(self.name)
         if isinstance(self.categories, str) or not isinstance(self.categories, Iterable):
             raise SchemaError(f"column {self.name!r}: categories must be a list, such as ['UA', 'AA'].")
         categories = tuple(_plain_category(c) for c in self.categories)
@@ -91,7 +92,7 @@ class Categorical:
         for level, used in ((OTHER, self.other), (MISSING, self.missing == "level")):
             if used and level in categories:
                 raise SchemaError(f"column {self.name!r}: {level!r} is a declared category and also the {level} level's name.")
-        _set(self, categories=categories)
+        set_fields(self, categories=categories)
         if len(self.levels) < 2:
             raise SchemaError(
                 f"column {self.name!r}: one category alone carries no information: declare a second, or other = true."
@@ -117,12 +118,69 @@ class Boolean:
     kind: ClassVar[str] = "boolean"
 
     def __post_init__(self) -> None:
-        _check_name(self.name)
+        check_name(self.name)
         if not isinstance(self.missing, bool):
             raise SchemaError(f"column {self.name!r}: missing is {self.missing!r} and must be true or false.")
 
 
-Column = Numeric | Categorical | Boolean
+@dataclass(frozen=True)
+class Date:
+    """A date or a time, clamped to [lower, upper], as a number: days since 1970-01-01 00:00 UTC, in whole seconds.
+
+    Bounds are ISO 8601 text, dates or datetimes, kept as text in UTC; a date stands for its midnight. ``missing`` is
+    "midpoint" (of the bounds) or a date within them.
+
+    >>> Date("when", "2013-01-01", "2014-01-01").first
+    15706.0"""
+
+    name: str
+    lower: str
+    upper: str
+    missing: str = "midpoint"
+    kind: ClassVar[str] = "date"
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        lower, upper = (self._date(which, getattr(self, which)) for which in ("lower", "upper"))
+        missing = self.missing if self.missing == "midpoint" else self._date("missing", self.missing)
+        set_fields(self, lower=lower, upper=upper, missing=missing)
+        if round((self.last - self.first) * 24 * 3600) < 3600:  # seconds
+            raise SchemaError(
+                f"column {self.name!r}: lower is {lower} and upper is {upper}; upper must be at least an hour later."
+            )
+        if not self.first <= self.fill <= self.last:
+            raise SchemaError(f"column {self.name!r}: missing is {missing} and must lie within [{lower}, {upper}].")
+
+    def _date(self, which: str, value: object) -> str:
+        if value is None or value == "":
+            raise SchemaError(
+                f"column {self.name!r}: {which} is blank: declare the bound from what is known of the domain, not from the data."
+            )
+        return iso_text(value, f"column {self.name!r}: {which}")
+
+    @property
+    def first(self) -> float:
+        """The lower bound as a number of days."""
+        return days_of(self.lower)
+
+    @property
+    def last(self) -> float:
+        """The upper bound as a number of days."""
+        return days_of(self.upper)
+
+    @property
+    def fill(self) -> float:
+        """The number of days that stands for a missing cell."""
+        return self.first / 2 + self.last / 2 if self.missing == "midpoint" else days_of(self.missing)
+
+
+Column = Numeric | Categorical | Boolean | Date
+COLUMN_KINDS = (Numeric, Categorical, Boolean, Date)
+
+
+def bounds(column: Numeric | Date) -> tuple[float, float]:
+    """The declared bounds as numbers."""
+    return (column.first, column.last) if isinstance(column, Date) else (column.lower, column.upper)
 
 
 def _plain_category(category: object) -> Any:
@@ -132,7 +190,7 @@ def _plain_category(category: object) -> Any:
     return str(category) if isinstance(category, str) else category
 
 
-def _check_name(name: object) -> None:
+def check_name(name: object) -> None:
     if not isinstance(name, str) or not name:
         raise SchemaError(f"a column's name is {name!r} and must be a non-empty string.")
 
@@ -150,7 +208,7 @@ def _bound(column: str, which: str, value: object) -> float:
     return number
 
 
-def _set(frozen: object, **fields: object) -> None:
+def set_fields(frozen: object, **fields: object) -> None:
     """Store normalised fields on a frozen dataclass, from its own ``__post_init__``."""
     for name, value in fields.items():
         object.__setattr__(frozen, name, value)

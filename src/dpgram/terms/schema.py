@@ -13,7 +13,9 @@ from pathlib import Path
 from dpgram.errors import SchemaError
 from dpgram.terms import schema_file
 from dpgram.terms.budget import Neighbours
-from dpgram.terms.columns import Boolean, Categorical, Column, Numeric
+from dpgram.terms.columns import COLUMN_KINDS, Boolean, Categorical, Column, Date, Numeric, bounds
+from dpgram.terms.derivation import Array, Cells, Derived, Made, derived_values
+from dpgram.terms.derived import DERIVED_KINDS
 
 INTERCEPT = "(intercept)"
 SMALLEST_ROW_BOUND = 2.0**-10  # rows live on a grid of step 2**-20; a smaller bound would leave them too few points
@@ -25,15 +27,22 @@ class EncodedColumn:
     """One column of the Gram matrix. A cell x in its own units is ``centre + half * z`` with z in [-1, 1]."""
 
     name: str
-    column: str | None  # the declared column it comes from; None for the intercept
+    column: str | None  # the declared or derived column it belongs to; None for the intercept
     centre: float = 0.0
     half: float = 1.0
+    parents: tuple[str, ...] = ()  # of a derived column: the declared columns it is computed from
+
+    @property
+    def sources(self) -> frozenset[str]:
+        """The declared columns whose cells decide its cells."""
+        return frozenset(self.parents or ([] if self.column is None else [self.column]))
 
 
 @dataclass(frozen=True)
 class Schema:
     """What is declared about the table. All of it is public and is copied into the release.
 
+    ``columns`` are read from the table; ``derived`` ones are computed from them, and stand after them in the Gram matrix.
     ``unit`` says in words what one row is. That a person, say, has one row only is assumed, not enforced.
     ``row_bound`` is the largest Euclidean norm of an encoded row; longer rows are shrunk to it. Left out, it is the
     largest norm that the columns allow, so that no row is shrunk.
@@ -50,19 +59,16 @@ class Schema:
     neighbours: Neighbours = Neighbours.REPLACE
     row_bound: float | None = None
     intercept: bool = True
+    derived: tuple[Derived, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.unit, str) or not self.unit.strip():
             raise SchemaError('unit is blank: say in words what one row is, such as unit = "visit".')
-        if isinstance(self.columns, Numeric | Categorical | Boolean | str) or not isinstance(self.columns, Iterable):
-            raise SchemaError("columns must be a list of Numeric, Categorical and Boolean columns.")
-        columns = tuple(self.columns)
-        for column in columns:
-            if not isinstance(column, Numeric | Categorical | Boolean):
-                raise SchemaError(f"columns holds a {type(column).__name__}; each must be Numeric, Categorical or Boolean.")
+        columns = _all_of("columns", self.columns, COLUMN_KINDS)
         if not columns:
             raise SchemaError("the schema declares no columns, and at least one is needed: add a [[columns]] entry.")
         object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "derived", _all_of("derived", self.derived, DERIVED_KINDS))
         object.__setattr__(self, "neighbours", _neighbours(self.neighbours))
         if not isinstance(self.intercept, bool):
             raise SchemaError(f"intercept is {self.intercept!r} and must be true or false.")
@@ -70,7 +76,7 @@ class Schema:
         self._check_row_bound()
 
     def _check_names(self) -> None:
-        for names, what in ((self.names, "column"), (self.encoded_names, "encoded column")):
+        for names, what in ((self.all_names, "column"), (self.encoded_names, "encoded column")):
             seen: set[str] = set()
             for name in names:
                 if name in seen:
@@ -97,35 +103,71 @@ class Schema:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The columns to be read from the table."""
         return tuple(column.name for column in self.columns)
+
+    @property
+    def all_names(self) -> tuple[str, ...]:
+        """Declared columns, then derived ones: what a regression can name."""
+        return self.names + tuple(derived.name for derived in self.derived)
+
+    @cached_property
+    def by_name(self) -> dict[str, Column]:
+        """The declared columns, by name."""
+        return {column.name: column for column in self.columns}
+
+    @cached_property
+    def made(self) -> dict[str, Made]:
+        """What each derived column becomes, by name."""
+        return {derived.name: derived.made(self.by_name) for derived in self.derived}
+
+    def derive(self, derived: Derived, cells: Cells) -> Array:
+        """A derived column in its own units, (its encoded columns, rows); ``derived_values`` says what ``cells`` holds."""
+        return derived_values(derived, self.made[derived.name], self.by_name, cells)
 
     @cached_property
     def encoded(self) -> tuple[EncodedColumn, ...]:
         """The columns of the Gram matrix, in order."""
         first = (EncodedColumn(INTERCEPT, None),) if self.intercept else ()
-        return first + tuple(e for column in self.columns for e in self._encode(column))
+        declared = tuple(e for column in self.columns for e in self._encode(column))
+        return first + declared + tuple(e for derived in self.derived for e in self._encode_derived(derived))
 
     def _encode(self, column: Column) -> tuple[EncodedColumn, ...]:
         match column:
-            case Numeric(name, lower, upper):
-                if self.intercept:
-                    return (EncodedColumn(name, name, centre=lower / 2 + upper / 2, half=upper / 2 - lower / 2),)
-                # Without an intercept column a shift could not be undone, so the column is scaled about zero.
-                return (EncodedColumn(name, name, half=max(abs(lower), abs(upper))),)
+            case Numeric(name) | Date(name):
+                centre, half = self._scale(*bounds(column))
+                return (EncodedColumn(name, name, centre, half),)
             case Categorical(name):
                 return tuple(EncodedColumn(f"{name}[{level}]", name) for level in column.levels[1:])
             case Boolean(name):
                 return (EncodedColumn(name, name),)
+
+    def _encode_derived(self, derived: Derived) -> tuple[EncodedColumn, ...]:
+        made = self.made[derived.name]
+        parents = tuple(column.name for column in derived.parents(self.by_name))
+        # Of several columns only one may differ from zero, so zero must stay zero: shifted, each would add to the norm.
+        centre, half = self._scale(made.lower, made.upper) if made.is_number else _about_zero(made.lower, made.upper)
+        return tuple(EncodedColumn(name, derived.name, centre, half, parents) for name in made.names)
+
+    def _scale(self, lower: float, upper: float) -> tuple[float, float]:
+        """Centre and half-width of a number. Without an intercept column a shift could not be undone: about zero then."""
+        return (lower / 2 + upper / 2, upper / 2 - lower / 2) if self.intercept else _about_zero(lower, upper)
 
     @property
     def encoded_names(self) -> tuple[str, ...]:
         return tuple(e.name for e in self.encoded)
 
     @property
+    def largest_norm(self) -> float:
+        """The largest Euclidean norm of an encoded row that the columns allow."""
+        # Each column adds at most 1 to the squared norm: a number lies in [-1, 1], and of several indicators, or of several
+        # products with an indicator, at most one is not zero.
+        return _sqrt_up(len(self.columns) + len(self.derived) + self.intercept)
+
+    @property
     def effective_row_bound(self) -> float:
         """The bound in force: ``row_bound``, or the largest norm the columns allow where that is smaller."""
-        most = _sqrt_up(len(self.columns) + self.intercept)  # each column adds at most 1 to the squared norm
-        return most if self.row_bound is None else min(self.row_bound, most)
+        return self.largest_norm if self.row_bound is None else min(self.row_bound, self.largest_norm)
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
@@ -135,12 +177,27 @@ class Schema:
     @classmethod
     def from_dict(cls, fields: object) -> Schema:
         """The schema in plain dicts and lists, as TOML and JSON give them; unknown keys are errors."""
-        top, columns = schema_file.checked_fields(fields)
-        return cls(columns=tuple(columns), **top)
+        return cls(**schema_file.checked_fields(fields))
 
     def to_dict(self) -> dict:
         """Plain dicts and lists that ``from_dict`` reads back as an equal schema."""
         return schema_file.plain_fields(self)
+
+
+def _all_of(what: str, given: object, kinds: tuple[type, ...]) -> tuple:
+    """The declarations in a list, each of one of ``kinds``."""
+    names = [kind.__name__ for kind in kinds]
+    if isinstance(given, (*kinds, str)) or not isinstance(given, Iterable):
+        raise SchemaError(f"{what} must be a list of {', '.join(names[:-1])} and {names[-1]} columns.")
+    declared = tuple(given)
+    for one in declared:
+        if not isinstance(one, kinds):
+            raise SchemaError(f"{what} holds a {type(one).__name__}; each must be {', '.join(names[:-1])} or {names[-1]}.")
+    return declared
+
+
+def _about_zero(lower: float, upper: float) -> tuple[float, float]:
+    return 0.0, max(abs(lower), abs(upper))
 
 
 def _neighbours(value: object) -> Neighbours:

@@ -6,18 +6,21 @@ import dataclasses
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpgram.errors import SchemaError
-from dpgram.terms.columns import Boolean, Categorical, Column, Numeric
+from dpgram.terms.columns import COLUMN_KINDS
+from dpgram.terms.derived import DERIVED_KINDS
 
 if TYPE_CHECKING:
     from dpgram.terms.schema import Schema
 
-KINDS: dict[str, type[Numeric] | type[Categorical] | type[Boolean]] = {
-    kind.kind: kind for kind in (Numeric, Categorical, Boolean)
+KINDS: dict[str, dict[str, Any]] = {
+    "columns": {kind.kind: kind for kind in COLUMN_KINDS},
+    "derived": {kind.kind: kind for kind in DERIVED_KINDS},
 }
-TOP = ("unit", "neighbours", "row_bound", "intercept", "columns")
+CALLED = {"columns": "column", "derived": "derived column"}
+TOP = ("unit", "neighbours", "row_bound", "intercept", "columns", "derived")
 
 
 def read(path: Path) -> dict:
@@ -34,35 +37,39 @@ def read(path: Path) -> dict:
     raise SchemaError(f"schema file {path} {problem}.")
 
 
-def checked_fields(fields: object) -> tuple[dict, list[Column]]:
-    """Top-level fields and columns, with every key known and every column of a known kind."""
+def checked_fields(fields: object) -> dict[str, Any]:
+    """The fields of a Schema, with every key known, and every column and derived column of a known kind."""
     if not isinstance(fields, dict):
         raise SchemaError(f"a schema must be a table of fields, and this is a {type(fields).__name__}.")
     _refuse_unknown(fields, TOP, "the schema")
     if "unit" not in fields:
         raise SchemaError('unit is missing: say in words what one row is, such as unit = "visit".')
-    columns = fields.get("columns", [])
-    if not isinstance(columns, list) or not all(isinstance(c, dict) for c in columns):
-        raise SchemaError("columns must be a list of tables: write each column under [[columns]].")
-    return {k: v for k, v in fields.items() if k != "columns"}, [_column(c, i) for i, c in enumerate(columns, 1)]
+    read: dict[str, Any] = {"columns": [], **fields}
+    for section, kinds in KINDS.items():
+        tables = fields.get(section, [])
+        if not isinstance(tables, list) or not all(isinstance(t, dict) for t in tables):
+            raise SchemaError(f"{section} must be a list of tables: write each {CALLED[section]} under [[{section}]].")
+        read[section] = tuple(_declaration(t, f"{CALLED[section]} number {i}", section, kinds) for i, t in enumerate(tables, 1))
+    return read
 
 
-def _column(fields: dict, place: int) -> Column:
+def _declaration(fields: dict, where: str, section: str, kinds: dict[str, Any]) -> Any:
+    """One column, or one derived column."""
     name = fields.get("name")
-    where = f"column {name!r}" if name else f"column number {place}"
     if not name:
         raise SchemaError(f"{where} has no name.")
+    where = f"{CALLED[section]} {name!r}"
     kind = fields.get("kind")
     if kind in (None, ""):
-        raise SchemaError(f"{where}: kind is blank and must be one of {', '.join(KINDS)}.")
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise SchemaError(f"{where}: kind is {kind!r} and must be one of {', '.join(KINDS)}.")
-    known = {f.name: f for f in dataclasses.fields(KINDS[kind])}
+        raise SchemaError(f"{where}: kind is blank and must be one of {', '.join(kinds)}.")
+    if not isinstance(kind, str) or kind not in kinds:
+        raise SchemaError(f"{where}: kind is {kind!r} and must be one of {', '.join(kinds)}.")
+    known = {f.name: f for f in dataclasses.fields(kinds[kind])}
     _refuse_unknown(fields, ("kind", *known), f"{where} ({kind})")
     for field in known.values():
         if field.default is dataclasses.MISSING and field.name not in fields:
             raise SchemaError(f"{where}: {field.name} is blank: a {kind} column must declare it.")
-    return KINDS[kind](**{k: v for k, v in fields.items() if k != "kind"})
+    return kinds[kind](**{k: v for k, v in fields.items() if k != "kind"})
 
 
 def _refuse_unknown(fields: dict, known: Iterable[str], where: str) -> None:
@@ -76,11 +83,14 @@ def plain_fields(schema: Schema) -> dict:
     top: dict[str, object] = {"unit": schema.unit, "neighbours": schema.neighbours.value, "intercept": schema.intercept}
     if schema.row_bound is not None:
         top["row_bound"] = schema.row_bound
-    columns = [{"kind": c.kind, **dataclasses.asdict(c)} for c in schema.columns]
-    for column in columns:
-        if "categories" in column:
-            column["categories"] = list(column["categories"])
-    return {**top, "columns": columns}
+    if schema.derived:  # a schema without them reads the same in versions that do not know them
+        return {**top, "columns": _plain(schema.columns), "derived": _plain(schema.derived)}
+    return {**top, "columns": _plain(schema.columns)}
+
+
+def _plain(declarations: Iterable[Any]) -> list[dict[str, object]]:
+    listed = [{"kind": one.kind, **dataclasses.asdict(one)} for one in declarations]
+    return [{k: list(v) if isinstance(v, tuple) else v for k, v in one.items() if v is not None} for one in listed]
 
 
 def draft(columns: Iterable[tuple[str, str | None]]) -> str:
@@ -93,10 +103,10 @@ def draft(columns: Iterable[tuple[str, str | None]]) -> str:
             parts.append(f"# {_quoted(name)} is left out: {kind[1:]}.\n")
             continue
         lines = ["[[columns]]", f"name = {_quoted(name)}"]
-        lines += [f'kind = "{kind}"'] if kind else ['kind = ""            # numeric, categorical or boolean']
-        lines += {"boolean": [], "numeric": _DRAFT_NUMERIC, "categorical": _DRAFT_CATEGORICAL}.get(kind or "", _DRAFT_ANY)
+        lines += [f'kind = "{kind}"'] if kind else ['kind = ""            # numeric, categorical, boolean or date']
+        lines += _DRAFTS.get(kind or "", _DRAFT_ANY)
         parts.append("\n".join(lines) + "\n")
-    return "\n".join(parts)
+    return "\n".join([*parts, _DRAFT_TAIL])
 
 
 def _quoted(text: str) -> str:
@@ -105,16 +115,33 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-_DRAFT_NUMERIC = [
-    'lower = ""           # smallest value it can take',
-    'upper = ""           # largest value it can take',
-]
-_DRAFT_CATEGORICAL = ["categories = []      # the values it can take, reference first"]
+_DRAFTS = {
+    "boolean": [],
+    "numeric": [
+        'lower = ""           # smallest value it can take',
+        'upper = ""           # largest value it can take',
+    ],
+    "categorical": ["categories = []      # the values it can take, reference first"],
+    "date": [
+        'lower = ""           # first date it can be, such as 2013-01-01',
+        'upper = ""           # last date it can be; a date is its midnight',
+    ],
+}
 _DRAFT_ANY = [
     "# numeric:      lower = 0",
     "#               upper = 100",
     '# categorical:  categories = ["a", "b"]',
+    "# date:         lower = 2013-01-01",
+    "#               upper = 2014-01-01",
 ]
+_DRAFT_TAIL = """\
+# Interactions and transforms must be declared before the release too. They are computed from the columns above:
+# [[derived]]
+# name = "age_squared"
+# kind = "power"       # or product, log1p, interval, date-part: see docs/schema.md
+# of = "age"
+# exponent = 2
+"""
 _DRAFT_HEAD = """\
 # Schema for dpgram, to be filled in. Everything in it is public and will be copied into the release.
 # Take bounds and categories from what is known of the domain. Never read them from the data: that would leak.

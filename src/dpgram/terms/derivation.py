@@ -1,0 +1,107 @@
+"""What a derived column is: computed from declared ones, row by row, with bounds that follow from theirs.
+
+Derived columns are declared before the release, like everything else. They are computed from the parents' clamped cells, so
+that nothing about them is read from the data, and a derived cell is missing when a parent's cell is. The arithmetic is on
+plain arrays, so that an analyst's code can use it too."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from dpgram.errors import SchemaError
+from dpgram.terms.columns import Boolean, Categorical, Column, Date, Numeric, bounds
+
+Array = np.ndarray
+Columns = Mapping[str, Column]  # the declared columns by name
+Cells = Mapping[str, Array]  # see ``derived_values``
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a derived column becomes under a schema, in its own units.
+
+    ``names`` are its encoded columns. Where they are several, at most one is not zero in any row, and none is shifted, so
+    that together they add no more to the squared norm of a row than one column does."""
+
+    names: tuple[str, ...]
+    lower: float  # bounds of every one of them
+    upper: float
+    fill: tuple[float, ...]  # what stands in each for a missing cell
+    is_number: bool  # False: zero says "not this level" and must stay zero when the column is scaled
+
+
+class Derived(Protocol):
+    """What every kind of derived column offers. ``columns`` holds the declared columns, never the derived ones."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def kind(self) -> str: ...
+
+    def parents(self, columns: Columns) -> tuple[Column, ...]:
+        """The declared columns it is computed from, or a SchemaError where there is no such column of a fitting kind."""
+        ...
+
+    def made(self, columns: Columns) -> Made:
+        """What it becomes, or a SchemaError that says why it cannot."""
+        ...
+
+    def compute(self, columns: Columns, cells: Cells) -> Array:
+        """(encoded columns, rows) from clamped cells, NaN where a parent's cell is missing."""
+        ...
+
+
+def derived_values(derived: Derived, made: Made, columns: Columns, cells: Cells) -> Array:
+    """The derived column in its own units, (encoded columns, rows): clamped, and filled where it is missing.
+
+    ``cells`` holds an array per parent: numbers in own units (days for a date), 0 and 1 for a truth value, for a category the
+    place among ``levels``. NaN is a missing cell, and so is whatever makes no sense for the kind; numbers are clamped here."""
+    with np.errstate(all="ignore"):  # a warning would depend on somebody's row
+        clamped = {parent.name: clamp(parent, cells[parent.name]) for parent in derived.parents(columns)}
+        values = derived.compute(columns, clamped)
+        missing = np.isnan(values).any(axis=0)
+        values[:, missing] = np.array(made.fill)[:, None]
+        return np.clip(values, made.lower, made.upper, out=values)
+
+
+def clamp(column: Column, values: Array) -> Array:
+    """A new array of cells that the column's kind allows: numbers within its bounds, places of levels, 0 and 1, or NaN."""
+    match column:
+        case Numeric() | Date():
+            return np.where(np.isfinite(values), np.clip(values, *bounds(column)), np.nan)
+        case Categorical():
+            return np.where((values >= 0) & (values < len(column.levels)) & (values == np.trunc(values)), values, np.nan)
+        case Boolean():
+            return np.where((values == 0) | (values == 1), values, np.nan)
+
+
+def declared(derived: Derived, columns: Columns, name: object) -> Column:
+    if not isinstance(name, str) or name not in columns:
+        raise SchemaError(
+            f"derived column {derived.name!r}: {name!r} is no declared column: it can be made from those under [[columns]] only."
+        )
+    return columns[name]
+
+
+def number_column(derived: Derived, columns: Columns, name: object) -> Numeric | Date:
+    column = declared(derived, columns, name)
+    if not isinstance(column, Numeric | Date):
+        raise SchemaError(f"derived column {derived.name!r}: {name!r} is {column.kind}, and a number or a date is needed.")
+    return column
+
+
+def number_made(derived: Derived, lower: float, upper: float, missing: float | str | None) -> Made:
+    """A column of numbers, under the same rules as a declared one."""
+    if not (math.isfinite(lower) and math.isfinite(upper) and lower < upper):
+        raise SchemaError(
+            f"derived column {derived.name!r}: its bounds follow from its parents' and are [{lower:g}, {upper:g}], which double "
+            f"precision does not hold: rescale the parents."
+        )
+    column = Numeric(derived.name, lower, upper, "midpoint" if missing is None else missing)
+    return Made((derived.name,), column.lower, column.upper, (column.fill,), is_number=True)
