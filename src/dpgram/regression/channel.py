@@ -47,12 +47,13 @@ class Channel:
     degrees: float  # of freedom of the label's noise; infinite for additive noise
     debiased: Array  # the gain by which to divide without bias
     per_row: Array  # sampling of rows gives observed_i a variance of sigma^2 * per_row_i
-    metric: Array  # squares of observed - gain b in units of the Gram matrix
+    explains: Array  # the sum of squares that b_i explains is explains_i b_i^2
     expected: Array  # the gain's mean given all that was seen, before it is known to be positive
     others: Array  # the mean square of a row of the gain, off the diagonal
     scale: float  # the size of b^2 to expect from public bounds and the label's own variance
     rows: float  # the effective number of rows: one that was shrunk counts for the square of its factor
-    residual: float  # left-over sum of squares at the debiased estimate, in scaled units; see goodness of fit
+    unexplained: float  # the unit label's own sum of squares, before b explains any of it; scaled units
+    shift: float  # the public multiple of the identity that the noise was drawn around
     label_scale: float  # the label is this times a unit vector
 
     @property
@@ -63,6 +64,14 @@ class Channel:
     def noise_variance(self, b: Array) -> Array:
         """Diagonal of the privacy noise's covariance at b, without the rank-one part."""
         return self.weight * (self.label + self.spread * np.sum(self.weight * b**2, axis=-1, keepdims=True))
+
+    def error_squares(self) -> float:
+        """The sum of squared errors of the unit label, unbiased, so that it may be negative.
+
+        Squares of the estimate are too large by the variance of the label's noise in it, which is taken off before they explain
+        anything; the noise in the gains has no such effect, because dividing by ``debiased`` is right on average."""
+        variance = self.label * self.weight / self.debiased**2
+        return float(self.unexplained - np.sum(self.explains * (self.estimate**2 - variance)))
 
     @property
     def gain_sd(self) -> Array:
@@ -91,14 +100,15 @@ def channel(release: GramRelease, plan: Design) -> Channel:
             seen = _inverse_noise(values, cross, basis.T @ gram @ gram @ basis, noise)
     seen["debiased"] = debiased_gain(seen["gain"], seen["weight"], seen["spread"])
     seen["per_row"] = seen["debiased"] * (1.0 if isinstance(noise, SymmetricGaussian | NoisyInverse) else seen["weight"])
-    b = seen["observed"] / seen["debiased"]
-    left = square - noise.shift - 2 * cross @ b + np.sum((values - noise.shift) * b**2)
+    drawn = isinstance(noise, WishartSample | InverseWishartSample)
     return Channel(
         to_own=label_scale * back @ axes,
         base=back @ along + plan.offset,
         scale=_expected_size(release, basis, block),
         rows=effective_rows(release),
-        residual=float(left),
+        explains=seen["debiased"] * (noise.shift if drawn else 1.0),
+        unexplained=seen.pop("conditional", square) - noise.shift,
+        shift=noise.shift,
         label_scale=label_scale,
         **seen,
     )
@@ -153,7 +163,6 @@ def _additive(values: Array, cross: Array, noise: SymmetricGaussian) -> dict:
         "label": variance,
         "spread": variance,
         "degrees": np.inf,
-        "metric": np.ones_like(values),
         "expected": expected,
         "others": others,
     }
@@ -169,7 +178,8 @@ def _wishart(values: Array, cross: Array, square: float, noise: WishartSample) -
     weight = (r - p - 1) / (r * values)
     left = max(square - float(np.sum(cross**2 / values)), TINY)
     shrunk = 1 / wishart_shrinkage(values, r)
-    return _drawn(values, cross, noise.shift, weight, left * r / (r - p) / (r - p - 1), noise.shift**2 / (r - p - 3), r - p, shrunk)
+    left *= r / (r - p)
+    return _drawn(values, cross, noise.shift, weight, left, left / (r - p - 1), noise.shift**2 / (r - p - 3), r - p, shrunk)
 
 
 def _inverse_wishart(values: Array, cross: Array, square: float, noise: InverseWishartSample, dim: int) -> dict:
@@ -179,13 +189,25 @@ def _inverse_wishart(values: Array, cross: Array, square: float, noise: InverseW
     weight = noise.multiple / (degrees * values)
     left = max(square - float(np.sum(cross**2 / values)), TINY)
     shrunk = wishart_shrinkage(weight, degrees)
-    return _drawn(values, cross, noise.shift, weight, left / noise.multiple, noise.shift**2 / degrees, degrees, shrunk)
+    left /= noise.multiple  # the label given the regressors, in the draw itself, which is S given them over about `degrees`
+    return _drawn(
+        values, cross, noise.shift, weight, left * max(degrees - 1, 1.0), left, noise.shift**2 / degrees, degrees, shrunk
+    )
 
 
 def _drawn(
-    values: Array, cross: Array, shift: float, weight: Array, label: float, spread: float, degrees: float, shrunk: Array
+    values: Array,
+    cross: Array,
+    shift: float,
+    weight: Array,
+    conditional: float,
+    label: float,
+    spread: float,
+    degrees: float,
+    shrunk: Array,
 ) -> dict:
-    """What both draws share; ``weight`` estimates the eigenvalues of the inverse scale matrix, ``shrunk`` does it better on average."""
+    """What both draws share. ``weight`` estimates the eigenvalues of the inverse scale matrix, ``shrunk`` does it better on average;
+    ``conditional`` estimates the scale matrix's left-over of the label."""
     return {
         "observed": cross / values,
         "gain": 1 - shift * weight,
@@ -193,7 +215,7 @@ def _drawn(
         "label": label,
         "spread": spread,
         "degrees": degrees,
-        "metric": values,
+        "conditional": conditional,
         "expected": 1 - shift * shrunk,
         "others": spread * shrunk * (shrunk.sum() - shrunk),
     }
@@ -208,7 +230,6 @@ def _inverse_noise(values: Array, cross: Array, squared: Array, noise: NoisyInve
         "label": variance * float(squared[-1, -1]),
         "spread": variance,
         "degrees": np.inf,
-        "metric": np.ones_like(values),
         "expected": values,
         "others": variance * weight * (weight.sum() - weight),
     }

@@ -31,6 +31,7 @@ class Design:
     to_own_units: Array
     offset: Array
     groups: tuple[tuple[str, tuple[int, ...]], ...]  # each declared column among the features: its coefficients' places
+    label_unit: float  # one scaled unit of the label, in its own
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +115,7 @@ def assemble(release: GramRelease, label: Part, parts: Sequence[Part], constant:
         to_own_units=to_own,
         offset=offset,
         groups=tuple(groups.items()),
+        label_unit=label.half,
     )
 
 

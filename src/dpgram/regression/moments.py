@@ -69,7 +69,9 @@ def moments(release: GramRelease, columns: Sequence[str] | None = None) -> Momen
     count, cross = gram[0, 0], gram[0, places]
     inner = gram[np.ix_(places, places)] - np.outer(cross, cross) / count  # a Schur complement: definite like the whole
     covariance = half[:, None] * (inner + inner.T) / 2 / count * half
-    return Moments(tuple(encoded[j].name for j in places), _rows(release, count), centre + half * cross / count, covariance, half)
+    return Moments(
+        tuple(encoded[j].name for j in places), _rows(release, count), centre + half * cross / count, covariance, half
+    )
 
 
 def _rows(release: GramRelease, count: float) -> float:

@@ -1,0 +1,74 @@
+"""Residual variance and R^2 with intervals that count the privacy noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpgram.artifact.release import GramRelease
+from dpgram.inference.intervals import error_variance, quantile
+from dpgram.regression.channel import Channel
+from dpgram.regression.design import Design
+from dpgram.terms.noise import NoisyInverse, SymmetricGaussian
+from dpgram.terms.schema import INTERCEPT
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Goodness:
+    """How much is left over, in own units of the target, and how much is explained; intervals lie within what is possible."""
+
+    residual_variance: float
+    residual_variance_interval: tuple[float, float]
+    r_squared: float | None  # None where the noise leaves the target no variance of its own
+    r_squared_interval: tuple[float, float]
+
+
+def goodness(release: GramRelease, plan: Design, seen: Channel, confidence: float) -> Goodness:
+    """First order in the noise, with the sampling of rows added."""
+    rows, reach = max(seen.rows - len(seen.gain), 1.0), quantile(confidence, seen.degrees)
+    own = release.gram - release.noise.shift * np.eye(len(release.gram))
+    left = error_variance(seen) * rows * seen.label_scale**2
+    scaled = np.linalg.solve(plan.to_own_units, seen.to_own @ seen.estimate + seen.base - plan.offset)
+    u = plan.label - plan.regressors @ scaled
+    about = _about_its_mean(own, plan)
+    whole = float(about @ own @ about)
+    noise = quadratic_covariance(release, u, u)
+    if np.isfinite(seen.degrees):  # a draw: what is left over, with the shift, times chi-square over its degrees of freedom
+        around = left + seen.shift * float(u @ u)
+        noise = 2 * around**2 / seen.degrees
+    left_sd = np.sqrt(noise + 2 * left**2 / rows)
+    unit = plan.label_unit**2 / rows
+    variance = left * unit
+    variance_ends = (max(left - reach * left_sd, 0.0) * unit, (left + reach * left_sd) * unit)
+    if whole <= reach * np.sqrt(quadratic_covariance(release, about, about)):
+        return Goodness(variance, variance_ends, None, (0.0, 1.0))
+    ratio = min(left / whole, 1.0)
+    change = (
+        noise - 2 * ratio * quadratic_covariance(release, u, about) + ratio**2 * quadratic_covariance(release, about, about)
+    ) / whole**2 + 4 * (1 - ratio) * ratio**2 / seen.rows
+    wide = reach * np.sqrt(max(change, 0.0))
+    r_squared = 1 - ratio
+    return Goodness(variance, variance_ends, float(r_squared), (max(r_squared - wide, 0.0), min(r_squared + wide, 1.0)))
+
+
+def _about_its_mean(own: Array, plan: Design) -> Array:
+    """The label less its mean, as a combination of columns; the label itself where the model has no intercept."""
+    if plan.names[0] != INTERCEPT:
+        return plan.label
+    return plan.label - plan.regressors[:, 0] * (own[0] @ plan.label) / max(own[0, 0], 1.0)
+
+
+def quadratic_covariance(release: GramRelease, a: Array, b: Array) -> float:
+    """Covariance of a'Ea and b'Eb, E the privacy noise on the whole matrix; to first order where it multiplies."""
+    noise = release.noise
+    if isinstance(noise, NoisyInverse):
+        a, b = release.gram @ a, release.gram @ b
+        off, on = noise.sd_off_diagonal_of_inverse, noise.sd_diagonal_of_inverse
+    elif isinstance(noise, SymmetricGaussian):
+        off, on = noise.sd_off_diagonal, noise.sd_diagonal
+    else:
+        return float(2 * (a @ release.gram @ b) ** 2 / noise.degrees_of_freedom)
+    return float(2 * off**2 * (a @ b) ** 2 + (on**2 - 2 * off**2) * np.sum(a**2 * b**2))

@@ -1,0 +1,156 @@
+"""Intervals that count the privacy noise, around the debiased estimate.
+
+- ``wald``: first-order, with the exact covariance of the noise at the estimate; Student's t where the noise has few degrees of freedom.
+- ``fieller``: the values that a test does not reject, profiled over all other coefficients (Anderson and Rubin 1949). Right
+  however weakly a coefficient is identified; may be the whole line, which then is the answer: not identified at this budget.
+- ``auto``: Wald, and Fieller for those coefficients whose uncertainty comes from directions that do not stand above the noise.
+
+Assumed: errors with one variance, and no bias from shrinking many rows; docs/inference.md says what happens otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from dpgram.errors import ModelError
+from dpgram.inference.pivot import profile
+from dpgram.regression.channel import Channel
+
+Array = np.ndarray
+
+METHODS = ("auto", "wald", "fieller", "bootstrap")
+FAR = 1e4  # standard errors; a set that reaches so far is unbounded
+STEPS = np.array([0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0, 200.0, 1000.0, FAR])
+WEAK = 1.96  # a gain below so many sds of its noise may be zero
+HALVINGS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Uncertainty:
+    """Covariance of the debiased coefficients in own units, split into its two sources."""
+
+    noise: Array  # (p, p) from the privacy noise
+    sampling: Array  # (p, p) from the sampling of rows
+    degrees: float
+    variance: float  # of the errors of a unit label, in scaled units; floored at zero
+    rows: float
+
+    @property
+    def covariance(self) -> Array:
+        return self.noise + self.sampling
+
+    @property
+    def se(self) -> Array:
+        return np.sqrt(np.diag(self.covariance))
+
+
+@dataclass(frozen=True, eq=False)
+class Intervals:
+    """Lower and upper ends in own units; infinite on both sides where a coefficient is not identified."""
+
+    lower: Array
+    upper: Array
+    method: tuple[str, ...]  # how each was made
+    confidence: float
+
+    @property
+    def identified(self) -> Array:
+        return np.isfinite(self.lower) & np.isfinite(self.upper)
+
+
+def uncertainty(seen: Channel) -> Uncertainty:
+    """Covariance of the debiased estimate.
+
+    The noise's covariance grows with the true coefficients' squares. Those of the estimate are too large by its own variance, which is
+    taken off them, but for a quarter: where noise is all there is, its size is what is known least."""
+    b, weight = seen.estimate, seen.weight
+    size = float(np.sum(weight * b**2))
+    variance = error_variance(seen)
+    sampling = variance * seen.per_row
+    diagonal = seen.noise_variance(b)
+    for _ in range(3):
+        excess = np.sum(weight * ((diagonal + sampling) / seen.debiased**2 + seen.spread * (weight * b / seen.debiased) ** 2))
+        diagonal = weight * (seen.label + seen.spread * max(size - excess, size / 4))
+    back = seen.to_own / seen.debiased
+    along = back @ (weight * b)
+    noise = (back * diagonal) @ back.T + seen.spread * np.outer(along, along)
+    return Uncertainty(noise, (back * sampling) @ back.T, seen.degrees, variance, seen.rows)
+
+
+def error_variance(seen: Channel) -> float:
+    """Variance of the errors of the unit label, floored at zero."""
+    return max(seen.error_squares(), 0.0) / max(seen.rows - len(seen.gain), 1.0)
+
+
+def quantile(confidence: float, degrees: float) -> float:
+    """How many standard errors an interval reaches to each side."""
+    tail = (1 - confidence) / 2
+    return float(stats.norm.isf(tail) if np.isinf(degrees) else stats.t.isf(tail, degrees))
+
+
+def wald(seen: Channel, confidence: float) -> Intervals:
+    check_confidence(confidence)
+    estimate = seen.to_own @ seen.estimate + seen.base
+    reach = quantile(confidence, seen.degrees) * uncertainty(seen).se
+    return Intervals(estimate - reach, estimate + reach, ("wald",) * len(reach), confidence)
+
+
+def fieller(seen: Channel, confidence: float, places: Array | None = None) -> Intervals:
+    """Intervals of the coefficients at ``places`` by test inversion; the others get NaN."""
+    check_confidence(confidence)
+    p = len(seen.gain)
+    chosen = np.arange(p) if places is None else places
+    estimate, known = seen.to_own @ seen.estimate + seen.base, uncertainty(seen)
+    limit = quantile(confidence, seen.degrees) ** 2
+    sampling = known.variance * seen.per_row
+
+    def accepted(which: Array, values: Array) -> Array:
+        return profile(seen, seen.to_own[which, None, :], (values - seen.base[which])[:, None], sampling) <= limit
+
+    ends = np.full((2, p), np.nan)
+    for side, sign in enumerate((-1.0, 1.0)):
+        which = np.repeat(chosen, len(STEPS))
+        values = (estimate[chosen, None] + sign * known.se[chosen, None] * STEPS).ravel()
+        inside = accepted(which, values).reshape(len(chosen), len(STEPS))
+        last = np.where(inside.any(axis=1), len(STEPS) - 1 - inside[:, ::-1].argmax(axis=1), -1)  # the farthest point within
+        steps = np.concatenate([[0.0], STEPS, [np.inf]])
+        low, high = steps[last + 1], steps[last + 2]
+        bounded = np.isfinite(high)
+        for _ in range(HALVINGS):
+            middle = np.where(bounded, (low + high) / 2, low)
+            within = accepted(chosen, estimate[chosen] + sign * known.se[chosen] * middle)
+            low, high = np.where(within, middle, low), np.where(within, high, middle)
+        ends[side, chosen] = np.where(bounded, estimate[chosen] + sign * known.se[chosen] * high, sign * np.inf)
+    open_ended = np.isinf(ends).any(axis=0)
+    ends[:, open_ended] = np.array([[-np.inf], [np.inf]])
+    return Intervals(ends[0], ends[1], ("fieller",) * p, confidence)
+
+
+def weakly_identified(seen: Channel) -> Array:
+    """Which coefficients owe most of their variance to directions whose gain may well be zero."""
+    weak = seen.gain < WEAK * seen.gain_sd
+    if not weak.any():
+        return np.zeros(len(seen.gain), dtype=bool)
+    variance = seen.noise_variance(seen.estimate) / seen.debiased**2
+    shares = seen.to_own**2 * variance
+    return shares[:, weak].sum(axis=1) > shares.sum(axis=1) / 2
+
+
+def automatic(seen: Channel, confidence: float) -> Intervals:
+    """Wald intervals, and Fieller's where a coefficient is weakly identified."""
+    first = wald(seen, confidence)
+    weak = np.flatnonzero(weakly_identified(seen))
+    if not len(weak):
+        return first
+    second = fieller(seen, confidence, weak)
+    lower, upper, method = first.lower.copy(), first.upper.copy(), list(first.method)
+    for j in weak:
+        lower[j], upper[j], method[j] = second.lower[j], second.upper[j], "fieller"
+    return Intervals(lower, upper, tuple(method), confidence)
+
+
+def check_confidence(confidence: object) -> None:
+    if isinstance(confidence, bool) or not isinstance(confidence, float | int) or not 0 < confidence < 1:
+        raise ModelError(f"confidence is {confidence!r} and must lie between 0 and 1, such as 0.95.")
