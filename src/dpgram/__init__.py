@@ -10,6 +10,11 @@ from typing import TYPE_CHECKING, Any
 from dpgram.version import __version__
 
 if TYPE_CHECKING:
+    from dpgram.analysis.compare import Comparison, compare
+    from dpgram.analysis.fit import Fit
+    from dpgram.analysis.matrices import Covariance, PrincipalComponents, covariance, pca
+    from dpgram.analysis.paths import penalty_path
+    from dpgram.analysis.regress import Fits, regress
     from dpgram.artifact.files import load
     from dpgram.artifact.release import GramRelease
     from dpgram.curator import draft_schema, release
@@ -17,7 +22,6 @@ if TYPE_CHECKING:
     from dpgram.estimators.components import PrivateCovariance, PrivatePCA
     from dpgram.estimators.regressors import PrivateLasso, PrivateLinearRegression, PrivateRidge
     from dpgram.ledger.session import SessionLedger
-    from dpgram.regression.fit import LinearFit, regress
     from dpgram.terms.budget import Budget, Neighbours
     from dpgram.terms.columns import Boolean, Categorical, Date, Numeric
     from dpgram.terms.derived import DatePart, Interval, Log1p, Power
@@ -28,28 +32,36 @@ _HOMES = {
     "Boolean": "dpgram.terms.columns",
     "Budget": "dpgram.terms.budget",
     "Categorical": "dpgram.terms.columns",
+    "Comparison": "dpgram.analysis.compare",
+    "Covariance": "dpgram.analysis.matrices",
     "Date": "dpgram.terms.columns",
     "DatePart": "dpgram.terms.derived",
     "DpgramError": "dpgram.errors",
     "DpgramWarning": "dpgram.errors",
+    "Fit": "dpgram.analysis.fit",
+    "Fits": "dpgram.analysis.regress",
     "GramRelease": "dpgram.artifact.release",
     "Interval": "dpgram.terms.derived",
-    "LinearFit": "dpgram.regression.fit",
     "Log1p": "dpgram.terms.derived",
     "Neighbours": "dpgram.terms.budget",
     "Numeric": "dpgram.terms.columns",
     "Power": "dpgram.terms.derived",
-    "Product": "dpgram.terms.products",
+    "PrincipalComponents": "dpgram.analysis.matrices",
     "PrivateCovariance": "dpgram.estimators.components",
     "PrivateLasso": "dpgram.estimators.regressors",
     "PrivateLinearRegression": "dpgram.estimators.regressors",
     "PrivatePCA": "dpgram.estimators.components",
     "PrivateRidge": "dpgram.estimators.regressors",
+    "Product": "dpgram.terms.products",
     "Schema": "dpgram.terms.schema",
     "SessionLedger": "dpgram.ledger.session",
+    "compare": "dpgram.analysis.compare",
+    "covariance": "dpgram.analysis.matrices",
     "draft_schema": "dpgram.curator",
     "load": "dpgram.artifact.files",
-    "regress": "dpgram.regression.fit",
+    "pca": "dpgram.analysis.matrices",
+    "penalty_path": "dpgram.analysis.paths",
+    "regress": "dpgram.analysis.regress",
     "release": "dpgram.curator",
 }
 
@@ -57,28 +69,36 @@ __all__ = [
     "Boolean",
     "Budget",
     "Categorical",
+    "Comparison",
+    "Covariance",
     "Date",
     "DatePart",
     "DpgramError",
     "DpgramWarning",
+    "Fit",
+    "Fits",
     "GramRelease",
     "Interval",
-    "LinearFit",
     "Log1p",
     "Neighbours",
     "Numeric",
     "Power",
-    "Product",
+    "PrincipalComponents",
     "PrivateCovariance",
     "PrivateLasso",
     "PrivateLinearRegression",
     "PrivatePCA",
     "PrivateRidge",
+    "Product",
     "Schema",
     "SessionLedger",
     "__version__",
+    "compare",
+    "covariance",
     "draft_schema",
     "load",
+    "pca",
+    "penalty_path",
     "regress",
     "release",
 ]

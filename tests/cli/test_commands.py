@@ -92,7 +92,16 @@ def test_from_a_draft_to_a_regression(folder, capsys):
     assert dpgram.load("release.json").private
     code, out, _ = call("regress release.json --target y --features x,c", capsys)
     assert code == 0
-    for word in ("Regression of y", "(intercept)", "c[b]", "c[other]", "noise sd", "epsilon 5"):
+    for word in (
+        "linear regression of y",
+        "(intercept)",
+        "c[b]",
+        "c[other]",
+        "privacy",
+        "Epsilon, delta:",
+        "5, 1e-06",
+        "shrunk",
+    ):
         assert word in out
 
 
@@ -108,9 +117,11 @@ def test_json_holds_what_the_table_says(folder, capsys):
     data = json.loads(out)
     assert code == 0
     assert list(data["coefficients"]) == ["(intercept)", "x", "c[b]", "c[other]", "b"]
-    assert data["coefficients"] == dpgram.regress(dpgram.load("release.json"), "y").params
-    assert data["coefficients"]["x"] == pytest.approx(2, abs=0.5)
-    assert set(data["noise_sd"]) == set(data["coefficients"])
+    fit = dpgram.regress(dpgram.load("release.json"), "y")
+    assert {name: c["coefficient"] for name, c in data["coefficients"].items()} == fit.params
+    assert {name: c["shrunk"] for name, c in data["coefficients"].items()} == fit.shrunk
+    assert {name: (c["lower"], c["upper"]) for name, c in data["coefficients"].items()} == fit.conf_int()
+    assert data["coefficients"]["x"]["coefficient"] == pytest.approx(2, abs=0.5)
     _, out, _ = call("regress release.json --target y --features x --no-intercept --estimator plain --json", capsys)
     assert list(json.loads(out)["coefficients"]) == ["x"]
 
@@ -206,7 +217,7 @@ def test_every_command_has_help(capsys):
     for words in (
         ["--help"],
         ["schema", "draft", "--help"],
-        *([name, "--help"] for name in ("release", "inspect", "regress", "calibrate", "demo")),
+        *([name, "--help"] for name in ("release", "inspect", "regress", "cov", "pca", "calibrate", "demo")),
     ):
         assert run(words) == 0
         assert "Usage: dpgram" in capsys.readouterr().out

@@ -15,9 +15,7 @@ from hypothesis import strategies as st
 import dpgram
 from dpgram.engines.local import LocalPass
 from dpgram.errors import DpgramError, MissingExtraError, ModelError, UnknownColumnError
-from dpgram.inference.privacy_noise import noise_sd
 from dpgram.regression.design import design
-from dpgram.regression.fit import LinearFit
 from dpgram.regression.formula import designs, is_formula
 from dpgram.sources.open import open_source
 
@@ -192,13 +190,8 @@ def test_a_release_without_an_intercept_column():
 
 def test_another_reference_is_the_same_fit_in_other_words(small_release):
     """With noise in the matrix too, for coefficients and for what the noise does to them."""
-    fits = {}
-    for reference in ("a", "b"):
-        (plan,) = designs(small_release, f"y ~ x + C(c, Treatment('{reference}'))")
-        coefficients = from_the_release(plan, small_release.gram)
-        fit = LinearFit(plan.target, plan.names, coefficients, "plain", plan, small_release.gram)
-        fits[reference] = fit.params, dict(zip(plan.names, noise_sd(small_release, fit), strict=True))
-    (first, first_sd), (second, second_sd) = fits["a"], fits["b"]
+    fits = [dpgram.regress(small_release, f"y ~ x + C(c, Treatment('{reference}'))") for reference in ("a", "b")]
+    (first, first_sd), (second, second_sd) = ((fit.estimates, fit.bse_privacy) for fit in fits)
     assert second["x"] == pytest.approx(first["x"])
     assert second["(intercept)"] == pytest.approx(first["(intercept)"] + first["c[b]"])
     assert second["c[a]"] == pytest.approx(-first["c[b]"])
@@ -206,26 +199,31 @@ def test_another_reference_is_the_same_fit_in_other_words(small_release):
     assert (second_sd["x"], second_sd["c[a]"]) == pytest.approx((first_sd["x"], first_sd["c[b]"]))
 
 
+def with_derived():
+    """A release that has x times every level of c, and the square of x."""
+    columns = [dpgram.Numeric("x", -5, 5), dpgram.Numeric("y", -10, 30), dpgram.Categorical("c", ["a", "b", "d"])]
+    derived = [dpgram.Product("xc", of=("x", "c")), dpgram.Power("x2", of="x")]
+    schema = dpgram.Schema(unit="p", columns=columns, derived=derived)
+    rng = np.random.default_rng(0)
+    table = {"x": rng.normal(size=500), "y": rng.normal(size=500), "c": rng.choice(["a", "b", "d"], 500)}
+    return dpgram.release(table, schema, epsilon=1, delta=1e-3, insecure_seed=0)
+
+
 def test_a_derived_column_of_several_is_one_term():
-    """Its columns stand in the Gram under a name that is not among the schema's own columns."""
-    release = exact_release()
-    schema = dataclasses.replace(release.schema)
-    encoded = tuple(
-        dataclasses.replace(e, name=f"d:{e.name}", column="d") if e.column in ("air time", "late") else e
-        for e in release.schema.encoded
-    )
-    schema.__dict__["encoded"] = encoded  # a cached property
-    release = dataclasses.replace(release, schema=schema)
-    (plan,) = designs(release, "y ~ x + d")
-    assert plan.names == ("(intercept)", "x", "d:air time", "d:late")
-    assert plan.groups == (("x", (1,)), ("d", (2, 3)))
-    assert plan.to_own_units == pytest.approx(design(exact_release(), "y", ["x", "air time", "late"], None).to_own_units)
-    assert designs(release, "y ~ . - c - month")[0].names == plan.names
-    assert designs(release, "y ~ d - 1")[0].names == designs(release, "y ~ `d:air time` + `d:late` - 1")[0].names
-    with pytest.raises(ModelError, match="'d' has several columns and cannot be a target: name one of them"):
-        designs(release, "d ~ x")
-    with pytest.raises(UnknownColumnError, match="It has 'x', 'd', 'y', 'c', 'month'"):
-        designs(release, "y ~ late")
+    release = with_derived()
+    (plan,) = designs(release, "y ~ x + xc")
+    assert plan.names == ("(intercept)", "x", "xc[b]", "xc[d]")
+    assert plan.groups == (("x", (1,)), ("xc", (2, 3)))
+    assert plan.to_own_units == pytest.approx(design(release, "y", ["x", "xc"], None).to_own_units)
+    assert designs(release, "y ~ xc - 1")[0].names == designs(release, "y ~ `xc[b]` + `xc[d]` - 1")[0].names
+    with pytest.raises(ModelError, match="'xc' has several columns and cannot be a target: name one of them"):
+        designs(release, "xc ~ y")
+
+
+def test_the_dot_leaves_out_what_comes_from_the_targets_own_cells():
+    release = with_derived()
+    assert designs(release, "x ~ .")[0].names == ("(intercept)", "y", "c[b]", "c[d]")
+    assert designs(release, "y ~ .")[0].names == ("(intercept)", "x", "c[b]", "c[d]", "xc[b]", "xc[d]", "x2")
 
 
 DERIVE = "cannot be computed from a Gram of declared columns: declare it as a derived column in the schema before the release"
@@ -333,11 +331,11 @@ def test_unknown_columns(formula):
         designs(exact_release(), formula)
 
 
-def test_the_derived_columns_at_hand_are_named(monkeypatch):
+def test_the_derived_columns_at_hand_are_named():
     assert "This release has" not in refusal("y ~ log(x)")
-    monkeypatch.setattr(dpgram.Schema, "derived", (dpgram.Numeric("log_x", 0, 1),), raising=False)
-    for formula in ("y ~ log(x)", "y ~ x:late"):
-        assert refusal(formula).endswith("This release has the derived columns 'log_x'.")
+    for formula in ("y ~ log(x)", "y ~ x:c"):
+        with pytest.raises(ModelError, match="This release has the derived columns 'xc', 'x2'.$"):
+            designs(with_derived(), formula)
 
 
 def refusal(formula):

@@ -24,9 +24,15 @@ table's columns have been checked."""
 INSPECT = """Print a release's privacy label.
 
 What was promised, to whom, by which mechanism, and what in the file is public or protected."""
-REGRESS = """Fit a linear regression from a release.
+REGRESS = """Fit linear regressions from a release.
 
-Costs no budget: fit as many as you like. Coefficients are in the columns' own units."""
+Costs no budget: fit as many as you like. Coefficients are in the columns' own units, with intervals that count the privacy noise."""
+COV = """Print means, covariances and correlations from a release.
+
+Costs no budget. In the columns' own units, with standard errors that count the privacy noise."""
+PCA = """Print principal components from a release.
+
+Costs no budget."""
 CALIBRATE = """Print a mechanism's parameters for a budget.
 
 Touches no data. Mechanisms: gaussian-noise, gaussian-sketch, gaussian-sketch-adaptive, wishart-noise, inverse-wishart,
@@ -50,6 +56,8 @@ app.command(schema_app)
 app.command("dpgram.cli.release:release", name="release", help=RELEASE)
 app.command("dpgram.cli.inspect:inspect", name="inspect", help=INSPECT)
 app.command("dpgram.cli.regress:regress", name="regress", help=REGRESS)
+app.command("dpgram.cli.matrices:cov_command", name="cov", help=COV)
+app.command("dpgram.cli.matrices:pca_command", name="pca", help=PCA)
 app.command("dpgram.cli.calibrate:calibrate", name="calibrate", help=CALIBRATE)
 app.command("dpgram.cli.demo:demo", name="demo", help=DEMO)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from dpgram.cli.app import note
 from dpgram.cli.output import print_table
 from dpgram.demo import script
-from dpgram.report.fits import number
+from dpgram.report.summary import number
 
 
 def demo(*, out: Path = Path("demo"), epsilon: float = script.EPSILON, delta: float = script.DELTA) -> None:

@@ -7,59 +7,90 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from dpgram.analysis.compare import compare as side_by_side
+from dpgram.analysis.fit import Fit
+from dpgram.analysis.regress import Fits
+from dpgram.analysis.regress import regress as fit_models
 from dpgram.artifact.files import load
-from dpgram.artifact.release import GramRelease
-from dpgram.cli.output import print_json, print_table
-from dpgram.regression import fit as regression
-from dpgram.report.fits import fit_caption, fit_data, fit_rows
+from dpgram.cli.names import listed_names
+from dpgram.cli.output import print_json
+from dpgram.errors import ModelError
+from dpgram.report.figures import check_figure_path, draw_comparison, save_figure
 
 
 def regress(
     release: Path,
     /,
     *,
-    target: str,
+    target: Annotated[list[str] | None, Parameter(negative="", consume_multiple=False)] = None,
+    formula: Annotated[list[str] | None, Parameter(negative="", consume_multiple=False)] = None,
     features: str | None = None,
-    estimator: str = "log-det",
+    estimator: str = "shrunk",
+    intervals: str = "auto",
+    confidence: float = 0.95,
+    penalty: float | None = None,
+    l1_ratio: float | None = None,
     intercept: bool | None = None,
+    compare: Annotated[bool, Parameter(negative="")] = False,
+    plot: Path | None = None,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
-    """Fit a linear regression from RELEASE. Costs no budget: fit as many as you like.
+    """Fit linear regressions from RELEASE. Costs no budget: fit as many as you like.
 
     Parameters
     ----------
     release
         A release file.
     target
-        The column to explain.
+        The column to explain; may be given several times.
+    formula
+        Instead of target and features, as in "arr_delay ~ dep_delay + carrier"; may be given several times.
     features
         Columns to explain it by, separated by commas; all other columns when left out.
     estimator
-        log-det (always has an answer) or plain (solves with the matrix as it is).
+        What predictions use: shrunk, debiased, log-det, plain, ridge, lasso or elastic-net. Intervals are about the
+        debiased coefficients, whatever is chosen here.
+    intervals
+        auto (Wald, and Fieller where identification is weak), wald, fieller or bootstrap.
+    confidence
+        Of the intervals.
+    penalty
+        For ridge, lasso and elastic-net, as scikit-learn's alpha; from the size of the noise when left out.
+    l1_ratio
+        For elastic-net.
     intercept
         Fit with or without an intercept; with one where the release has it.
+    compare
+        Print all models side by side.
+    plot
+        Also draw coefficients with intervals to this file (.png, .svg or .pdf).
     json
         Print JSON.
     """
+    if plot is not None:
+        check_figure_path(plot)
+    if bool(target) == bool(formula):
+        raise ModelError("give --target (with --features) or --formula, one of the two.")
     made = load(release)
-    fit = regression.regress(made, target, _names(made, features), estimator=estimator, intercept=intercept)
+    found = fit_models(
+        made,
+        formula or target or [],
+        listed_names(made, features),
+        estimator=estimator,
+        intervals=intervals,
+        confidence=confidence,
+        intercept=intercept,
+        penalty=penalty,
+        l1_ratio=l1_ratio,
+    )
+    fits = Fits([found]) if isinstance(found, Fit) else found
+    models = side_by_side(fits)
     if json:
-        print_json(fit_data(made, fit))
-        return
-    rows = fit_rows(made, fit)
-    print_table(f"Regression of {fit.target}", ["", "coefficient", "noise sd"], rows, caption=fit_caption(made, fit))
-
-
-def _names(release: GramRelease, features: str | None) -> list[str] | None:
-    """The names in a comma-separated list. A known name that itself holds commas is found whole."""
-    if features is None:
-        return None
-    known = {*release.columns, *release.schema.all_names}
-    names: list[str] = []
-    parts = features.split(",") if features else []
-    while parts:
-        joined = [",".join(parts[:k]) for k in range(len(parts), 0, -1)]
-        found = next((name for name in joined if name in known or name.strip() in known), parts[0])
-        names.append(found if found in known else found.strip())
-        parts = parts[found.count(",") + 1 :]
-    return names
+        print_json(fits[0].to_dict() if len(fits) == 1 and not compare else models.to_dict())
+    elif compare:
+        print(models)
+    else:
+        print("\n\n".join(str(fit.summary()) for fit in fits))
+    if plot is not None:
+        rows = len(models.names) * (1 if len(fits) == 1 else 1 + len(fits) // 3)
+        save_figure(plot, fits[0].plot if len(fits) == 1 else lambda ax: draw_comparison(models.to_dict(), ax), rows=rows)

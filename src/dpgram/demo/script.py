@@ -14,12 +14,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dpgram import curator
+from dpgram.analysis.fit import Fit
 from dpgram.artifact.atomic import write_whole
 from dpgram.artifact.release import GramRelease
 from dpgram.demo.figure import Panel, check_matplotlib, draw
 from dpgram.errors import OutputError
-from dpgram.inference.privacy_noise import noise_sd
-from dpgram.regression.fit import regress
+from dpgram.regression.design import design as design_of
 from dpgram.terms.columns import Categorical, Numeric
 from dpgram.terms.schema import Schema
 
@@ -69,13 +69,13 @@ def run(out: Path, *, epsilon: float = EPSILON, delta: float = DELTA) -> DemoRes
 
 def compare(release: GramRelease, rows: dict[str, Array], target: str, features: Sequence[str]) -> Panel:
     """One regression from the release, and the same one from the rows."""
-    fit = regress(release, target, features)
+    fit = Fit(release, design_of(release, target, features, None))
     design = np.column_stack([rows[name] for name in fit.names])
     return Panel(
         target=target,
         names=fit.names,
-        private=fit.coefficients,
-        noise_sd=noise_sd(release, fit),
+        private=np.array(list(fit.params.values())),
+        noise_sd=np.array(list(fit.bse_privacy.values())),
         non_private=np.linalg.lstsq(design, rows[target], rcond=None)[0],
     )
 

@@ -10,10 +10,10 @@ from sklearn.covariance import log_likelihood
 from sklearn.utils.validation import check_is_fitted
 
 from dpgram.errors import ModelError, RowsShapeError
-from dpgram.estimators import solvers
 from dpgram.estimators.base import PrivateEstimator
 from dpgram.estimators.intake import feature_columns
 from dpgram.ledger.base import Ledger
+from dpgram.regression.moments import moments, principal_components
 
 Array = np.ndarray
 
@@ -55,8 +55,9 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         features = feature_columns(self, X, reset=True)
         declared = self._declare(features, {})
         kept = self._number_kept(len(declared.coefficients))
-        of = solvers.moments(self._spend(declared, features, {}), declared.coefficients)
-        variances, components = solvers.principal_components(of)
+        of = moments(self._spend(declared, features, {}), declared.coefficients)
+        found = principal_components(of)
+        variances, components = found.variances * of.rows / max(of.rows - 1, 1.0), found.directions  # divisor n - 1, as there
         self.n_components_ = kept
         self.components_, self.explained_variance_ = components[:kept], variances[:kept]
         self.explained_variance_ratio_ = variances[:kept] / variances.sum()
@@ -120,11 +121,9 @@ class PrivateCovariance(PrivateEstimator):
         """Spend (epsilon, delta) on one release of X, and take its moments. ``y`` is not looked at."""
         features = feature_columns(self, X, reset=True)
         declared = self._declare(features, {})
-        of = solvers.moments(self._spend(declared, features, {}), declared.coefficients)
-        self.covariance_ = solvers.covariance(of)
-        self.location_ = of.mean
-        self.precision_ = solvers.inverse(of, self.covariance_)
-        self.correlation_ = solvers.correlation(self.covariance_)
+        of = moments(self._spend(declared, features, {}), declared.coefficients)
+        self.covariance_, self.location_ = of.covariance, of.mean
+        self.precision_, self.correlation_ = of.precision, of.correlation
         return self
 
     def get_precision(self) -> Array:

@@ -7,7 +7,6 @@ fit. ``coef_`` and ``intercept_`` are computed from the release alone, in the co
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -16,15 +15,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpgram.artifact.release import GramRelease
 from dpgram.errors import ModelError
-from dpgram.estimators import solvers
 from dpgram.estimators.base import PrivateEstimator
 from dpgram.estimators.intake import feature_columns, target_columns
 from dpgram.ledger.base import Ledger
-from dpgram.regression.fit import ESTIMATORS, regress
+from dpgram.regression.design import Design, design
+from dpgram.regression.fit import fit_linear
+from dpgram.regression.penalised import check_penalty, elastic_net_slopes, normal_equations, ridge
 
 Array = np.ndarray
 
-DEFAULT_ESTIMATOR = "log-det"  # the point estimate of PrivateLinearRegression
+ESTIMATORS = ("shrunk", "debiased", "log-det")  # "plain" may have no answer, and would say so when the budget is spent
 
 
 class PrivateLinearModel(RegressorMixin, MultiOutputMixin, PrivateEstimator, ABC):
@@ -68,8 +68,12 @@ class PrivateLinearModel(RegressorMixin, MultiOutputMixin, PrivateEstimator, ABC
     def _solve(self, release: GramRelease, features: tuple[str, ...], targets: tuple[str, ...]) -> tuple[Array, Array]:
         """Coefficients (targets, features) and intercepts (targets,), in own units."""
 
-    def _moments(self, release: GramRelease, features: tuple[str, ...], targets: tuple[str, ...]) -> solvers.Moments:
-        return solvers.moments(release, (*features, *targets), centred=bool(self.fit_intercept))
+    def _in_own_units(self, coefficients: list[Array]) -> tuple[Array, Array]:
+        found, constant = np.array(coefficients), bool(self.fit_intercept)
+        return found[:, int(constant) :], found[:, 0] if constant else np.zeros(len(found))
+
+    def _designs(self, release: GramRelease, features: tuple[str, ...], targets: tuple[str, ...]) -> list[Design]:
+        return [design(release, target, features, bool(self.fit_intercept)) for target in targets]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -108,7 +112,7 @@ class PrivateLinearRegression(PrivateLinearModel):
         neighbours: str | None = None,
         row_bound: float | None = None,
         fit_intercept: bool = True,
-        estimator: str = DEFAULT_ESTIMATOR,
+        estimator: str = "shrunk",
         random_state: int | None = None,
         ledger: Ledger | None = None,
     ):
@@ -127,23 +131,19 @@ class PrivateLinearRegression(PrivateLinearModel):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        # "plain" may have no answer, and would say so when the budget is spent.
-        usable = [name for name in ESTIMATORS if name != "plain"]
-        if self.estimator not in usable:
-            raise ModelError(f"estimator is {self.estimator!r} and must be one of {', '.join(usable)}.")
+        if self.estimator not in ESTIMATORS:
+            raise ModelError(f"estimator is {self.estimator!r} and must be one of {', '.join(ESTIMATORS)}.")
 
     def _solve(self, release: GramRelease, features: tuple[str, ...], targets: tuple[str, ...]) -> tuple[Array, Array]:
-        constant = bool(self.fit_intercept)
-        fits = [regress(release, t, features, estimator=self.estimator, intercept=constant) for t in targets]
-        found = np.array([fit.coefficients for fit in fits])
-        return found[:, int(constant) :], found[:, 0] if constant else np.zeros(len(targets))
+        plans = self._designs(release, features, targets)
+        return self._in_own_units([fit_linear(release, plan, self.estimator).coefficients for plan in plans])
 
 
 class PrivateRidge(PrivateLinearModel):
     """Ridge regression from one private release: scikit-learn's Ridge on the clamped rows, but for the noise.
 
-    ``alpha`` penalises the coefficients in own units, as there. None penalises them in scaled units (every column's bounds
-    at -1 and 1) by the size of the privacy noise, a public number: a fair choice when nothing is known. Other parameters as
+    ``alpha`` penalises the coefficients in own units, as there. None adds, in scaled units (every column's bounds at
+    -1 and 1), what the smallest eigenvalue lacks to the size of the privacy noise: a fair choice when nothing is known. Other parameters as
     in PrivateLinearRegression."""
 
     def __init__(
@@ -178,12 +178,10 @@ class PrivateRidge(PrivateLinearModel):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if self.alpha is not None:
-            _check_number("alpha", self.alpha)
+            check_penalty("alpha", self.alpha)
 
     def _solve(self, release: GramRelease, features: tuple[str, ...], targets: tuple[str, ...]) -> tuple[Array, Array]:
-        of = self._moments(release, features, targets)
-        coef = solvers.ridge(of, len(targets), self.alpha)
-        return coef, solvers.intercepts(of, coef)
+        return self._in_own_units([ridge(release, plan, self.alpha) for plan in self._designs(release, features, targets)])
 
 
 class PrivateLasso(PrivateLinearModel):
@@ -230,21 +228,18 @@ class PrivateLasso(PrivateLinearModel):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        _check_number("alpha", self.alpha)
-        _check_number("l1_ratio", self.l1_ratio, most=1.0)
-        _check_number("tol", self.tol)
+        check_penalty("alpha", self.alpha)
+        check_penalty("l1_ratio", self.l1_ratio, most=1.0)
+        check_penalty("tol", self.tol)
         if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, int | np.integer) or self.max_iter < 1:
             raise ModelError(f"max_iter is {self.max_iter!r} and must be a whole number of at least 1.")
 
     def _solve(self, release: GramRelease, features: tuple[str, ...], targets: tuple[str, ...]) -> tuple[Array, Array]:
-        of = self._moments(release, features, targets)
-        coef, self.n_iter_ = solvers.elastic_net(
-            of, len(targets), self.alpha, self.l1_ratio, max_iter=self.max_iter, tol=self.tol
-        )
-        return coef, solvers.intercepts(of, coef)
-
-
-def _check_number(name: str, value: object, most: float = np.inf) -> None:
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) <= most or not np.isfinite(float(value)):
-        at_most = "" if most == np.inf else f" and at most {most:g}"
-        raise ModelError(f"{name} is {value!r} and must be a finite number of at least 0{at_most}.")
+        found, iterations = [], 1
+        for plan in self._designs(release, features, targets):
+            of = normal_equations(release, plan)
+            slopes, count = elastic_net_slopes(of, self.alpha, self.l1_ratio, max_iter=self.max_iter, tol=self.tol)
+            found.append(of.coefficients(slopes))
+            iterations = max(iterations, count)
+        self.n_iter_ = iterations
+        return self._in_own_units(found)

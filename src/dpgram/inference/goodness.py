@@ -8,9 +8,9 @@ import numpy as np
 
 from dpgram.artifact.release import GramRelease
 from dpgram.inference.intervals import error_variance, quantile
+from dpgram.inference.moments import noise_variance
 from dpgram.regression.channel import Channel
 from dpgram.regression.design import Design
-from dpgram.terms.noise import NoisyInverse, SymmetricGaussian
 from dpgram.terms.schema import INTERCEPT
 
 Array = np.ndarray
@@ -63,12 +63,5 @@ def _about_its_mean(own: Array, plan: Design) -> Array:
 
 def quadratic_covariance(release: GramRelease, a: Array, b: Array) -> float:
     """Covariance of a'Ea and b'Eb, E the privacy noise on the whole matrix; to first order where it multiplies."""
-    noise = release.noise
-    if isinstance(noise, NoisyInverse):
-        a, b = release.gram @ a, release.gram @ b
-        off, on = noise.sd_off_diagonal_of_inverse, noise.sd_diagonal_of_inverse
-    elif isinstance(noise, SymmetricGaussian):
-        off, on = noise.sd_off_diagonal, noise.sd_diagonal
-    else:
-        return float(2 * (a @ release.gram @ b) ** 2 / noise.degrees_of_freedom)
-    return float(2 * off**2 * (a @ b) ** 2 + (on**2 - 2 * off**2) * np.sum(a**2 * b**2))
+    first, second = np.outer(a, a), np.outer(b, b)
+    return (noise_variance(release, first + second) - noise_variance(release, first - second)) / 4

@@ -128,13 +128,14 @@ def fieller(seen: Channel, confidence: float, places: Array | None = None) -> In
     return Intervals(ends[0], ends[1], ("fieller",) * p, confidence)
 
 
-def weakly_identified(seen: Channel) -> Array:
-    """Which coefficients owe most of their variance to directions whose gain may well be zero."""
+def weakly_identified(seen: Channel, combinations: Array | None = None) -> Array:
+    """Which coefficients, or ``combinations`` of them, owe most of their variance to directions whose gain may well be zero."""
+    rows = seen.to_own if combinations is None else combinations @ seen.to_own
     weak = seen.gain < WEAK * seen.gain_sd
     if not weak.any():
-        return np.zeros(len(seen.gain), dtype=bool)
+        return np.zeros(len(rows), dtype=bool)
     variance = seen.noise_variance(seen.estimate) / seen.debiased**2
-    shares = seen.to_own**2 * variance
+    shares = rows**2 * variance
     return shares[:, weak].sum(axis=1) > shares.sum(axis=1) / 2
 
 

@@ -39,8 +39,7 @@ class NormalEquations:
         """All coefficients in own units, the intercept included, from the slopes in own units."""
         if len(slopes) == len(self.plan.names):
             return slopes
-        unit = np.diag(self.plan.to_own_units)[0]
-        in_scale = slopes * self.half / unit
+        in_scale = slopes * self.half / self.plan.label_unit
         first = (self.scaled[0, -1] - self.scaled[0, 1:-1] @ in_scale) / self.scaled[0, 0]
         return self.plan.to_own_units @ np.concatenate([[first], in_scale]) + self.plan.offset
 
@@ -58,14 +57,11 @@ def normal_equations(release: GramRelease, plan: Design) -> NormalEquations:
     joint = np.column_stack([plan.regressors, plan.label])
     scaled = joint.T @ repaired(release) @ joint
     constant = plan.names[0] == INTERCEPT
-    unit = float(np.diag(plan.to_own_units)[0]) if constant else 1.0
     inner = scaled
     if constant:  # a Schur complement: definite like the whole
         inner = scaled[1:, 1:] - np.outer(scaled[0, 1:], scaled[0, 1:]) / scaled[0, 0]
-        half = unit / np.diag(plan.to_own_units)[1:]
-    else:
-        half = 1 / np.diag(plan.to_own_units)  # in units of the label's own, which is taken as one
-    own = np.concatenate([half, [unit]])
+    half = plan.label_unit / np.diag(plan.to_own_units)[int(constant) :]
+    own = np.concatenate([half, [plan.label_unit]])
     inner = own[:, None] * (inner + inner.T) / 2 * own
     return NormalEquations(
         plan, inner[:-1, :-1], inner[:-1, -1], float(inner[-1, -1]), scaled[:-1], half, effective_rows(release)
@@ -105,19 +101,25 @@ def elastic_net(
     """Coefficients of scikit-learn's ElasticNet with alpha = ``penalty``; the lasso where ``l1_ratio`` is 1.
 
     Left out, the penalty is ``noise_penalty``."""
+    of = normal_equations(release, plan)
+    alpha = noise_penalty(release, of) if penalty is None else check_penalty("penalty", penalty)
+    slopes, _ = elastic_net_slopes(of, alpha, l1_ratio, max_iter=max_iter, tol=tol)
+    return of.coefficients(slopes)
+
+
+def elastic_net_slopes(of: NormalEquations, alpha: float, l1_ratio: float, *, max_iter: int, tol: float) -> tuple[Array, int]:
+    """Slopes in own units by scikit-learn's own solver, and the number of its iterations."""
     check_solver()
     from sklearn.linear_model import ElasticNet
 
     check_penalty("l1_ratio", l1_ratio, most=1.0)
-    of = normal_equations(release, plan)
-    alpha = noise_penalty(release, of) if penalty is None else check_penalty("penalty", penalty)
-    rows, label = of.pseudo_rows()
     if not len(of.cross):
-        return of.coefficients(np.empty(0))
+        return np.empty(0), 1
+    rows, label = of.pseudo_rows()
     # The solver's loss is a mean over rows, so penalties are scaled by (rows) / (pseudo-rows).
     model = ElasticNet(alpha=alpha * of.rows / len(rows), l1_ratio=l1_ratio, fit_intercept=False, max_iter=max_iter, tol=tol)
     model.fit(rows, label)
-    return of.coefficients(np.reshape(model.coef_, -1))
+    return np.reshape(model.coef_, -1), int(model.n_iter_)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +138,7 @@ def penalty_path(release: GramRelease, plan: Design, *, l1_ratio: float = 1.0, p
     check_solver()
     from sklearn.linear_model import enet_path
 
-    if not 0 < check_penalty("l1_ratio", l1_ratio, most=1.0):
+    if not check_penalty("l1_ratio", l1_ratio, most=1.0) > 0:
         raise ModelError("l1_ratio is 0, and a path needs some penalty on absolute values: use a larger one, or ridge.")
     of = normal_equations(release, plan)
     if not len(of.cross):
@@ -153,10 +155,9 @@ def noise_penalty(release: GramRelease, of: NormalEquations) -> float:
     Cross products carry noise of sd t |u| in scaled units, u the residual's combination of columns, at most about
     sqrt(2 log(2 p)) sds over p features; the sampling of rows adds sigma sqrt(n)."""
     q = max(len(of.cross), 1)
-    label = abs(float(np.diag(of.plan.to_own_units)[0] * (of.half[0] if of.plan.names[0] != INTERCEPT else 1.0)))
     typical = float(np.median(of.half)) if len(of.half) else 1.0
     sampling = np.sqrt(max(of.square, 0.0) * np.median(np.diag(of.features)) / of.rows) if len(of.cross) else 0.0
-    noise = release.noise.sd_off_diagonal * label * typical * np.sqrt(2.0)
+    noise = release.noise.sd_off_diagonal * of.plan.label_unit * typical * np.sqrt(2.0)
     return float(np.sqrt(2 * np.log(2 * q)) * np.hypot(noise, sampling) / of.rows)
 
 

@@ -1,0 +1,65 @@
+"""Several fitted models side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from dpgram.analysis.fit import Fit, same_release
+from dpgram.errors import ModelError
+from dpgram.report.figures import draw_comparison
+from dpgram.report.frames import data_frame
+from dpgram.report.summary import Summary, coefficient_rows, compare_models
+
+
+class Comparison:
+    """Models side by side: coefficients with standard errors, R^2 and residual sd."""
+
+    def __init__(self, models: Mapping[str, Fit]):
+        self.models = dict(models)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All coefficients, in the order in which models name them."""
+        return tuple(dict.fromkeys(name for fit in self.models.values() for name in fit.names))
+
+    def summary(self) -> Summary:
+        return Summary(compare_models(self.to_dict()))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "models": {name: fit.to_dict() for name, fit in self.models.items()},
+            "same_release": same_release(self.models),
+        }
+
+    def to_frame(self) -> Any:
+        """A pandas data frame: one row per model and coefficient."""
+        rows = [{"model": model, **row} for model, fit in self.models.items() for row in coefficient_rows(fit.to_dict())]
+        return data_frame(rows, index=["model", "name"])
+
+    def plot(self, ax: Any = None) -> Any:
+        """All models' coefficients with intervals on one matplotlib axis, which is returned."""
+        return draw_comparison(self.to_dict(), ax)
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
+
+    def __str__(self) -> str:
+        return str(self.summary())
+
+    __repr__ = __str__
+
+
+def compare(*fits: Fit | Iterable[Fit] | Mapping[str, Fit]) -> Comparison:
+    """The given fits side by side: ``compare(a, b)``, ``compare([a, b])`` or ``compare({"small": a, "large": b})``."""
+    if len(fits) == 1 and isinstance(fits[0], Mapping):
+        models = dict(fits[0])
+    else:
+        one = fits[0] if len(fits) == 1 and not isinstance(fits[0], Fit) else fits
+        if not isinstance(one, Iterable):
+            raise ModelError(f"compare was given a {type(one).__name__}, and fits are needed: compare(first, second).")
+        listed = list(one)
+        models = {f"({k}) {getattr(fit, 'target', '')}": fit for k, fit in enumerate(listed, 1)}
+    if not models or not all(isinstance(fit, Fit) for fit in models.values()):
+        raise ModelError("compare needs one or more fits, as dpgram.regress returns them.")
+    return Comparison(models)

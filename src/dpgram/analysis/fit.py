@@ -1,0 +1,324 @@
+"""A fitted regression: two columns of coefficients, with uncertainty around one of them.
+
+``params`` are the debiased coefficients; intervals, standard errors and tests are about them, so an interval always holds its
+number. ``estimates`` are those of the chosen estimator (``shrunk`` by default), which predict best and have no interval of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dpgram.artifact.release import GramRelease
+from dpgram.errors import ModelError
+from dpgram.inference.bootstrap import bootstrap
+from dpgram.inference.goodness import Goodness, goodness
+from dpgram.inference.intervals import (
+    METHODS,
+    Intervals,
+    Uncertainty,
+    automatic,
+    check_confidence,
+    fieller,
+    quantile,
+    uncertainty,
+    wald,
+    weakly_identified,
+)
+from dpgram.inference.joint import JointTest, joint_test
+from dpgram.regression.channel import Channel, channel
+from dpgram.regression.design import Design
+from dpgram.regression.fit import debiased, fit_linear, shrunk
+from dpgram.report.figures import draw_coefficients
+from dpgram.report.frames import data_frame
+from dpgram.report.summary import Summary, coefficient_rows, summarise
+from dpgram.terms.schema import INTERCEPT
+
+Array = np.ndarray
+
+
+class Fit:
+    """The regression of one target, from a release alone. Everything is computed when it is first asked for."""
+
+    def __init__(
+        self,
+        release: GramRelease,
+        design: Design,
+        *,
+        estimator: str = "shrunk",
+        intervals: str = "auto",
+        confidence: float = 0.95,
+        **options: float | None,
+    ):
+        check_confidence(confidence)
+        _check_method(intervals)
+        self.release, self.design = release, design
+        self.estimator, self.intervals, self.confidence = estimator, intervals, float(confidence)
+        self._fitted = fit_linear(release, design, estimator, **options)
+        self._made: dict[tuple[str, float], Intervals] = {}
+
+    @property
+    def target(self) -> str:
+        return self.design.target
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the coefficients."""
+        return self.design.names
+
+    @property
+    def coefficients(self) -> Array:
+        """By the chosen estimator, in the columns' own units."""
+        return self._fitted.coefficients
+
+    @property
+    def estimates(self) -> dict[str, float]:
+        """The same by name. What ``predict`` uses."""
+        return self._named(self.coefficients)
+
+    @property
+    def params(self) -> dict[str, float]:
+        """Debiased coefficients by name. What intervals and tests are about."""
+        return self._named(self._debiased)
+
+    @property
+    def shrunk(self) -> dict[str, float]:
+        """Coefficients of least expected error, by name, whatever estimator was chosen."""
+        return self._named(self.coefficients if self.estimator == "shrunk" else shrunk(self.channel))
+
+    @cached_property
+    def channel(self) -> Channel:
+        """What the release says about this regression; see dpgram.regression.channel."""
+        return channel(self.release, self.design)
+
+    @cached_property
+    def _debiased(self) -> Array:
+        return debiased(self.channel)
+
+    @cached_property
+    def uncertainty(self) -> Uncertainty:
+        return uncertainty(self.channel)
+
+    def cov_params(self) -> Array:
+        """Covariance of ``params``, privacy noise and sampling together."""
+        return self.uncertainty.covariance
+
+    @property
+    def bse(self) -> dict[str, float]:
+        """Standard errors of ``params``: privacy noise and sampling together."""
+        return self._named(self.uncertainty.se)
+
+    @property
+    def bse_privacy(self) -> dict[str, float]:
+        """The part of the standard errors that comes from the privacy noise."""
+        return self._named(np.sqrt(np.diag(self.uncertainty.noise)))
+
+    @property
+    def bse_sampling(self) -> dict[str, float]:
+        """The part that comes from the sampling of rows: the two squared add up to the squared whole."""
+        return self._named(np.sqrt(np.diag(self.uncertainty.sampling)))
+
+    @property
+    def tvalues(self) -> dict[str, float]:
+        """``params`` over their standard errors."""
+        return self._named(self._debiased / self.uncertainty.se)
+
+    @cached_property
+    def pvalues(self) -> dict[str, float]:
+        """That each coefficient is zero. Holds however weakly a coefficient is identified."""
+        return {name: joint_test(self.channel, self.names, [j]).p_value for j, name in enumerate(self.names)}
+
+    def conf_int(self, confidence: float | None = None, method: str | None = None) -> dict[str, tuple[float, float]]:
+        """(lower, upper) of ``params`` by name. Infinite on both sides where a coefficient is not identified at this budget."""
+        made = self._intervals(confidence, method)
+        return {n: (float(a), float(b)) for n, a, b in zip(self.names, made.lower, made.upper, strict=True)}
+
+    def _intervals(self, confidence: float | None = None, method: str | None = None) -> Intervals:
+        level, how = self.confidence if confidence is None else confidence, self.intervals if method is None else method
+        check_confidence(level)
+        _check_method(how)
+        if (how, level) not in self._made:
+            match how:
+                case "bootstrap":
+                    made = bootstrap(self.release, self.design, level)
+                case "wald":
+                    made = wald(self.channel, level)
+                case "fieller":
+                    made = fieller(self.channel, level)
+                case _:
+                    made = automatic(self.channel, level)
+            self._made[how, level] = made
+        return self._made[how, level]
+
+    @property
+    def not_identified(self) -> tuple[str, ...]:
+        """Coefficients about which the release says nothing at this budget: their interval is the whole line."""
+        return tuple(n for n, found in zip(self.names, self._intervals().identified, strict=True) if not found)
+
+    @cached_property
+    def goodness(self) -> Goodness:
+        return goodness(self.release, self.design, self.channel, self.confidence)
+
+    @property
+    def rsquared(self) -> float | None:
+        """The share of the target's variance that is explained; None where the noise leaves it no variance of its own."""
+        return self.goodness.r_squared
+
+    def joint_test(self, coefficients: str | Sequence[str]) -> JointTest:
+        """The test that all of ``coefficients`` are zero: a declared column stands for all its levels."""
+        asked = [coefficients] if isinstance(coefficients, str) else list(coefficients)
+        groups, places = dict(self.design.groups), list[int]()
+        for name in asked:
+            if name in groups:
+                places += groups[name]
+            elif name in self.names:
+                places.append(self.names.index(name))
+            else:
+                raise ModelError(
+                    f"there is no coefficient {name!r}: name a feature of this fit or one of {', '.join(self.names)}."
+                )
+        return joint_test(self.channel, self.names, list(dict.fromkeys(places)), name=" + ".join(map(str, asked)))
+
+    @cached_property
+    def joint_tests(self) -> tuple[JointTest, ...]:
+        """One test for each feature with several coefficients, and one of all slopes where there are several."""
+        found = [joint_test(self.channel, self.names, places, name=n) for n, places in self.design.groups if len(places) > 1]
+        slopes = [j for j, name in enumerate(self.names) if name != INTERCEPT]
+        if len(slopes) > 1 and len(self.design.groups) > 1:
+            found.append(joint_test(self.channel, self.names, slopes, name="all features"))
+        return tuple(found)
+
+    def predict(self, frame: Any, *, interval: str | None = None, confidence: float | None = None) -> Any:
+        """Predictions for the rows of ``frame``, by ``estimates``, as an array.
+
+        ``interval`` "mean" or "observation" gives instead a dict of arrays: ``prediction`` as above, ``debiased``, and around the latter
+        ``lower`` and ``upper`` for the mean of such rows or for one new row. Both are infinite for rows that lie mostly in directions that
+        are not identified at this budget."""
+        from dpgram.analysis.frames import own_features  # brings Arrow along, which a fit alone does not need
+
+        features = own_features(self.release.schema, self.design, frame)
+        predicted = features @ self.coefficients
+        if interval is None:
+            return predicted
+        if interval not in ("mean", "observation"):
+            raise ModelError(f'interval is {interval!r} and must be "mean" or "observation".')
+        level = self.confidence if confidence is None else confidence
+        check_confidence(level)
+        variance = np.einsum("ij,jk,ik->i", features, self.uncertainty.covariance, features)
+        if interval == "observation":
+            variance = variance + self.goodness.residual_variance
+        centre, reach = features @ self._debiased, quantile(level, self.channel.degrees) * np.sqrt(np.maximum(variance, 0.0))
+        reach = np.where(weakly_identified(self.channel, features), np.inf, reach)
+        return {"prediction": predicted, "debiased": centre, "lower": centre - reach, "upper": centre + reach}
+
+    def summary(self) -> Summary:
+        """A table in the manner of statsmodels; prints as text, and as HTML in a notebook."""
+        return Summary(summarise(self.to_dict()))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain data, ready for JSON; an infinite end of an interval is None."""
+        made, known, good = self._intervals(), self.uncertainty, self.goodness
+        rows = zip(
+            self.names,
+            self._debiased,
+            self.coefficients,
+            known.se,
+            np.sqrt(np.diag(known.sampling)),
+            np.sqrt(np.diag(known.noise)),
+            made.lower,
+            made.upper,
+            made.method,
+            strict=True,
+        )
+        coefficients = {
+            name: {
+                "coefficient": float(b),
+                self.estimator: float(chosen),
+                "se": float(se),
+                "se_sampling": float(sampling),
+                "se_privacy": float(noise),
+                "z": float(b / se) if se > 0 else None,
+                "p_value": self.pvalues[name],
+                "lower": float(low) if np.isfinite(low) else None,
+                "upper": float(high) if np.isfinite(high) else None,
+                "identified": bool(np.isfinite(low) and np.isfinite(high)),
+                "interval": method,
+            }
+            for name, b, chosen, se, sampling, noise, low, high, method in rows
+        }
+        release = self.release
+        return {
+            "target": self.target,
+            "estimator": self.estimator,
+            "intervals": self.intervals,
+            "confidence": self.confidence,
+            "coefficients": coefficients,
+            "r_squared": good.r_squared,
+            "r_squared_interval": list(good.r_squared_interval),
+            "residual_variance": good.residual_variance,
+            "residual_variance_interval": list(good.residual_variance_interval),
+            "joint_tests": [
+                {"name": t.name, "chi_square": t.statistic, "degrees": t.degrees, "p_value": t.p_value}
+                for t in self.joint_tests
+            ],
+            "epsilon": release.budget.epsilon,
+            "delta": release.budget.delta,
+            "neighbours": release.neighbours.value,
+            "mechanism": release.mechanism,
+            "rows": release.rows,
+            "effective_rows": self.channel.rows,
+            "degrees_of_freedom": None if np.isinf(self.channel.degrees) else self.channel.degrees,
+            "private": release.private,
+            "notes": list(self.notes),
+        }
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know about these numbers, in words."""
+        release, found = self.release, []
+        if not release.private:
+            found.append("NOT PRIVATE: the noise came from a seed, so it can be subtracted.")
+        if release.condition:
+            found.append(f"CONDITIONAL: {release.condition}.")
+        if self.not_identified:
+            found.append(
+                f"Not identified at this budget: {', '.join(self.not_identified)}. Use fewer features or a larger budget."
+            )
+        methods = self._intervals().method
+        by_test = [n for n, m in zip(self.names, methods, strict=True) if m == "fieller" and n not in self.not_identified]
+        if by_test and self.intervals == "auto":
+            found.append(f"Weakly identified, interval by test inversion (Fieller): {', '.join(by_test)}.")
+        if self.channel.rows < 0.98 * (release.rows or np.inf) and release.row_bound < release.schema.largest_norm:
+            found.append("Rows longer than the row bound were shrunk to it; a bias from that is not in the intervals.")
+        return tuple(found)
+
+    def to_frame(self) -> Any:
+        """The table of coefficients as a pandas data frame, indexed by name."""
+        return data_frame(coefficient_rows(self.to_dict()), index="name")
+
+    def plot(self, ax: Any = None) -> Any:
+        """Coefficients with their intervals, on a matplotlib axis, which is returned."""
+        return draw_coefficients(self.to_dict(), ax)
+
+    def _named(self, values: Array) -> dict[str, float]:
+        return dict(zip(self.names, values.tolist(), strict=True))
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
+
+    def __repr__(self) -> str:
+        mark = "" if self.release.private else ", NOT PRIVATE"
+        return f"Fit({self.target} ~ {' + '.join(self.names)}, estimator={self.estimator}{mark})"
+
+
+def _check_method(method: object) -> None:
+    if method not in METHODS:
+        raise ModelError(f"intervals is {method!r} and must be one of {', '.join(METHODS)}.")
+
+
+def same_release(fits: Sequence[Fit] | Mapping[str, Fit]) -> bool:
+    """Whether all fits come from one release."""
+    found = list(fits.values()) if isinstance(fits, Mapping) else list(fits)
+    return all(fit.release is found[0].release or fit.release == found[0].release for fit in found)

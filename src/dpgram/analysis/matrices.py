@@ -1,0 +1,186 @@
+"""Covariances, correlations and principal components of a release's columns, as results to print, plot and put in a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dpgram.artifact.release import GramRelease
+from dpgram.errors import ModelError
+from dpgram.inference.moments import MomentErrors, moment_errors
+from dpgram.regression.moments import Components, Moments, moments, principal_components
+from dpgram.report.figures import draw_matrix, draw_shares
+from dpgram.report.frames import data_frame
+from dpgram.report.summary import Summary, components_document, matrix_document
+
+Array = np.ndarray
+
+KINDS = ("covariance", "correlation", "partial")
+
+
+class Covariance:
+    """Means, covariance and correlations of some columns, in own units, with standard errors."""
+
+    def __init__(self, release: GramRelease, columns: Sequence[str] | None = None):
+        self.release = release
+        self.moments: Moments = moments(release, columns)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.moments.names
+
+    @property
+    def mean(self) -> Array:
+        return self.moments.mean
+
+    @property
+    def covariance(self) -> Array:
+        return self.moments.covariance
+
+    @property
+    def correlation(self) -> Array:
+        return self.moments.correlation
+
+    @property
+    def partial_correlation(self) -> Array:
+        """The correlation of each pair given all the other columns here."""
+        return self.moments.partial_correlation
+
+    @cached_property
+    def errors(self) -> MomentErrors:
+        """Standard errors of ``mean``, ``covariance`` and ``correlation``: privacy noise and sampling together."""
+        return moment_errors(self.release, self.moments)
+
+    def matrix(self, kind: str = "covariance") -> Array:
+        if kind not in KINDS:
+            raise ModelError(f"kind is {kind!r} and must be one of {', '.join(KINDS)}.")
+        return {"covariance": self.covariance, "correlation": self.correlation, "partial": self.partial_correlation}[kind]
+
+    def to_frame(self, kind: str = "covariance") -> Any:
+        """The matrix as a pandas data frame."""
+        rows = [
+            {"": n, **dict(zip(self.names, r.tolist(), strict=True))}
+            for n, r in zip(self.names, self.matrix(kind), strict=True)
+        ]
+        return data_frame(rows, index="")
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "names": list(self.names),
+            "mean": self.mean.tolist(),
+            "covariance": self.covariance.tolist(),
+            "correlation": self.correlation.tolist(),
+            "partial_correlation": self.partial_correlation.tolist(),
+            "se_mean": self.errors.mean.tolist(),
+            "se_covariance": self.errors.covariance.tolist(),
+            "se_correlation": self.errors.correlation.tolist(),
+            **_origin(self.release),
+        }
+
+    def summary(self, kind: str = "covariance") -> Summary:
+        return Summary(matrix_document(self.to_dict(), kind, self.matrix(kind).tolist()))
+
+    def plot(self, kind: str = "correlation", ax: Any = None) -> Any:
+        """A heat map of the correlations, or the partial ones."""
+        if kind == "covariance":
+            raise ModelError('covariances have no common scale to be drawn on: use kind="correlation" or "partial".')
+        titles = {"correlation": "Private correlations", "partial": "Private partial correlations"}
+        return draw_matrix(self.names, self.matrix(kind).tolist(), titles.get(kind, ""), ax)
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
+
+    def __str__(self) -> str:
+        return str(self.summary())
+
+    __repr__ = __str__
+
+
+class PrincipalComponents:
+    """Principal components of some columns, from the largest variance down."""
+
+    def __init__(self, release: GramRelease, columns: Sequence[str] | None = None, *, standardise: bool = False):
+        self.release = release
+        self.components: Components = principal_components(moments(release, columns), standardise=standardise)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the columns."""
+        return self.components.names
+
+    @property
+    def variances(self) -> Array:
+        return self.components.variances
+
+    @property
+    def shares(self) -> Array:
+        """The share of the whole variance that each component explains."""
+        return self.components.shares
+
+    @property
+    def loadings(self) -> Array:
+        """(components, columns): one unit vector per row."""
+        return self.components.directions
+
+    def to_frame(self) -> Any:
+        """Loadings as a pandas data frame, a row per component."""
+        rows = [
+            {"component": k, "variance": float(v), "share": float(s), **dict(zip(self.names, loading.tolist(), strict=True))}
+            for k, (v, s, loading) in enumerate(zip(self.variances, self.shares, self.loadings, strict=True), 1)
+        ]
+        return data_frame(rows, index="component")
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "names": list(self.names),
+            "standardised": self.components.standardised,
+            "variances": self.variances.tolist(),
+            "shares": self.shares.tolist(),
+            "loadings": self.loadings.tolist(),
+            **_origin(self.release),
+        }
+
+    def summary(self, components: int | None = None) -> Summary:
+        return Summary(components_document(self.to_dict(), components or min(len(self.names), 6)))
+
+    def plot(self, ax: Any = None) -> Any:
+        """The share of each component."""
+        return draw_shares(self.shares.tolist(), "Private principal components", ax)
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
+
+    def __str__(self) -> str:
+        return str(self.summary())
+
+    __repr__ = __str__
+
+
+def covariance(release: GramRelease, columns: Sequence[str] | None = None) -> Covariance:
+    """Means, covariance and correlations of ``columns`` (all when left out), in own units. Costs no budget."""
+    return Covariance(_checked(release), columns)
+
+
+def pca(release: GramRelease, columns: Sequence[str] | None = None, *, standardise: bool = False) -> PrincipalComponents:
+    """Principal components of ``columns``; of their correlations when ``standardise``. Costs no budget."""
+    return PrincipalComponents(_checked(release), columns, standardise=standardise)
+
+
+def _checked(release: object) -> GramRelease:
+    if not isinstance(release, GramRelease):
+        raise ModelError(f"release is a {type(release).__name__} and must be a GramRelease: use dpgram.load(path) first.")
+    return release
+
+
+def _origin(release: GramRelease) -> dict[str, Any]:
+    return {
+        "epsilon": release.budget.epsilon,
+        "delta": release.budget.delta,
+        "neighbours": release.neighbours.value,
+        "mechanism": release.mechanism,
+        "rows": release.rows,
+        "private": release.private,
+    }

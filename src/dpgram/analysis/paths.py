@@ -1,0 +1,85 @@
+"""``penalty_path``: how the coefficients of a lasso or an elastic net come in as the penalty falls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dpgram.artifact.release import GramRelease
+from dpgram.errors import ModelError
+from dpgram.regression.design import Target, design
+from dpgram.regression.formula import designs, is_formula
+from dpgram.regression.penalised import Path
+from dpgram.regression.penalised import penalty_path as path_of
+from dpgram.report.figures import draw_path
+from dpgram.report.frames import data_frame
+
+Array = np.ndarray
+
+
+class PenaltyPath:
+    """Coefficients in own units along a list of penalties, from the largest down."""
+
+    def __init__(self, path: Path):
+        self._path = path
+
+    @property
+    def target(self) -> str:
+        return self._path.target
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self._path.names
+
+    @property
+    def penalties(self) -> Array:
+        return self._path.penalties
+
+    @property
+    def coefficients(self) -> Array:
+        """(penalties, coefficients)"""
+        return self._path.coefficients
+
+    def at(self, penalty: float) -> dict[str, float]:
+        """Coefficients by name at the listed penalty nearest to this one."""
+        place = int(np.argmin(np.abs(np.log(self.penalties / max(penalty, np.finfo(float).tiny)))))
+        return dict(zip(self.names, self.coefficients[place].tolist(), strict=True))
+
+    def to_frame(self) -> Any:
+        """A pandas data frame, a row per penalty."""
+        rows = [
+            {"penalty": float(a), **dict(zip(self.names, c.tolist(), strict=True))}
+            for a, c in zip(self.penalties, self.coefficients, strict=True)
+        ]
+        return data_frame(rows, index="penalty")
+
+    def plot(self, ax: Any = None) -> Any:
+        """Coefficients against the penalty."""
+        return draw_path(self.names, self.penalties.tolist(), self.coefficients.tolist(), f"Path of {self.target}", ax)
+
+    def __repr__(self) -> str:
+        return f"PenaltyPath({self.target} ~ {' + '.join(self.names)}, {len(self.penalties)} penalties)"
+
+
+def penalty_path(
+    release: GramRelease,
+    target: Target,
+    features: Sequence[str] | None = None,
+    *,
+    l1_ratio: float = 1.0,
+    penalties: int = 60,
+    intercept: bool | None = None,
+) -> PenaltyPath:
+    """The lasso's path (an elastic net's where ``l1_ratio`` < 1), from a release alone. Costs no budget.
+
+    Penalties are scikit-learn's alpha; target, features and formulas are as in ``regress``."""
+    if not isinstance(release, GramRelease):
+        raise ModelError(f"release is a {type(release).__name__} and must be a GramRelease: use dpgram.load(path) first.")
+    if isinstance(target, str) and is_formula(target) and target not in (*release.columns, *release.schema.all_names):
+        plans = designs(release, target)
+        if len(plans) > 1:
+            raise ModelError("a path has one target: write one formula for each.")
+        return PenaltyPath(path_of(release, plans[0], l1_ratio=l1_ratio, penalties=penalties))
+    return PenaltyPath(path_of(release, design(release, target, features, intercept), l1_ratio=l1_ratio, penalties=penalties))

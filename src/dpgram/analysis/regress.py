@@ -1,0 +1,69 @@
+"""``regress``: from a release and the name of a target, or a formula, to a fitted model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from dpgram.analysis.compare import Comparison, compare
+from dpgram.analysis.fit import Fit
+from dpgram.artifact.release import GramRelease
+from dpgram.errors import ModelError
+from dpgram.regression.design import Design, Target, design
+from dpgram.regression.formula import designs, is_formula
+
+
+class Fits(tuple[Fit, ...]):
+    """Several fits from one release, in order; ``compare()`` lays them side by side."""
+
+    def compare(self) -> Comparison:
+        return compare({fit.target: fit for fit in self})
+
+    def _repr_html_(self) -> str:
+        return self.compare()._repr_html_()
+
+
+def regress(
+    release: GramRelease,
+    target: Target | Sequence[Target],
+    features: Sequence[str] | None = None,
+    *,
+    estimator: str = "shrunk",
+    intervals: str = "auto",
+    confidence: float = 0.95,
+    intercept: bool | None = None,
+    penalty: float | None = None,
+    l1_ratio: float | None = None,
+) -> Fit | Fits:
+    """The regression of ``target`` on ``features`` (all columns that do not come from the target's own, when left out).
+
+    Post-processing: costs no budget. ``target`` is a column, a formula such as ``"arr_delay ~ dep_delay + carrier - 1"``, a dict of columns
+    with weights (their weighted sum is explained), or a list of these, which gives several fits at once. Features are declared or derived
+    columns (one with levels stands for all of them) or single levels such as ``"carrier[AA]"``.
+
+    ``estimator`` says what ``fit.estimates`` and ``fit.predict`` use:
+
+    - ``shrunk`` (the default) has the smallest error to be expected, at any budget;
+    - ``log-det`` makes the whole matrix positive definite, then solves; ``debiased`` removes the bias of inverting a noisy matrix;
+      ``plain`` solves with the matrix as released, and raises IndefiniteGramError where that has no meaning;
+    - ``ridge``, ``lasso`` and ``elastic-net`` take a ``penalty`` as in scikit-learn, or choose one from the public size of the noise.
+
+    ``fit.params`` and intervals are always of the debiased estimate. ``intervals`` is "auto" (Wald, and Fieller for what is weakly
+    identified), "wald", "fieller" or "bootstrap"."""
+    if not isinstance(release, GramRelease):
+        raise ModelError(f"release is a {type(release).__name__} and must be a GramRelease: use dpgram.load(path) first.")
+    targets = [target] if isinstance(target, str | Mapping) or not isinstance(target, Sequence) else list(target)
+    several = targets != [target]
+    if not targets:
+        raise ModelError("the list of targets is empty: name one.")
+    plans = [plan for one in targets for plan in _plans(release, one, features, intercept)]
+    options = {"penalty": penalty, "l1_ratio": l1_ratio}
+    fits = [Fit(release, plan, estimator=estimator, intervals=intervals, confidence=confidence, **options) for plan in plans]
+    return Fits(fits) if several or len(fits) > 1 else fits[0]
+
+
+def _plans(release: GramRelease, target: Target, features: Sequence[str] | None, intercept: bool | None) -> list[Design]:
+    if isinstance(target, str) and is_formula(target) and target not in (*release.columns, *release.schema.all_names):
+        if features is not None or intercept is not None:
+            raise ModelError("a formula says itself which features and intercept it has: leave features and intercept out.")
+        return designs(release, target)
+    return [design(release, target, features, intercept)]

@@ -1,0 +1,94 @@
+"""dpgram cov and dpgram pca"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from dpgram.analysis.matrices import covariance, pca
+from dpgram.artifact.files import load
+from dpgram.cli.names import listed_names
+from dpgram.cli.output import print_json
+from dpgram.errors import ModelError
+from dpgram.report.figures import check_figure_path, save_figure
+
+
+def cov_command(
+    release: Path,
+    /,
+    *,
+    columns: str | None = None,
+    kind: str = "covariance",
+    plot: Path | None = None,
+    json: Annotated[bool, Parameter(negative="")] = False,
+) -> None:
+    """Print means, covariances and correlations from RELEASE. Costs no budget.
+
+    Parameters
+    ----------
+    release
+        A release file.
+    columns
+        Separated by commas; all when left out.
+    kind
+        covariance, correlation or partial (correlation given all the other columns).
+    plot
+        Also draw the correlations to this file (.png, .svg or .pdf).
+    json
+        Print JSON, with all three matrices and standard errors.
+    """
+    if plot is not None:
+        check_figure_path(plot)
+    made = load(release)
+    found = covariance(made, listed_names(made, columns))
+    found.matrix(kind)
+    if json:
+        print_json(found.to_dict())
+    else:
+        print(found.summary(kind))
+    if plot is not None:
+        drawn = "partial" if kind == "partial" else "correlation"
+        save_figure(plot, lambda ax: found.plot(drawn, ax), rows=max(len(found.names), 12))
+
+
+def pca_command(
+    release: Path,
+    /,
+    *,
+    columns: str | None = None,
+    components: int | None = None,
+    standardise: Annotated[bool, Parameter(negative="")] = False,
+    plot: Path | None = None,
+    json: Annotated[bool, Parameter(negative="")] = False,
+) -> None:
+    """Print principal components from RELEASE. Costs no budget.
+
+    Parameters
+    ----------
+    release
+        A release file.
+    columns
+        Separated by commas; all when left out.
+    components
+        How many to print; up to six when left out.
+    standardise
+        Of the correlations, so that columns in large units do not rule.
+    plot
+        Also draw the shares of the variance to this file (.png, .svg or .pdf).
+    json
+        Print JSON, with all components.
+    """
+    if plot is not None:
+        check_figure_path(plot)
+    if components is not None and components < 1:
+        raise ModelError(f"components is {components} and must be at least 1.")
+    made = load(release)
+    found = pca(made, listed_names(made, columns), standardise=standardise)
+    if json:
+        print_json(found.to_dict())
+    else:
+        print(found.summary(components))
+    if plot is not None:
+        save_figure(plot, found.plot, rows=12)

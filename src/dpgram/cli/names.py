@@ -1,0 +1,20 @@
+"""Lists of column names on the command line."""
+
+from __future__ import annotations
+
+from dpgram.artifact.release import GramRelease
+
+
+def listed_names(release: GramRelease, names: str | None) -> list[str] | None:
+    """The names in a comma-separated list, None when there is none. A known name that itself holds commas is found whole."""
+    if names is None:
+        return None
+    known = {*release.columns, *release.schema.all_names}
+    found: list[str] = []
+    parts = names.split(",") if names else []
+    while parts:
+        joined = [",".join(parts[:k]) for k in range(len(parts), 0, -1)]
+        first = next((name for name in joined if name in known or name.strip() in known), parts[0])
+        found.append(first if first in known else first.strip())
+        parts = parts[first.count(",") + 1 :]
+    return found

@@ -1,0 +1,238 @@
+"""Fits as text and HTML, in the manner of statsmodels: a header, a table of coefficients, tests, notes."""
+
+from __future__ import annotations
+
+import html
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+WIDTH = 118
+WHOLE_LINE = "not identified at this budget"
+
+
+@dataclass(frozen=True)
+class Block:
+    """One table: cells as text, the first column to the left, the others to the right."""
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Document:
+    """A titled list of facts, tables and notes."""
+
+    title: str
+    facts: Sequence[tuple[str, str]]
+    blocks: Sequence[Block]
+    notes: Sequence[str] = field(default_factory=tuple)
+
+
+class Summary:
+    """A document that prints as text, and as HTML in a notebook."""
+
+    def __init__(self, document: Document):
+        self.document = document
+
+    def __str__(self) -> str:
+        return as_text(self.document)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return as_html(self.document)
+
+
+def number(value: float | None) -> str:
+    """Five significant digits; what is not there is left empty."""
+    return "" if value is None else f"{value:.5g}"
+
+
+def probability(value: float) -> str:
+    return "<0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def coefficient_rows(fit: dict) -> list[dict]:
+    """A row for each coefficient of a fit, its name among the fields."""
+    return [{"name": name, **fields} for name, fields in fit["coefficients"].items()]
+
+
+def summarise(fit: dict) -> Document:
+    """One fit, as ``Fit.to_dict`` gives it."""
+    tail, second = (1 - fit["confidence"]) / 2, fit["estimator"]
+    header = ["", "coef", "std err", "sampling", "privacy", "z", "P>|z|", f"[{tail:.4g}", f"{1 - tail:.4g}]"]
+    show_second = second != "debiased"
+    rows = [
+        [
+            c["name"],
+            number(c["coefficient"]),
+            number(c["se"]),
+            number(c["se_sampling"]),
+            number(c["se_privacy"]),
+            "" if c["z"] is None else f"{c['z']:.2f}",
+            probability(c["p_value"]),
+            number(c["lower"]) if c["identified"] else "-inf",
+            number(c["upper"]) if c["identified"] else "inf",
+            *([number(c[second])] if show_second else []),
+        ]
+        for c in coefficient_rows(fit)
+    ]
+    blocks = [Block(header + ([second] if show_second else []), rows)]
+    if fit["joint_tests"]:
+        tests = [
+            [t["name"], f"{t['chi_square']:.4g}", str(t["degrees"]), probability(t["p_value"])] for t in fit["joint_tests"]
+        ]
+        blocks.append(Block(["joint test that all are zero", "chi2", "df", "P>chi2"], tests))
+    explained = "coef: debiased, what std err, z, P and the interval are about."
+    if show_second:
+        explained += f" {second}: what predict uses."
+    return Document(
+        title=f"Private linear regression of {fit['target']}",
+        facts=_facts(fit),
+        blocks=blocks,
+        notes=[explained, *fit["notes"]],
+    )
+
+
+def _facts(fit: dict) -> list[tuple[str, str]]:
+    rows = "protected" if fit["rows"] is None else f"{fit['rows']:,}"
+    low, high = fit["r_squared_interval"]
+    ends = fit["residual_variance_interval"]
+    squared = "not identified" if fit["r_squared"] is None else f"{fit['r_squared']:.3f} [{low:.3f}, {high:.3f}]"
+    facts = [
+        ("Target", fit["target"]),
+        ("R-squared", squared),
+        ("Mechanism", fit["mechanism"]),
+        ("Residual sd", f"{number(fit['residual_variance'] ** 0.5)} [{number(ends[0] ** 0.5)}, {number(ends[1] ** 0.5)}]"),
+        ("Epsilon, delta", f"{fit['epsilon']:g}, {fit['delta']:g}"),
+        ("No. Observations", rows),
+        ("Neighbours", fit["neighbours"]),
+        ("Effective rows", f"{fit['effective_rows']:,.0f}"),
+        ("Intervals", fit["intervals"]),
+        ("Confidence", f"{fit['confidence']:g}"),
+    ]
+    if fit["degrees_of_freedom"] is not None:
+        facts.append(("Df of the noise", number(fit["degrees_of_freedom"])))
+    return facts
+
+
+def compare_models(data: dict) -> Document:
+    """Several fits side by side: coefficient over its standard error in brackets, stars for small p-values."""
+    models = data["models"]
+    names = list(dict.fromkeys(name for fit in models.values() for name in fit["coefficients"]))
+    rows: list[list[str]] = []
+    for name in names:
+        found = [fit["coefficients"].get(name) for fit in models.values()]
+        rows.append([name, *("" if c is None else number(c["coefficient"]) + _stars(c) for c in found)])
+        rows.append(["", *("" if c is None else f"({number(c['se'])})" if c["identified"] else "(not id.)" for c in found)])
+    rows.append(["target", *(fit["target"] for fit in models.values())])
+    rows.append(["R-squared", *("" if f["r_squared"] is None else f"{f['r_squared']:.3f}" for f in models.values())])
+    rows.append(["Residual sd", *(number(f["residual_variance"] ** 0.5) for f in models.values())])
+    rows.append(["epsilon", *(f"{f['epsilon']:g}" for f in models.values())])
+    notes = [
+        "Debiased coefficients, standard errors (privacy noise and sampling) in brackets. *** p<0.001, ** p<0.01, * p<0.05."
+    ]
+    if any(not c["identified"] for fit in models.values() for c in fit["coefficients"].values()):
+        notes.append(f"(not id.): {WHOLE_LINE}.")
+    if not data["same_release"]:
+        notes.append("These fits come from different releases: each has noise and a budget of its own.")
+    notes += sorted(
+        {note for fit in models.values() for note in fit["notes"] if note.startswith(("NOT PRIVATE", "CONDITIONAL"))}
+    )
+    return Document("Private linear regressions", [], [Block(["", *models], rows)], notes)
+
+
+def _stars(c: dict) -> str:
+    return "*" * sum(c["p_value"] < limit for limit in (0.05, 0.01, 0.001)) if c["identified"] else ""
+
+
+def as_text(document: Document) -> str:
+    """Fixed-width text."""
+    blocks = [_columns(block) for block in document.blocks]
+    width = max([80, *(len(line) for lines in blocks for line in lines)])
+    lines = [document.title.center(width).rstrip(), *(["=" * width] if document.facts else [])]
+    half = width // 2 - 1
+    for k in range(0, len(document.facts), 2):
+        pair = [f"{name + ':':<18}{value:>{half - 18}}" for name, value in document.facts[k : k + 2]]
+        lines.append("  ".join(pair).rstrip())
+    for block in blocks:
+        lines += ["=" * width, block[0], "-" * width, *block[1:]]
+    lines.append("=" * width)
+    for note in document.notes:
+        lines += textwrap.wrap(note, width, subsequent_indent="  ")
+    return "\n".join(lines)
+
+
+def _columns(block: Block) -> list[str]:
+    table = [list(block.header), *(list(row) for row in block.rows)]
+    widths = [max(len(row[k]) for row in table) for k in range(len(block.header))]
+    return [
+        "  ".join([row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))]).rstrip()
+        for row in table
+    ]
+
+
+def as_html(document: Document) -> str:
+    """Plain tables, every text escaped."""
+    parts = [f"<div class='dpgram'><b>{html.escape(document.title)}</b>"]
+    if document.facts:
+        cells = "".join(f"<tr><td>{html.escape(n)}</td><td>{html.escape(v)}</td></tr>" for n, v in document.facts)
+        parts.append(f"<table>{cells}</table>")
+    for block in document.blocks:
+        head = "".join(f"<th>{html.escape(cell)}</th>" for cell in block.header)
+        body = "".join(
+            "<tr><th style='text-align:left'>"
+            + html.escape(row[0])
+            + "</th>"
+            + "".join(f"<td style='text-align:right'>{html.escape(cell)}</td>" for cell in row[1:])
+            + "</tr>"
+            for row in block.rows
+        )
+        parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
+    parts += [f"<p>{html.escape(note)}</p>" for note in document.notes]
+    return "".join(parts) + "</div>"
+
+
+def matrix_document(data: dict, kind: str, matrix: Sequence[Sequence[float]]) -> Document:
+    """A symmetric matrix with means, standard deviations and standard errors."""
+    names = data["names"]
+    sds = [data["covariance"][k][k] ** 0.5 for k in range(len(names))]
+    facts = [
+        [n, number(m), number(se), number(sd)] for n, m, se, sd in zip(names, data["mean"], data["se_mean"], sds, strict=True)
+    ]
+    shown = [[name, *(number(value) for value in row)] for name, row in zip(names, matrix, strict=True)]
+    blocks = [Block(["", "mean", "std err", "sd"], facts), Block([kind, *names], shown)]
+    if kind in ("covariance", "correlation"):
+        errors = data[f"se_{kind}"]
+        blocks.append(
+            Block(["std err", *names], [[name, *(number(v) for v in row)] for name, row in zip(names, errors, strict=True)])
+        )
+    return Document(
+        f"Private {'partial correlation' if kind == 'partial' else kind}", _origin(data), blocks, _origin_notes(data)
+    )
+
+
+def components_document(data: dict, count: int) -> Document:
+    """Loadings, with what each component explains."""
+    shown = range(min(count, len(data["variances"])))
+    rows = [[name, *(f"{data['loadings'][k][j]:.3f}" for k in shown)] for j, name in enumerate(data["names"])]
+    rows.append(["variance", *(number(data["variances"][k]) for k in shown)])
+    rows.append(["share", *(f"{data['shares'][k]:.3f}" for k in shown)])
+    of = "correlations" if data["standardised"] else "covariance, own units"
+    title = f"Private principal components ({of})"
+    return Document(title, _origin(data), [Block(["", *(f"component {k + 1}" for k in shown)], rows)], _origin_notes(data))
+
+
+def _origin(data: dict) -> list[tuple[str, str]]:
+    rows = "protected" if data["rows"] is None else f"{data['rows']:,}"
+    return [
+        ("Epsilon, delta", f"{data['epsilon']:g}, {data['delta']:g}"),
+        ("No. Observations", rows),
+        ("Mechanism", data["mechanism"]),
+        ("Neighbours", data["neighbours"]),
+    ]
+
+
+def _origin_notes(data: dict) -> list[str]:
+    return [] if data["private"] else ["NOT PRIVATE: the noise came from a seed, so it can be subtracted."]
