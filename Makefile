@@ -23,7 +23,7 @@ smoke: .venv/bin/python
 	rm -rf build/smoke && mkdir -p build/smoke
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/smoke .
 	$(PYTHON) -m venv build/smoke/venv
-	build/smoke/venv/bin/python -m pip install --quiet --disable-pip-version-check "$$(echo build/smoke/*.whl)[plot]"
+	build/smoke/venv/bin/python -m pip install --quiet --disable-pip-version-check "$$(echo build/smoke/*.whl)[plot,formulas]"
 	cd build/smoke && venv/bin/dpgram demo && venv/bin/dpgram inspect demo/release.json > /dev/null
 
 clean:
@@ -33,7 +33,7 @@ clean:
 	$(PYTHON) -m venv .venv
 
 .venv/installed: .venv/bin/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[plot]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[plot,formulas,sklearn]"
 	touch $@
 
 .venv/installed-test: .venv/bin/python pyproject.toml
