@@ -12,6 +12,7 @@ The sum is what is promised for REPLACE; ADD_REMOVE, and REPLACE with one column
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import betainc, k0e
@@ -39,6 +40,7 @@ def corners(epsilon: float, k: int, dim: int, b: float, *, both_move: bool = Tru
     return both, _grown(epsilon, m, kappa - 1, b), _shrunk(epsilon, m, kappa - 1, b)
 
 
+@lru_cache(maxsize=4096)  # a release asks for the same number several times
 def additive_delta(epsilon: float, k: int, dim: int, b: float, neighbours: Neighbours) -> float:
     """A delta that holds at ``epsilon``, for noise W_d(C I, k) and b = B^2/C; exact but for REPLACE with d >= 2."""
     one_moves = neighbours is Neighbours.ADD_REMOVE or dim == 1
@@ -56,6 +58,7 @@ def additive_epsilon(delta: float, k: int, dim: int, b: float, neighbours: Neigh
     return epsilon_for(lambda epsilon: additive_delta(epsilon, k, dim, b, neighbours), aim)
 
 
+@lru_cache(maxsize=1024)
 def calibrate_degrees(budget: Budget, dim: int, b: float, neighbours: Neighbours) -> int:
     """Smallest whole k that meets ``budget`` with noise of scale C = B^2/b, from the private side.
 
@@ -78,6 +81,7 @@ def calibrate_degrees(budget: Budget, dim: int, b: float, neighbours: Neighbours
     return enough
 
 
+@lru_cache(maxsize=1024)
 def calibrate_b(budget: Budget, k: int, dim: int, neighbours: Neighbours) -> float:
     """Largest b = B^2/C (smallest scale C) that meets ``budget`` with ``k`` degrees of freedom, from the private side."""
     aim = budget.delta * (1 - MARGIN)

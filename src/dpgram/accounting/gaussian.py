@@ -9,6 +9,7 @@ and no smaller delta holds. mu is sensitivity / noise standard deviation, so a l
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import erfcx, ndtr
@@ -47,6 +48,7 @@ def log_gaussian_delta(epsilon: float, mu: Array) -> Array:
         return np.where(mu > 0, np.where(z < 0, negative, positive), -np.inf)
 
 
+@lru_cache(maxsize=1024)
 def calibrate_mu(budget: Budget) -> float:
     """Largest mu that meets ``budget``: within 1e-9 (relative in delta), and from the private side.
 

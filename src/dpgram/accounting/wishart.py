@@ -12,6 +12,7 @@ For ADD_REMOVE, and for REPLACE with one column, one eigenvalue moves instead of
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -28,6 +29,7 @@ def spread(floor: float) -> float:
     return 1 / (floor * (floor + 1))
 
 
+@lru_cache(maxsize=4096)  # a release asks for the same number several times
 def sampling_delta(epsilon: float, r: float, floor: float, neighbours: Neighbours, dim: int, *, mu: float = 0.0) -> float:
     """Smallest delta at ``epsilon``, for ``r`` degrees of freedom and scale matrices of at least ``floor`` B^2.
 
@@ -82,6 +84,7 @@ def sampling_epsilon(delta: float, r: float, floor: float, neighbours: Neighbour
     return epsilon_for(lambda epsilon: sampling_delta(epsilon, r, floor, neighbours, dim), delta * (1 - MARGIN))
 
 
+@lru_cache(maxsize=1024)
 def calibrate_floor(budget: Budget, r: float, neighbours: Neighbours, dim: int) -> float:
     """Smallest floor (in units of B^2) that meets ``budget`` with ``r`` degrees of freedom, from the private side.
 
@@ -96,6 +99,7 @@ def calibrate_floor(budget: Budget, r: float, neighbours: Neighbours, dim: int) 
     return smallest(meets, math.sqrt(r) * 5 / budget.epsilon, precision=1e-11)
 
 
+@lru_cache(maxsize=1024)
 def calibrate_degrees(budget: Budget, floor: float, neighbours: Neighbours, dim: int, *, most: float = 1e12) -> float:
     """Largest (real) degrees of freedom that meet ``budget`` at ``floor``, from the private side; at most ``most``, 0 below one."""
     aim = budget.delta * (1 - MARGIN)
