@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dpgram.errors import DpgramError, DpgramWarning
     from dpgram.estimators.components import PrivateCovariance, PrivatePCA
     from dpgram.estimators.regressors import PrivateLasso, PrivateLinearRegression, PrivateRidge
+    from dpgram.inference.selection import Selection, select
     from dpgram.ledger.session import SessionLedger
     from dpgram.regression.fit import LinearFit, regress
     from dpgram.terms.budget import Budget, Neighbours
@@ -39,18 +40,20 @@ _HOMES = {
     "Neighbours": "dpgram.terms.budget",
     "Numeric": "dpgram.terms.columns",
     "Power": "dpgram.terms.derived",
-    "Product": "dpgram.terms.products",
     "PrivateCovariance": "dpgram.estimators.components",
     "PrivateLasso": "dpgram.estimators.regressors",
     "PrivateLinearRegression": "dpgram.estimators.regressors",
     "PrivatePCA": "dpgram.estimators.components",
     "PrivateRidge": "dpgram.estimators.regressors",
+    "Product": "dpgram.terms.products",
     "Schema": "dpgram.terms.schema",
+    "Selection": "dpgram.inference.selection",
     "SessionLedger": "dpgram.ledger.session",
     "draft_schema": "dpgram.curator",
     "load": "dpgram.artifact.files",
     "regress": "dpgram.regression.fit",
     "release": "dpgram.curator",
+    "select": "dpgram.inference.selection",
 }
 
 __all__ = [
@@ -68,19 +71,21 @@ __all__ = [
     "Neighbours",
     "Numeric",
     "Power",
-    "Product",
     "PrivateCovariance",
     "PrivateLasso",
     "PrivateLinearRegression",
     "PrivatePCA",
     "PrivateRidge",
+    "Product",
     "Schema",
+    "Selection",
     "SessionLedger",
     "__version__",
     "draft_schema",
     "load",
     "regress",
     "release",
+    "select",
 ]
 
 

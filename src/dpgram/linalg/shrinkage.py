@@ -57,7 +57,7 @@ def debiased_gain(gain: Array, weight: Array, spread: float) -> Array:
 
     Noise with variance spread * weight_i * weight_j off the diagonal, and twice that on it, makes the inverse too large. x solves
     x_i = gain_i + spread weight_i (sum_j weight_j / x_j + weight_i / x_i); the sum is found by bisection, each x_i is then a
-    quadratic's positive root, so that there always is an answer.
+    quadratic's positive root, so that there always is an answer. ``gain`` and ``weight`` may be stacks, one problem along the last axis.
 
     >>> debiased_gain(np.array([10.0, 5.0]), np.ones(2), 0.0)
     array([10.,  5.])
@@ -65,17 +65,22 @@ def debiased_gain(gain: Array, weight: Array, spread: float) -> Array:
     if spread == 0.0:
         return gain
 
-    def positive_root(total: float) -> Array:
+    def positive_root(total: Array) -> Array:
         a, q = gain + spread * weight * total, 4 * spread * weight**2
         root = np.sqrt(a**2 + q)
         return np.where(a > 0, (a + root) / 2, q / 2 / np.where(a > 0, 1.0, root - a))
 
-    below, above = 0.0, 1.0 / np.sqrt(spread)
-    while np.sum(weight / positive_root(above)) > above:
-        below, above = above, 4 * above
-    while above - below > 1e-13 * above:
+    def too_small(total: Array) -> Array:
+        return np.sum(weight / positive_root(total), axis=-1, keepdims=True) > total
+
+    below = np.zeros((*gain.shape[:-1], 1))
+    above = below + 1.0 / np.sqrt(spread)
+    while (low := too_small(above)).any():
+        below, above = np.where(low, above, below), np.where(low, 4 * above, above)
+    while (above - below > 1e-13 * above).any():
         middle = (below + above) / 2
-        below, above = (middle, above) if np.sum(weight / positive_root(middle)) > middle else (below, middle)
-        if middle in (below, above) and not below < (below + above) / 2 < above:
+        if not ((below < middle) & (middle < above)).any():
             break
+        low = too_small(middle)
+        below, above = np.where(low, middle, below), np.where(low, above, middle)
     return positive_root(above)

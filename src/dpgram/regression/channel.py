@@ -84,7 +84,7 @@ def channel(release: GramRelease, plan: Design) -> Channel:
     basis, triangle, along, label_scale = _orthonormal(plan)
     noise, gram = release.noise, release.gram
     if isinstance(noise, NoisyInverse):
-        gram = _unbiased_inverse(noise, gram)
+        gram = unbiased_inverse(noise, gram)
     block = basis.T @ gram @ basis
     values, axes = np.linalg.eigh(block[:-1, :-1])
     cross, square = axes.T @ block[:-1, -1], float(block[-1, -1])
@@ -147,7 +147,8 @@ def _orthonormal(plan: Design) -> tuple[Array, Array, Array, float]:
     return np.column_stack([q, rest / size]), triangle, along, size
 
 
-def _unbiased_inverse(noise: NoisyInverse, gram: Array) -> Array:
+def unbiased_inverse(noise: NoisyInverse, gram: Array) -> Array:
+    """The matrix whose inverse, on average, is what the noise was added to."""
     values, vectors = np.linalg.eigh(np.linalg.inv(gram))
     gain = debiased_gain(values, np.ones_like(values), noise.sd_off_diagonal_of_inverse**2)
     return (vectors / gain) @ vectors.T
