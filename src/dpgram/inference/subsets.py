@@ -5,18 +5,20 @@ one size are a few array operations. Only what the search needs is computed: not
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dpgram.artifact.release import GramRelease
 from dpgram.inference.intervals import noise_variances
 from dpgram.linalg.shrinkage import debiased_gain
-from dpgram.regression.channel import TINY, effective_rows, unbiased_inverse
+from dpgram.regression.channel import TINY, additive_form, effective_rows
 from dpgram.regression.design import Design
-from dpgram.terms.noise import InverseWishartSample, NoisyInverse, SymmetricGaussian, WishartSample
+from dpgram.terms.noise import InverseWishartSample, SymmetricGaussian, WishartSample
 
 Array = np.ndarray
+
+Noise = SymmetricGaussian | WishartSample | InverseWishartSample
 
 CHUNK = 4096  # submodels at once: bounds the memory
 
@@ -62,22 +64,24 @@ def largest_size(release: GramRelease) -> int:
 
 def risks(release: GramRelease, plan: Design, places: Array) -> Risks:
     """The risks of the submodels that keep the coefficients ``places`` (k, p) of ``plan``, no two alike in a row."""
-    gram = unbiased_inverse(release.noise, release.gram) if isinstance(release.noise, NoisyInverse) else release.gram
-    parts = [_risks(release, gram, plan, places[start : start + CHUNK]) for start in range(0, len(places), CHUNK)]
-    left, variance, noise = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return Risks(left, variance, noise, places.shape[1])
+    gram, noise, turn = additive_form(release)
+    turned = replace(plan, regressors=turn @ plan.regressors, label=turn @ plan.label)
+    rows = effective_rows(release)
+    parts = [_risks(gram, noise, turned, places[start : start + CHUNK], rows) for start in range(0, len(places), CHUNK)]
+    left, variance, spent = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return Risks(left, variance, spent, places.shape[1])
 
 
-def _risks(release: GramRelease, gram: Array, plan: Design, places: Array) -> tuple[Array, Array, Array]:
-    seen, unit = _stacked(release, gram, plan, places)
+def _risks(gram: Array, noise: Noise, plan: Design, places: Array, rows: float) -> tuple[Array, Array, Array]:
+    seen, unit = _stacked(gram, noise, plan, places)
     left = seen.error_squares()
-    variance = np.maximum(left, 0.0) / max(effective_rows(release) - places.shape[1], 1.0)
+    variance = np.maximum(left, 0.0) / max(rows - places.shape[1], 1.0)
     diagonal = noise_variances(seen, variance[:, None] * seen.per_row)
-    noise = np.sum((diagonal + seen.spread * (seen.weight * seen.estimate) ** 2) / seen.per_row, axis=-1)
-    return unit * left, unit * variance, unit * noise
+    spent = np.sum((diagonal + seen.spread * (seen.weight * seen.estimate) ** 2) / seen.per_row, axis=-1)
+    return unit * left, unit * variance, unit * spent
 
 
-def _stacked(release: GramRelease, gram: Array, plan: Design, places: Array) -> tuple[Stacked, Array]:
+def _stacked(gram: Array, noise: Noise, plan: Design, places: Array) -> tuple[Stacked, Array]:
     """The channels, and the squared length of what is left of the label beside the regressors."""
     k, p = places.shape
     axes = np.linalg.qr(plan.regressors[:, places].transpose(1, 0, 2))[0] if p else np.empty((k, len(gram), 0))
@@ -85,24 +89,18 @@ def _stacked(release: GramRelease, gram: Array, plan: Design, places: Array) -> 
     unit = np.sum(rest**2, axis=1)
     rest = rest / np.sqrt(unit)[:, None]
     values, turn = np.linalg.eigh(axes.transpose(0, 2, 1) @ gram @ axes) if p else (np.empty((k, 0)), np.empty((k, 0, 0)))
-    seen_label = rest @ gram
-    cross = np.einsum("kpq,kp->kq", turn, np.einsum("kdp,kd->kp", axes, seen_label))
-    square = np.sum(seen_label * rest, axis=1)
-    return _through(release, values, cross, square, np.sum(seen_label**2, axis=1)), unit
+    cross = np.einsum("kpq,kp->kq", turn, np.einsum("kdp,kd->kp", axes, rest @ gram))
+    square = np.sum((rest @ gram) * rest, axis=1)
+    return _through(noise, values, cross, square, len(gram)), unit
 
 
-def _through(release: GramRelease, values: Array, cross: Array, square: Array, squared: Array) -> Stacked:
+def _through(noise: Noise, values: Array, cross: Array, square: Array, dim: int) -> Stacked:
     """What the noise model makes of eigenvalues and cross products: see ``regression.channel``."""
-    noise, p = release.noise, values.shape[1]
-    if isinstance(noise, SymmetricGaussian | NoisyInverse):
-        gain = values - noise.shift
-        if isinstance(noise, NoisyInverse):
-            spread, weight = noise.sd_off_diagonal_of_inverse**2, values**2
-            label = spread * squared[:, None]
-        else:
-            spread, weight = noise.sd_off_diagonal**2, np.ones_like(values)
-            label = np.full((len(values), 1), spread)
+    p = values.shape[1]
+    if isinstance(noise, SymmetricGaussian):
+        gain, spread, weight = values - noise.shift, noise.sd_off_diagonal**2, np.ones_like(values)
         debiased = debiased_gain(gain, weight, spread)
+        label = np.full((len(values), 1), spread)
         return Stacked(cross, gain, weight, label, spread, debiased, debiased, debiased, square - noise.shift)
     values = np.maximum(values, TINY)
     left = np.maximum(square - np.sum(cross**2 / values, axis=1), TINY)
@@ -112,8 +110,7 @@ def _through(release: GramRelease, values: Array, cross: Array, square: Array, s
         left = left * degrees / (degrees - p)
         conditional, label, spread = left, left / (degrees - p - 1), noise.shift**2 / (degrees - p - 3)
     else:
-        assert isinstance(noise, InverseWishartSample)
-        degrees = degrees - len(release.columns) + p
+        degrees = degrees - dim + p
         weight = noise.multiple / (degrees * values)
         left = left / noise.multiple
         conditional, label, spread = left * max(degrees - 1, 1.0), left, noise.shift**2 / degrees
