@@ -61,6 +61,13 @@ def test_the_page_on_scikit_learn_runs(tmp_path):
     assert len(blocks) == 1
 
 
+def test_the_page_on_selection_runs(capsys):
+    ((_, code),) = BLOCK.findall((ROOT / "docs" / "selection.md").read_text(encoding="utf-8"))
+    exec(compile(code, "selection.md", "exec"), {})
+    first, *_, last = capsys.readouterr().out.splitlines()
+    assert first == last == "('x0', 'x1')"
+
+
 def test_the_make_targets_of_the_readme_exist():
     makefile = (ROOT / "Makefile").read_text()
     named = [line.split()[1] for language, code in BLOCK.findall(README) if language == "sh" for line in code.splitlines()]
