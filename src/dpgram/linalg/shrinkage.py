@@ -43,7 +43,8 @@ def positive_moments(mean: Array, sd: Array) -> tuple[Array, Array]:
     """
     safe = np.where(sd > 0, sd, 1.0)
     at = mean / safe
-    hazard = np.exp(-(at**2) / 2 - 0.5 * np.log(2 * np.pi) - log_ndtr(at))
+    near = np.maximum(at, -31.0)
+    hazard = np.exp(-(near**2) / 2 - 0.5 * np.log(2 * np.pi) - log_ndtr(near))
     first, second = mean + safe * hazard, mean**2 + safe**2 + safe * mean * hazard
     far = at < -30  # there the sums above cancel; an exponential of scale sd / |at| is left
     first = np.where(far, -safe / np.where(far, at, -1.0), first)
