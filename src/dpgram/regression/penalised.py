@@ -39,8 +39,7 @@ class NormalEquations:
         """All coefficients in own units, the intercept included, from the slopes in own units."""
         if len(slopes) == len(self.plan.names):
             return slopes
-        unit = np.diag(self.plan.to_own_units)[0]
-        in_scale = slopes * self.half / unit
+        in_scale = slopes * self.half / self.plan.label_unit
         first = (self.scaled[0, -1] - self.scaled[0, 1:-1] @ in_scale) / self.scaled[0, 0]
         return self.plan.to_own_units @ np.concatenate([[first], in_scale]) + self.plan.offset
 
@@ -58,13 +57,11 @@ def normal_equations(release: GramRelease, plan: Design) -> NormalEquations:
     joint = np.column_stack([plan.regressors, plan.label])
     scaled = joint.T @ repaired(release) @ joint
     constant = plan.names[0] == INTERCEPT
-    unit = float(np.diag(plan.to_own_units)[0]) if constant else 1.0
+    unit = plan.label_unit
+    half = unit / np.diag(plan.to_own_units)[int(constant) :]
     inner = scaled
     if constant:  # a Schur complement: definite like the whole
         inner = scaled[1:, 1:] - np.outer(scaled[0, 1:], scaled[0, 1:]) / scaled[0, 0]
-        half = unit / np.diag(plan.to_own_units)[1:]
-    else:
-        half = 1 / np.diag(plan.to_own_units)  # in units of the label's own, which is taken as one
     own = np.concatenate([half, [unit]])
     inner = own[:, None] * (inner + inner.T) / 2 * own
     return NormalEquations(
@@ -153,10 +150,9 @@ def noise_penalty(release: GramRelease, of: NormalEquations) -> float:
     Cross products carry noise of sd t |u| in scaled units, u the residual's combination of columns, at most about
     sqrt(2 log(2 p)) sds over p features; the sampling of rows adds sigma sqrt(n)."""
     q = max(len(of.cross), 1)
-    label = abs(float(np.diag(of.plan.to_own_units)[0] * (of.half[0] if of.plan.names[0] != INTERCEPT else 1.0)))
     typical = float(np.median(of.half)) if len(of.half) else 1.0
     sampling = np.sqrt(max(of.square, 0.0) * np.median(np.diag(of.features)) / of.rows) if len(of.cross) else 0.0
-    noise = release.noise.sd_off_diagonal * label * typical * np.sqrt(2.0)
+    noise = release.noise.sd_off_diagonal * of.plan.label_unit * typical * np.sqrt(2.0)
     return float(np.sqrt(2 * np.log(2 * q)) * np.hypot(noise, sampling) / of.rows)
 
 
