@@ -51,7 +51,9 @@ def test_the_debiased_gain_solves_its_equation(gain, spread, seed):
     weight = np.random.default_rng(seed).uniform(0.1, 3.0, len(gain))
     x = debiased_gain(gain, weight, spread)
     assert (x > 0).all()
-    assert x == pytest.approx(gain + spread * weight * (np.sum(weight / x) + weight / x), rel=1e-6, abs=1e-6 * np.abs(gain).max() + 1e-9)
+    assert x == pytest.approx(
+        gain + spread * weight * (np.sum(weight / x) + weight / x), rel=1e-6, abs=1e-6 * np.abs(gain).max() + 1e-9
+    )
 
 
 @given(gain=GAINS, spread=SPREAD, more=st.floats(1e-3, 1e3))

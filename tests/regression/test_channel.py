@@ -104,7 +104,7 @@ def test_dividing_by_the_gain_itself_is_biased():
 
 @pytest.mark.parametrize("noise", NOISES.values(), ids=NOISES)
 def test_the_wald_covariance_is_that_of_the_draws(noise):
-    """4000 draws: a standard deviation's own error is 1.1 %, five of them 5.6 %; the bound of 6 % sees an error of 12 % in nearly every run.
+    """4000 draws: a standard deviation's own error is 1.1 %, five of them 5.6 %; the bound of 6 % sees one of 12 % nearly always.
 
     The covariance is averaged over draws, because each comes from an estimate; the noise is a fiftieth of what would bend it."""
     schema, draws = small_schema(), 4000
@@ -207,7 +207,9 @@ def test_noise_on_the_inverse_of_any_size(noise):
 
 def test_a_sketch_with_too_few_rows_says_so():
     release = seen_through(WishartSample(8.0, 10.0, 10.0), TABLE, small_schema())
-    with pytest.raises(ModelError, match="sketch of 8 rows, and a regression with 5 coefficients needs 9 or more: use fewer features"):
+    with pytest.raises(
+        ModelError, match="sketch of 8 rows, and a regression with 5 coefficients needs 9 or more: use fewer features"
+    ):
         channel(release, design(release, "y", None, None))
     everything(release, "y", ["x", "b"])
 

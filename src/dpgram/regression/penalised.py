@@ -20,7 +20,7 @@ from dpgram.terms.schema import INTERCEPT
 
 Array = np.ndarray
 
-MAX_ITERATIONS, TOLERANCE = 10_000, 1e-6
+MAX_ITERATIONS, TOLERANCE, TINY = 10_000, 1e-6, 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,9 +108,11 @@ def elastic_net(
     check_penalty("l1_ratio", l1_ratio, most=1.0)
     of = normal_equations(release, plan)
     alpha = noise_penalty(release, of) if penalty is None else check_penalty("penalty", penalty)
-    rows, label = of.pseudo_rows()
     if not len(of.cross):
         return of.coefficients(np.empty(0))
+    if alpha == 0:  # no penalty: the solver's steps would be many and say so
+        return ridge(release, plan, 0.0)
+    rows, label = of.pseudo_rows()
     # The solver's loss is a mean over rows, so penalties are scaled by (rows) / (pseudo-rows).
     model = ElasticNet(alpha=alpha * of.rows / len(rows), l1_ratio=l1_ratio, fit_intercept=False, max_iter=max_iter, tol=tol)
     model.fit(rows, label)
@@ -139,7 +141,9 @@ def penalty_path(release: GramRelease, plan: Design, *, l1_ratio: float = 1.0, p
     if not len(of.cross):
         raise ModelError("a path needs a feature besides the intercept: name one.")
     rows, label = of.pseudo_rows()
-    alphas, slopes, _ = enet_path(rows, label, l1_ratio=l1_ratio, n_alphas=penalties, eps=1e-4, max_iter=MAX_ITERATIONS)
+    largest = max(float(np.abs(of.cross).max()), TINY) / len(rows) / l1_ratio  # from here on all slopes are zero
+    alphas = np.geomspace(largest, 1e-4 * largest, penalties)
+    _, slopes, _ = enet_path(rows, label, l1_ratio=l1_ratio, alphas=alphas, max_iter=MAX_ITERATIONS)
     found = np.array([of.coefficients(column) for column in slopes.T])
     return Path(plan.target, plan.names, alphas * len(rows) / of.rows, found, l1_ratio)
 
