@@ -66,7 +66,7 @@ def uncertainty(seen: Channel) -> Uncertainty:
     b, weight = seen.estimate, seen.weight
     variance = error_variance(seen)
     sampling = variance * seen.per_row
-    diagonal = noise_variances(seen, sampling)
+    diagonal = noise_variances(seen)
     back = seen.to_own / seen.debiased
     along = back @ (weight * b)
     noise = (back * diagonal) @ back.T + seen.spread * np.outer(along, along)
@@ -88,16 +88,17 @@ class Sizes(Protocol):
     def spread(self) -> float: ...
 
 
-def noise_variances(seen: Sizes, sampling: Array) -> Array:
+def noise_variances(seen: Sizes) -> Array:
     """The privacy noise's variance in each direction, without the rank-one part.
 
-    It grows with the true coefficients' squares. Those of the estimate are too large by its own variance, which is taken off them,
-    but for a quarter: where noise is all there is, its size is what is known least."""
+    It grows with the squares of the coefficients that the table itself has, before noise. Those of the estimate are too large by the
+    variance that noise gives them, which is taken off, but for a quarter: where noise is all there is, its size is what is known
+    least. What the sampling of rows adds to them stays, because the noise saw those rows."""
     b, weight = seen.estimate, seen.weight
     size = np.sum(weight * b**2, axis=-1, keepdims=True)
     diagonal = weight * (seen.label + seen.spread * size)
     for _ in range(3):
-        own = (diagonal + sampling) / seen.debiased**2 + seen.spread * (weight * b / seen.debiased) ** 2
+        own = diagonal / seen.debiased**2 + seen.spread * (weight * b / seen.debiased) ** 2
         excess = np.sum(weight * own, axis=-1, keepdims=True)
         diagonal = weight * (seen.label + seen.spread * np.maximum(size - excess, size / 4))
     return diagonal

@@ -76,7 +76,7 @@ def _risks(gram: Array, noise: Noise, plan: Design, places: Array, rows: float) 
     seen, unit = _stacked(gram, noise, plan, places)
     left = seen.error_squares()
     variance = np.maximum(left, 0.0) / max(rows - places.shape[1], 1.0)
-    diagonal = noise_variances(seen, variance[:, None] * seen.per_row)
+    diagonal = noise_variances(seen)
     spent = np.sum((diagonal + seen.spread * (seen.weight * seen.estimate) ** 2) / seen.per_row, axis=-1)
     return unit * left, unit * variance, unit * spent
 
