@@ -112,9 +112,13 @@ def channel(release: GramRelease, plan: Design) -> Channel:
 
 
 def effective_rows(release: GramRelease) -> float:
-    """How many unshrunk rows carry the same information: the intercept's own entry, where there is one.
+    """How many unshrunk rows carry the same information: the public number where no row can have been shrunk.
 
-    Without it the public number of rows; where that is protected, the fewest rows that such a matrix can come from."""
+    Else the intercept's own entry, where there is one. Without it the public number of rows; where that is protected, the fewest rows
+    that such a matrix can come from."""
+    unshrunk = release.row_bound >= release.schema.largest_norm
+    if release.rows is not None and unshrunk:
+        return float(max(release.rows, 1))
     if has_intercept(release):
         count = release.gram[0, 0] - release.noise.shift
         if release.rows is not None:
