@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
@@ -35,6 +35,7 @@ def test_positive_moments_without_noise():
 
 
 @given(mean=st.floats(-1e6, 1e6), sd=st.floats(1e-6, 1e6))
+@settings(deadline=None)
 def test_positive_moments_make_sense(mean, sd):
     first, second = positive_moments(np.array([mean]), np.array([sd]))
     assert 0 < first[0] < np.inf
@@ -47,6 +48,7 @@ SPREAD = st.floats(1e-6, 1e4)
 
 
 @given(gain=GAINS, spread=SPREAD, seed=st.integers(0, 9))
+@settings(deadline=None)
 def test_the_debiased_gain_solves_its_equation(gain, spread, seed):
     weight = np.random.default_rng(seed).uniform(0.1, 3.0, len(gain))
     x = debiased_gain(gain, weight, spread)
@@ -57,6 +59,7 @@ def test_the_debiased_gain_solves_its_equation(gain, spread, seed):
 
 
 @given(gain=GAINS, spread=SPREAD, more=st.floats(1e-3, 1e3))
+@settings(deadline=None)
 def test_the_debiased_gain_grows_with_the_gain(gain, spread, more):
     """All together: what moves one gain alone up moves the others down."""
     weight = np.ones(len(gain))
@@ -67,6 +70,7 @@ def test_the_debiased_gain_grows_with_the_gain(gain, spread, more):
 
 
 @given(gain=GAINS, spread=SPREAD)
+@settings(deadline=None)
 def test_the_debiased_gain_of_a_stack_is_that_of_each(gain, spread):
     weight = np.linspace(0.5, 2.0, len(gain))
     stack = debiased_gain(np.stack([gain, 2 * gain, -gain]), np.stack([weight] * 3), spread)

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpgram
@@ -215,6 +215,7 @@ def test_a_sketch_with_too_few_rows_says_so():
 
 
 @given(order=st.permutations(["x", "c", "b"]), noise=st.sampled_from(sorted(NOISES)))
+@settings(deadline=None)
 def test_permuting_features_permutes_results(order, noise):
     release = RELEASES[noise]
     for estimator in (*EXACT, "ridge"):
@@ -227,6 +228,7 @@ RELEASES = {name: seen_through(noise, TABLE, small_schema()) for name, noise in 
 
 
 @given(factor=st.floats(1e-3, 1e3), centre=st.floats(-50, 50), noise=st.sampled_from(sorted(NOISES)))
+@settings(deadline=None)
 def test_units_of_a_column_carry_over(factor, centre, noise):
     """The same matrix under other declared bounds of x: the slope is divided, the intercept moves along, the rest stays."""
     release = RELEASES[noise]
@@ -238,3 +240,12 @@ def test_units_of_a_column_carry_over(factor, centre, noise):
         slope = one["x"] / factor
         expected = {**one, "x": slope, "(intercept)": one["(intercept)"] - slope * centre}
         assert other == pytest.approx(expected, rel=1e-6, abs=1e-6 * (1 + abs(slope * centre)))
+
+
+def test_effective_rows_are_the_public_number_unless_rows_were_shrunk():
+    schema = small_schema()
+    release = seen_through(SymmetricGaussian.orthogonal(500.0), TABLE, schema)
+    assert effective_rows(release) == 3000
+    shrunk = dataclasses.replace(release, row_bound=schema.largest_norm / 2)
+    assert effective_rows(shrunk) == min(max(release.gram[0, 0], 150), 3000)
+    assert effective_rows(dataclasses.replace(release, rows=None)) == max(release.gram[0, 0], 1.0)

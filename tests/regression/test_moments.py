@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpgram
@@ -109,6 +109,7 @@ RELEASE = seen_through(NOISES["gaussian"], TABLE, small_schema())
 
 
 @given(factor=st.floats(1e-6, 1e6))
+@settings(deadline=None)
 def test_correlations_do_not_depend_on_units(factor):
     """The same matrix under other bounds of x: another covariance, the same correlations."""
     columns = [dpgram.Numeric("x", -5 * factor, 5 * factor), *small_schema().columns[1:]]
