@@ -135,7 +135,7 @@ def penalty_path(release: GramRelease, plan: Design, *, l1_ratio: float = 1.0, p
     check_solver()
     from sklearn.linear_model import enet_path
 
-    if not 0 < check_penalty("l1_ratio", l1_ratio, most=1.0):
+    if check_penalty("l1_ratio", l1_ratio, most=1.0) == 0:
         raise ModelError("l1_ratio is 0, and a path needs some penalty on absolute values: use a larger one, or ridge.")
     of = normal_equations(release, plan)
     if not len(of.cross):
