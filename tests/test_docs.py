@@ -51,9 +51,17 @@ def test_the_page_on_formulas_runs(capsys):
 def test_the_page_on_models_runs(tmp_path):
     """In a process of its own, with every warning an error."""
     ((_, code),) = BLOCK.findall((ROOT / "docs" / "regression.md").read_text(encoding="utf-8"))
-    done = subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
-    for words in ("Private linear regression of income", "region[south]", "Private linear regressions", "Private correlation", "component 2"):
+    for words in (
+        "Private linear regression of income",
+        "region[south]",
+        "Private linear regressions",
+        "Private correlation",
+        "component 2",
+    ):
         assert words in done.stdout
 
 
@@ -68,6 +76,13 @@ def test_the_page_on_scikit_learn_runs(tmp_path):
         assert "spent epsilon 2 of 2" in done.stdout
         assert "no further release fits" in done.stdout
     assert len(blocks) == 1
+
+
+def test_the_page_on_selection_runs(capsys):
+    ((_, code),) = BLOCK.findall((ROOT / "docs" / "selection.md").read_text(encoding="utf-8"))
+    exec(compile(code, "selection.md", "exec"), {})
+    first, *_, last = capsys.readouterr().out.splitlines()
+    assert first == last == "('x0', 'x1')"
 
 
 def test_the_make_targets_of_the_readme_exist():

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dpgram.errors import DpgramError, DpgramWarning
     from dpgram.estimators.components import PrivateCovariance, PrivatePCA
     from dpgram.estimators.regressors import PrivateLasso, PrivateLinearRegression, PrivateRidge
+    from dpgram.inference.selection import Selection, select
     from dpgram.ledger.session import SessionLedger
     from dpgram.terms.budget import Budget, Neighbours
     from dpgram.terms.columns import Boolean, Categorical, Date, Numeric
@@ -54,6 +55,7 @@ _HOMES = {
     "PrivateRidge": "dpgram.estimators.regressors",
     "Product": "dpgram.terms.products",
     "Schema": "dpgram.terms.schema",
+    "Selection": "dpgram.inference.selection",
     "SessionLedger": "dpgram.ledger.session",
     "compare": "dpgram.analysis.compare",
     "covariance": "dpgram.analysis.matrices",
@@ -63,6 +65,7 @@ _HOMES = {
     "penalty_path": "dpgram.analysis.paths",
     "regress": "dpgram.analysis.regress",
     "release": "dpgram.curator",
+    "select": "dpgram.inference.selection",
 }
 
 __all__ = [
@@ -91,6 +94,7 @@ __all__ = [
     "PrivateRidge",
     "Product",
     "Schema",
+    "Selection",
     "SessionLedger",
     "__version__",
     "compare",
@@ -101,6 +105,7 @@ __all__ = [
     "penalty_path",
     "regress",
     "release",
+    "select",
 ]
 
 

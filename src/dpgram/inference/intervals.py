@@ -10,6 +10,7 @@ Assumed: errors with one variance, and no bias from shrinking many rows; docs/in
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from scipy import stats
@@ -61,22 +62,46 @@ class Intervals:
 
 
 def uncertainty(seen: Channel) -> Uncertainty:
-    """Covariance of the debiased estimate.
-
-    The noise's covariance grows with the true coefficients' squares. Those of the estimate are too large by its own variance, which is
-    taken off them, but for a quarter: where noise is all there is, its size is what is known least."""
+    """Covariance of the debiased estimate."""
     b, weight = seen.estimate, seen.weight
-    size = float(np.sum(weight * b**2))
     variance = error_variance(seen)
     sampling = variance * seen.per_row
-    diagonal = seen.noise_variance(b)
-    for _ in range(3):
-        excess = np.sum(weight * ((diagonal + sampling) / seen.debiased**2 + seen.spread * (weight * b / seen.debiased) ** 2))
-        diagonal = weight * (seen.label + seen.spread * max(size - excess, size / 4))
+    diagonal = noise_variances(seen)
     back = seen.to_own / seen.debiased
     along = back @ (weight * b)
     noise = (back * diagonal) @ back.T + seen.spread * np.outer(along, along)
     return Uncertainty(noise, (back * sampling) @ back.T, seen.degrees, variance, seen.rows)
+
+
+class Sizes(Protocol):
+    """What the size of the noise depends on: of one channel, or of many of one size, stacked along the first axis."""
+
+    @property
+    def estimate(self) -> Array: ...
+    @property
+    def weight(self) -> Array: ...
+    @property
+    def debiased(self) -> Array: ...
+    @property
+    def label(self) -> Array | float: ...
+    @property
+    def spread(self) -> float: ...
+
+
+def noise_variances(seen: Sizes) -> Array:
+    """The privacy noise's variance in each direction, without the rank-one part.
+
+    It grows with the squares of the coefficients that the table itself has, before noise. Those of the estimate are too large by the
+    variance that noise gives them, which is taken off, but for a quarter: where noise is all there is, its size is what is known
+    least. What the sampling of rows adds to them stays, because the noise saw those rows."""
+    b, weight = seen.estimate, seen.weight
+    size = np.sum(weight * b**2, axis=-1, keepdims=True)
+    diagonal = weight * (seen.label + seen.spread * size)
+    for _ in range(3):
+        own = diagonal / seen.debiased**2 + seen.spread * (weight * b / seen.debiased) ** 2
+        excess = np.sum(weight * own, axis=-1, keepdims=True)
+        diagonal = weight * (seen.label + seen.spread * np.maximum(size - excess, size / 4))
+    return diagonal
 
 
 def error_variance(seen: Channel) -> float:

@@ -7,6 +7,8 @@ from scipy.special import log_ndtr
 
 Array = np.ndarray
 
+STEPS = 200  # of a search that takes about ten, and at worst halves an interval each time
+
 
 def symmetric_shrinkage(values: Array, variance: float) -> tuple[Array, Array]:
     """For each eigenvector of G + N its mean in G, and the spread of G's other entries in its row, given the spectrum.
@@ -43,7 +45,8 @@ def positive_moments(mean: Array, sd: Array) -> tuple[Array, Array]:
     """
     safe = np.where(sd > 0, sd, 1.0)
     at = mean / safe
-    hazard = np.exp(-(at**2) / 2 - 0.5 * np.log(2 * np.pi) - log_ndtr(at))
+    near = np.maximum(at, -31.0)
+    hazard = np.exp(-(near**2) / 2 - 0.5 * np.log(2 * np.pi) - log_ndtr(near))
     first, second = mean + safe * hazard, mean**2 + safe**2 + safe * mean * hazard
     far = at < -30  # there the sums above cancel; an exponential of scale sd / |at| is left
     first = np.where(far, -safe / np.where(far, at, -1.0), first)
@@ -56,8 +59,8 @@ def debiased_gain(gain: Array, weight: Array, spread: float) -> Array:
     """x > 0 such that diag(1/x) is, to second order, an unbiased inverse of what ``gain`` was before noise.
 
     Noise with variance spread * weight_i * weight_j off the diagonal, and twice that on it, makes the inverse too large. x solves
-    x_i = gain_i + spread weight_i (sum_j weight_j / x_j + weight_i / x_i); the sum is found by bisection, each x_i is then a
-    quadratic's positive root, so that there always is an answer.
+    x_i = gain_i + spread weight_i (sum_j weight_j / x_j + weight_i / x_i); the sum is found first, each x_i is then a
+    quadratic's positive root, so that there always is an answer. ``gain`` and ``weight`` may be stacks, one problem along the last axis.
 
     >>> debiased_gain(np.array([10.0, 5.0]), np.ones(2), 0.0)
     array([10.,  5.])
@@ -65,17 +68,28 @@ def debiased_gain(gain: Array, weight: Array, spread: float) -> Array:
     if spread == 0.0:
         return gain
 
-    def positive_root(total: float) -> Array:
-        a, q = gain + spread * weight * total, 4 * spread * weight**2
-        root = np.sqrt(a**2 + q)
-        return np.where(a > 0, (a + root) / 2, q / 2 / np.where(a > 0, 1.0, root - a))
+    q = 4 * spread * weight**2
 
-    below, above = 0.0, 1.0 / np.sqrt(spread)
-    while np.sum(weight / positive_root(above)) > above:
-        below, above = above, 4 * above
-    while above - below > 1e-13 * above:
-        middle = (below + above) / 2
-        below, above = (middle, above) if np.sum(weight / positive_root(middle)) > middle else (below, middle)
-        if middle in (below, above) and not below < (below + above) / 2 < above:
+    def roots(total: Array) -> tuple[Array, Array]:
+        """The x of a given sum, and by how much more they add up to."""
+        a = gain + spread * weight * total
+        root = np.sqrt(a**2 + q)
+        x = np.where(a > 0, a + root, q / np.where(a > 0, 1.0, root - a)) / 2
+        return x, np.sum(weight / x, axis=-1, keepdims=True) - total
+
+    # The excess falls with the sum. Newton's steps within a bracket that closes in on its zero; the slope by
+    # dx/dtotal = spread weight x / root, root = 2 x - a.
+    below = np.zeros((*gain.shape[:-1], 1))
+    above = below + 1.0 / np.sqrt(spread)
+    while (low := roots(above)[1] > 0).any():
+        below, above = np.where(low, above, below), np.where(low, 4 * above, above)
+    total = above
+    for _ in range(STEPS):
+        x, excess = roots(total)
+        below, above = np.where(excess > 0, total, below), np.where(excess > 0, above, total)
+        slope = 1 + np.sum(spread * weight**2 / (x * (2 * x - gain - spread * weight * total)), axis=-1, keepdims=True)
+        step = excess / slope
+        if (np.abs(step) <= 1e-14 * total).all():
             break
-    return positive_root(above)
+        total = np.where((total + step > below) & (total + step < above), total + step, (below + above) / 2)
+    return roots(total)[0]

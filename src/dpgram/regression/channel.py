@@ -14,7 +14,8 @@ that on it. So, at the true b, observed - gain b has mean zero and covariance
 - A Wishart draw M of S = G + w^2 I: the regression on M is unbiased for (1 - w^2 S_xx^-1) b, and M_xx^-1 (r - p - 1)/r is unbiased for
   S_xx^-1; both laws are exact, given M_xx. So observed = M_xx^-1 M_xy, gain = 1 - w^2 weight, weight = that inverse's eigenvalues.
 - An inverse-Wishart draw: the same, where S_xx^-1 is estimated by a Wishart matrix of nu - d + p degrees of freedom.
-- Noise N on the inverse moves the matrix by about -G N G: weight = squared eigenvalues."""
+- Noise N on the inverse moves the matrix G by about -G N G, so a regression with G is one with G^-1, which carries additive noise,
+  on the columns G X and the label G y: additive noise again, exactly in that form."""
 
 from __future__ import annotations
 
@@ -81,10 +82,8 @@ class Channel:
 
 def channel(release: GramRelease, plan: Design) -> Channel:
     """The channel of one regression."""
-    basis, triangle, along, label_scale = _orthonormal(plan)
-    noise, gram = release.noise, release.gram
-    if isinstance(noise, NoisyInverse):
-        gram = _unbiased_inverse(noise, gram)
+    gram, noise, turn = additive_form(release)
+    basis, triangle, along, label_scale = _orthonormal(plan, turn)
     block = basis.T @ gram @ basis
     values, axes = np.linalg.eigh(block[:-1, :-1])
     cross, square = axes.T @ block[:-1, -1], float(block[-1, -1])
@@ -96,15 +95,13 @@ def channel(release: GramRelease, plan: Design) -> Channel:
             seen = _wishart(values, cross, square, noise)
         case InverseWishartSample():
             seen = _inverse_wishart(values, cross, square, noise, len(gram))
-        case NoisyInverse():
-            seen = _inverse_noise(values, cross, basis.T @ gram @ gram @ basis, noise)
     seen["debiased"] = debiased_gain(seen["gain"], seen["weight"], seen["spread"])
-    seen["per_row"] = seen["debiased"] * (1.0 if isinstance(noise, SymmetricGaussian | NoisyInverse) else seen["weight"])
+    seen["per_row"] = seen["debiased"] * (1.0 if isinstance(noise, SymmetricGaussian) else seen["weight"])
     drawn = isinstance(noise, WishartSample | InverseWishartSample)
     return Channel(
         to_own=label_scale * back @ axes,
         base=back @ along + plan.offset,
-        scale=_expected_size(release, basis, block),
+        scale=_expected_size(block, noise, basis.T @ _unit(turn[0]) if has_intercept(release) else None),
         rows=effective_rows(release),
         explains=seen["debiased"] * (noise.shift if drawn else 1.0),
         unexplained=seen.pop("conditional", square) - noise.shift,
@@ -115,9 +112,13 @@ def channel(release: GramRelease, plan: Design) -> Channel:
 
 
 def effective_rows(release: GramRelease) -> float:
-    """How many unshrunk rows carry the same information: the intercept's own entry, where there is one.
+    """How many unshrunk rows carry the same information: the public number where no row can have been shrunk.
 
-    Without it the public number of rows; where that is protected, the fewest rows that such a matrix can come from."""
+    Else the intercept's own entry, where there is one. Without it the public number of rows; where that is protected, the fewest rows
+    that such a matrix can come from."""
+    unshrunk = release.row_bound >= release.schema.largest_norm
+    if release.rows is not None and unshrunk:
+        return float(max(release.rows, 1))
     if has_intercept(release):
         count = release.gram[0, 0] - release.noise.shift
         if release.rows is not None:
@@ -128,29 +129,43 @@ def effective_rows(release: GramRelease) -> float:
     return float(max((np.trace(release.gram) - len(release.gram) * release.noise.shift) / release.row_bound**2, 1.0))
 
 
-def _orthonormal(plan: Design) -> tuple[Array, Array, Array, float]:
+def additive_form(release: GramRelease) -> tuple[Array, SymmetricGaussian | WishartSample | InverseWishartSample, Array]:
+    """A matrix, its noise, and T: the regression of T y on T X with this matrix is that of y on X with the Gram.
+
+    T is the identity but for noise on the inverse: then it is the Gram, and the matrix is its inverse."""
+    noise = release.noise
+    if not isinstance(noise, NoisyInverse):
+        return release.gram, noise, np.eye(len(release.gram))
+    values, vectors = np.linalg.eigh(np.linalg.inv(release.gram))
+    unbiased = debiased_gain(values, np.ones_like(values), noise.sd_off_diagonal_of_inverse**2)
+    additive = SymmetricGaussian(noise.sd_off_diagonal_of_inverse, noise.sd_diagonal_of_inverse)
+    return (vectors * unbiased) @ vectors.T, additive, (vectors / unbiased) @ vectors.T
+
+
+def _orthonormal(plan: Design, turn: Array) -> tuple[Array, Array, Array, float]:
     """An orthonormal basis (d, p + 1) of the regressors and what is left of the label, with the way back.
 
-    regressors = basis[:, :p] @ triangle, label = basis[:, :p] @ along + label_scale * basis[:, p]."""
-    q, triangle = np.linalg.qr(plan.regressors)
-    signs = np.where(np.diag(triangle) < 0, -1.0, 1.0)
-    q, triangle = q * signs, signs[:, None] * triangle
-    sizes = np.abs(np.diag(triangle))
-    along = q.T @ plan.label
-    rest = plan.label - q @ along
-    size = float(np.linalg.norm(rest))
-    if size < 1e-9 * np.linalg.norm(plan.label) or sizes.min() < 1e-9 * sizes.max():
+    turn @ regressors = basis[:, :p] @ triangle, turn @ label = basis[:, :p] @ along + label_scale * basis[:, p]."""
+    own = np.abs(
+        np.diag(np.linalg.qr(np.column_stack([plan.regressors, plan.label]))[1])
+    )  # what each column adds to those before
+    if own[-1] < 1e-9 * np.linalg.norm(plan.label) or own[:-1].min() < 1e-9 * own[:-1].max():
         raise ModelError(
             f"the columns of this regression of {plan.target!r} are exactly dependent, whatever the data (a category with all its "
             f"levels beside an intercept, say): leave one out."
         )
+    q, triangle = np.linalg.qr(turn @ plan.regressors)
+    signs = np.where(np.diag(triangle) < 0, -1.0, 1.0)
+    q, triangle = q * signs, signs[:, None] * triangle
+    label = turn @ plan.label
+    along = q.T @ label
+    rest = label - q @ along
+    size = float(np.linalg.norm(rest))
     return np.column_stack([q, rest / size]), triangle, along, size
 
 
-def _unbiased_inverse(noise: NoisyInverse, gram: Array) -> Array:
-    values, vectors = np.linalg.eigh(np.linalg.inv(gram))
-    gain = debiased_gain(values, np.ones_like(values), noise.sd_off_diagonal_of_inverse**2)
-    return (vectors / gain) @ vectors.T
+def _unit(vector: Array) -> Array:
+    return vector / np.linalg.norm(vector)
 
 
 def _additive(values: Array, cross: Array, noise: SymmetricGaussian) -> dict:
@@ -221,29 +236,16 @@ def _drawn(
     }
 
 
-def _inverse_noise(values: Array, cross: Array, squared: Array, noise: NoisyInverse) -> dict:
-    variance, weight = noise.sd_off_diagonal_of_inverse**2, values**2
-    return {
-        "observed": cross,
-        "gain": values,
-        "weight": weight,
-        "label": variance * float(squared[-1, -1]),
-        "spread": variance,
-        "degrees": np.inf,
-        "expected": values,
-        "others": variance * weight * (weight.sum() - weight),
-    }
+def _expected_size(block: Array, noise: SymmetricGaussian | WishartSample | InverseWishartSample, ones: Array | None) -> float:
+    """About what b^2 would be if the regressors explained the label: its sum of squares over theirs, about their means.
 
-
-def _expected_size(release: GramRelease, basis: Array, block: Array) -> float:
-    """About what b^2 would be if the regressors explained the label: its sum of squares over theirs, about their means."""
-    noise = release.noise
-    p, sd = basis.shape[1] - 1, noise.sd_off_diagonal
+    ``block`` has the label last; ``ones`` is the intercept's direction in its basis."""
+    p, sd = len(block) - 1, noise.sd_off_diagonal
     own = block - noise.shift * np.eye(p + 1)
     features, label = np.trace(own[:-1, :-1]), own[-1, -1]
-    if has_intercept(release) and p > 1:
-        ones = own @ basis[0]  # the intercept's cross products, where it is among the regressors
-        size = basis[0] @ ones
-        if basis[0, :-1] @ basis[0, :-1] > 0.5 and size > sd:
-            features, label = features - ones[:-1] @ ones[:-1] / size, label - ones[-1] ** 2 / size
+    if ones is not None and p > 1:
+        cross = own @ ones
+        size = ones @ cross
+        if ones[:-1] @ ones[:-1] > 0.5 and size > sd:
+            features, label = features - cross[:-1] @ cross[:-1] / size, label - cross[-1] ** 2 / size
     return float(max(label, sd, TINY) / max(features, sd * np.sqrt(p), TINY))

@@ -20,7 +20,7 @@ from dpgram.terms.schema import INTERCEPT
 
 Array = np.ndarray
 
-MAX_ITERATIONS, TOLERANCE = 10_000, 1e-6
+MAX_ITERATIONS, TOLERANCE, TINY = 10_000, 1e-6, 1e-300
 SMALLEST_OF_PATH = 1e-4  # of the largest penalty
 
 
@@ -85,9 +85,14 @@ def ridge(release: GramRelease, plan: Design, penalty: float | None = None) -> A
         return plan.to_own_units @ np.linalg.solve(lifted, plan.regressors.T @ own @ plan.label) + plan.offset
     check_penalty("penalty", penalty)
     of = normal_equations(release, plan)
-    scale = 1 / np.sqrt(np.maximum(np.diag(of.features), np.finfo(float).tiny))
+    return of.coefficients(ridge_slopes(of, penalty))
+
+
+def ridge_slopes(of: NormalEquations, penalty: float) -> Array:
+    """Slopes in own units, solved where all features have the same size."""
+    scale = 1 / np.sqrt(np.maximum(np.diag(of.features), TINY))
     lhs = scale[:, None] * (of.features + penalty * np.eye(len(scale))) * scale
-    return of.coefficients(scale * np.linalg.solve(lhs, scale * of.cross))
+    return scale * np.linalg.solve(lhs, scale * of.cross)
 
 
 def elastic_net(
@@ -116,6 +121,8 @@ def elastic_net_slopes(of: NormalEquations, alpha: float, l1_ratio: float, *, ma
     check_penalty("l1_ratio", l1_ratio, most=1.0)
     if not len(of.cross):
         return np.empty(0), 1
+    if alpha == 0:  # no penalty: the solver's steps would be many and say so
+        return ridge_slopes(of, 0.0), 1
     rows, label = of.pseudo_rows()
     # The solver's loss is a mean over rows, so penalties are scaled by (rows) / (pseudo-rows).
     model = ElasticNet(alpha=alpha * of.rows / len(rows), l1_ratio=l1_ratio, fit_intercept=False, max_iter=max_iter, tol=tol)

@@ -1,0 +1,185 @@
+"""Which features to keep, by a criterion that counts the privacy noise. Post-processing: costs no budget.
+
+What a submodel S of p coefficients is worth is its squared error on rows to come, summed over n of them,
+
+    risk(S) = n sigma_S^2 + tr G_S Cov(b_S),
+
+sigma_S^2 the variance of its errors and b_S its debiased coefficients. Cov has two sources: rows give sigma_S^2 G_S^-1 and with it
+p sigma_S^2, the privacy noise gives ``tr G_S Noise_S``. n sigma_S^2 is the sum of squared errors within the table plus p sigma_S^2,
+and ``error_squares`` estimates that sum without bias, the squares that noise seems to explain having been taken off it already. So
+
+    error_squares(S) + 2 p sigma_S^2 + tr G_S Noise_S
+
+is unbiased for the risk of one given S: Mallows' Cp with the noise added, and once only. (In terms of the squares that a feature seems
+to explain, which the noise makes larger, the noise counts twice, like the rows: a feature enters when its estimate is more than sqrt(2)
+of its whole standard errors from zero.) The smallest of many is too small, because the search looks for it. The best k of q groups are
+charged for that, as by Foster and Stine (1999): 2 log(q/1) + ... + 2 log(q/k) times the risk that one coefficient adds on average,
+(p sigma_S^2 + tr G_S Noise_S) / p. It is the price at which about the same share of what is chosen is false, however large q is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from dpgram.artifact.release import GramRelease
+from dpgram.errors import ModelError
+from dpgram.inference.subsets import largest_size, risks
+from dpgram.regression.design import Design, Target, design, has_intercept
+
+Array = np.ndarray
+
+METHODS = ("forward", "best")
+MOST_GROUPS = 15  # of an exhaustive search: 32 768 submodels
+
+Choice = tuple[int, ...]  # groups by their places among all groups, in order
+
+
+@dataclass(frozen=True)
+class Step:
+    """A set of features on the way: by ``forward`` the next one, by ``best`` the best of its size."""
+
+    features: tuple[str, ...]
+    criterion: (
+        float  # expected squared error of the target on as many new rows, in its own units; may be negative where noise rules
+    )
+    change: float  # against the step before; 0 at the first
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The features to keep and how they were found. ``chosen`` can be passed on as the features of a regression."""
+
+    target: str
+    chosen: tuple[str, ...]
+    steps: tuple[Step, ...]
+    method: str
+
+
+def select(
+    release: GramRelease,
+    target: Target,
+    features: Sequence[str] | None = None,
+    *,
+    method: str = "forward",
+    largest: int | None = None,
+    intercept: bool | None = None,
+) -> Selection:
+    """The features of ``target`` that are worth their noise, out of ``features`` (when None, all others).
+
+    ``forward`` adds the best feature until none makes the criterion smaller; ``best`` looks at every subset of up to 15 features.
+    A column with levels enters or stays out as a whole, and counts as one of the ``largest`` number of features that may be chosen.
+    Nothing may be chosen: then the target's mean, or zero without an intercept, predicts as well. Coefficients of what was chosen
+    are optimistic, and their intervals too narrow, as after any search."""
+    if not isinstance(release, GramRelease):
+        raise ModelError(f"release is a {type(release).__name__} and must be a GramRelease: use dpgram.load(path).")
+    if method not in METHODS:
+        raise ModelError(f"method is {method!r} and must be one of {', '.join(METHODS)}.")
+    plan = design(release, target, features, intercept)
+    groups = _groups(plan, features)
+    most = _most(largest, len(groups))
+    if method == "best" and len(groups) > MOST_GROUPS:
+        raise ModelError(
+            f"there are {len(groups)} features to choose from, and method='best' looks at every subset of up to {MOST_GROUPS}: use "
+            f"method='forward', or name fewer features."
+        )
+    constant = has_intercept(release) if intercept is None else intercept
+    judge = _Judge(release, plan, tuple(places for _, places in groups), constant)
+    path = (_forward if method == "forward" else _best)(judge, most)
+    names = [name for name, _ in groups]
+    steps, last = [], path[0][1]
+    for choice, criterion in path:
+        steps.append(Step(tuple(names[g] for g in choice), criterion, criterion - last))
+        last = criterion
+    chosen = min(steps, key=lambda step: step.criterion)  # of equals the first, which has fewest features
+    return Selection(plan.target, chosen.features, tuple(steps), method)
+
+
+@dataclass(frozen=True, eq=False)
+class _Judge:
+    """The criterion of any choice of groups."""
+
+    release: GramRelease
+    plan: Design
+    groups: tuple[tuple[int, ...], ...]  # places of each group's coefficients
+    constant: bool
+
+    def fits(self, choice: Choice) -> bool:
+        """Whether the release can carry so many coefficients: a sketch of few rows cannot."""
+        return not choice or self._size(choice) <= largest_size(self.release)
+
+    def criteria(self, choices: Sequence[Choice]) -> Array:
+        """For each choice, in own units squared; submodels of one size are computed at once."""
+        found = np.empty(len(choices))
+        by_size: dict[int, list[int]] = {}
+        for j, choice in enumerate(choices):
+            by_size.setdefault(self._size(choice), []).append(j)
+        for size, which in by_size.items():
+            places = np.array([self._places(choices[j]) for j in which], dtype=int).reshape(len(which), size)
+            of = risks(self.release, self.plan, places)
+            added = size * of.variance + of.noise
+            searched = np.array([self._search(len(choices[j])) for j in which])
+            found[which] = of.error_squares + size * of.variance + added + searched * added / max(size, 1)
+        return self.plan.label_unit**2 * found
+
+    def _search(self, count: int) -> float:
+        """What the best ``count`` of all groups are charged for having been looked for."""
+        return float(2 * np.sum(np.log(len(self.groups) / np.arange(1, count + 1))))
+
+    def _size(self, choice: Choice) -> int:
+        return int(self.constant) + sum(len(self.groups[g]) for g in choice)
+
+    def _places(self, choice: Choice) -> list[int]:
+        return [0] * self.constant + [place for g in choice for place in self.groups[g]]
+
+
+def _forward(judge: _Judge, most: int) -> list[tuple[Choice, float]]:
+    """Choices, each with one group more, as long as the criterion falls."""
+    path: list[tuple[Choice, float]] = [((), float(judge.criteria([()])[0]))]
+    while len(path) <= most:
+        taken, last = path[-1]
+        tried = [(*taken, g) for g in range(len(judge.groups)) if g not in taken]
+        tried = [choice for choice in tried if judge.fits(choice)]
+        if not tried:
+            break
+        found = judge.criteria(tried)
+        best = int(np.argmin(found))  # of equals the first named
+        if found[best] >= last:
+            break
+        path.append((tried[best], float(found[best])))
+    return path
+
+
+def _best(judge: _Judge, most: int) -> list[tuple[Choice, float]]:
+    """The best choice of each number of groups, from none up."""
+    path: list[tuple[Choice, float]] = []
+    for count in range(most + 1):
+        tried = [choice for choice in combinations(range(len(judge.groups)), count) if judge.fits(choice)]
+        if not tried:
+            break
+        found = judge.criteria(tried)
+        best = int(np.argmin(found))
+        path.append((tried[best], float(found[best])))
+    return path
+
+
+def _groups(plan: Design, features: Iterable[str] | None) -> list[tuple[str, tuple[int, ...]]]:
+    """What moves together: the coefficients of one declared column, or a single level where it was named as such."""
+    named = set(features or ())
+    found: list[tuple[str, tuple[int, ...]]] = []
+    for column, places in plan.groups:
+        if features is None or column in named:
+            found.append((column, places))
+        else:
+            found += [(plan.names[place], (place,)) for place in places]
+    return found
+
+
+def _most(largest: object, groups: int) -> int:
+    if largest is None:
+        return groups
+    if isinstance(largest, bool) or not isinstance(largest, int) or largest < 0:
+        raise ModelError(f"largest is {largest!r} and must be a whole number of features, or None for as many as there are.")
+    return min(largest, groups)

@@ -1,0 +1,55 @@
+"""Releases with any noise wanted, whatever it would have cost: what tests of estimators and inference start from."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+
+import dpgram
+from dpgram.engines.local import LocalPass
+from dpgram.inference.bootstrap import pass_through
+from dpgram.sampling.seeded import SeededSource
+from dpgram.sources.open import open_source
+from dpgram.terms.noise import InverseWishartSample, NoisyInverse, SymmetricGaussian, WishartSample
+
+ROOT = math.sqrt(2)
+NOISES = {  # of a size that a table of a few thousand rows stands well above
+    "gaussian": SymmetricGaussian.orthogonal(8.0),
+    "shifted": SymmetricGaussian.orthogonal(8.0, shift=50.0),
+    "wishart": WishartSample(300.0, 60.0, 60.0),
+    "inverse-wishart": InverseWishartSample(300.0, 60.0, 60.0, multiple=293.0),
+    "noisy-inverse": NoisyInverse(1e-5, 1e-5 * ROOT, 1.0),
+}
+SILENT = {  # of no size at all
+    "gaussian": SymmetricGaussian.orthogonal(1e-7),
+    "nil": SymmetricGaussian(0.0, 0.0),
+    "shifted": SymmetricGaussian.orthogonal(1e-7, shift=50.0),
+    "wishart": WishartSample(1e16, 60.0, 60.0),
+    "inverse-wishart": InverseWishartSample(1e16, 60.0, 60.0, multiple=1e16),
+    "noisy-inverse": NoisyInverse(1e-13, 1e-13 * ROOT, 1.0),
+}
+
+
+def true_gram(table, schema):
+    return LocalPass(open_source(table), schema).gram(schema.effective_row_bound).in_scaled_units()
+
+
+def seen_through(noise, table, schema, seed=0, **changes):
+    """A release of ``table`` with this noise."""
+    return with_gram(noise, pass_through(noise, true_gram(table, schema), SeededSource(seed)), table, schema, **changes)
+
+
+def with_gram(noise, gram, table, schema, **changes):
+    made = dpgram.release(table, schema, epsilon=1, delta=1e-6, insecure_seed=0)
+    return dataclasses.replace(made, gram=gram, noise=noise, **changes)
+
+
+def matrix_release(gram, noise, *, intercept=True, rows=1000, **changes):
+    """A release of columns x0, x1, ... and y, all in scaled units, with this matrix."""
+    count = len(gram) - int(intercept) - 1
+    names = [*(f"x{j}" for j in range(count)), "y"]
+    schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric(name, -1, 1) for name in names], intercept=intercept, **changes)
+    table = dict.fromkeys(names, np.zeros(10))
+    return with_gram(noise, np.asarray(gram, dtype=float), table, schema, rows=rows)
