@@ -97,7 +97,7 @@ def _cells(column: Column, cells: pa.ChunkedArray) -> Array:
 
 
 def _floats(cells: pa.ChunkedArray) -> Array:
-    return np.asarray(pc.cast(cells, pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=float)
+    return np.array(pc.cast(cells, pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=float)  # our own copy
 
 
 def _levels(column: Categorical, cells: pa.ChunkedArray) -> Array:
