@@ -27,7 +27,7 @@ from dpgram.inference.intervals import (
     wald,
     weakly_identified,
 )
-from dpgram.inference.joint import JointTest, joint_test
+from dpgram.inference.joint import JointTest, joint_test, single_p_values
 from dpgram.regression.channel import Channel, channel
 from dpgram.regression.design import Design
 from dpgram.regression.fit import debiased, fit_linear, shrunk
@@ -128,7 +128,7 @@ class Fit:
     @cached_property
     def pvalues(self) -> dict[str, float]:
         """That each coefficient is zero. Holds however weakly a coefficient is identified."""
-        return {name: joint_test(self.channel, self.names, [j]).p_value for j, name in enumerate(self.names)}
+        return self._named(single_p_values(self.channel))
 
     def conf_int(self, confidence: float | None = None, method: str | None = None) -> dict[str, tuple[float, float]]:
         """(lower, upper) of ``params`` by name. Infinite on both sides where a coefficient is not identified at this budget."""
