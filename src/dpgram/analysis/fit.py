@@ -33,7 +33,7 @@ from dpgram.regression.design import Design
 from dpgram.regression.fit import debiased, fit_linear, shrunk
 from dpgram.report.figures import draw_coefficients
 from dpgram.report.frames import data_frame
-from dpgram.report.summary import Summary, coefficient_rows, summarise
+from dpgram.report.summary import Summary, framed_rows, summarise
 from dpgram.terms.schema import INTERCEPT
 
 Array = np.ndarray
@@ -295,8 +295,8 @@ class Fit:
         return tuple(found)
 
     def to_frame(self) -> Any:
-        """The table of coefficients as a pandas data frame, indexed by name."""
-        return data_frame(coefficient_rows(self.to_dict()), index="name")
+        """The table of coefficients as a pandas data frame, indexed by name. Ends of an interval may be infinite."""
+        return data_frame(framed_rows(self.to_dict()), index="name")
 
     def plot(self, ax: Any = None) -> Any:
         """Coefficients with their intervals, on a matplotlib axis, which is returned."""

@@ -115,9 +115,12 @@ def channel(release: GramRelease, plan: Design) -> Channel:
 
 
 def effective_rows(release: GramRelease) -> float:
-    """How many unshrunk rows carry the same information: the intercept's own entry, where there is one.
+    """How many unshrunk rows carry the same information: their public number, where no row can have been shrunk.
 
-    Without it the public number of rows; where that is protected, the fewest rows that such a matrix can come from."""
+    Else the intercept's own entry, where there is one; without it the public number of rows; where that is protected, the fewest rows
+    that such a matrix can come from."""
+    if release.rows and release.row_bound >= release.schema.largest_norm:
+        return float(release.rows)
     if has_intercept(release):
         count = release.gram[0, 0] - release.noise.shift
         if release.rows is not None:

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from dpgram.artifact.atomic import write_whole
+from dpgram.artifact.atomic import check_writable, write_whole
 from dpgram.errors import MissingExtraError, OutputError
 from dpgram.report.summary import coefficient_rows
 
@@ -23,9 +23,11 @@ def check_matplotlib() -> None:
 
 
 def check_figure_path(path: Path) -> None:
+    """Raise if no figure could be written there, before anything else is done."""
     check_matplotlib()
     if path.suffix.lower() not in FORMATS:
         raise OutputError(f"{path} has the ending {path.suffix!r}, and a figure needs one of {', '.join(FORMATS)}.")
+    check_writable(path)
 
 
 def save_figure(path: Path, draw: Callable[[Any], Any], *, rows: int) -> None:
