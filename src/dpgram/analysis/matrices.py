@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -144,7 +145,11 @@ class PrincipalComponents:
         }
 
     def summary(self, components: int | None = None) -> Summary:
-        return Summary(components_document(self.to_dict(), components or min(len(self.names), 6)))
+        """The first six components, or as many as asked for."""
+        count = 6 if components is None else components
+        if isinstance(count, bool) or not isinstance(count, Integral) or count < 1:
+            raise ModelError(f"components is {components!r} and must be a whole number of at least 1.")
+        return Summary(components_document(self.to_dict(), int(count)))
 
     def plot(self, ax: Any = None) -> Any:
         """The share of each component."""
@@ -183,4 +188,5 @@ def _origin(release: GramRelease) -> dict[str, Any]:
         "mechanism": release.mechanism,
         "rows": release.rows,
         "private": release.private,
+        "condition": release.condition or None,
     }

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
+from dpgram.analysis.regress import plans
 from dpgram.artifact.release import GramRelease
 from dpgram.errors import ModelError
-from dpgram.regression.design import Target, design
-from dpgram.regression.formula import designs, is_formula
+from dpgram.regression.design import Target
 from dpgram.regression.penalised import Path
 from dpgram.regression.penalised import penalty_path as path_of
 from dpgram.report.figures import draw_path
@@ -77,9 +78,9 @@ def penalty_path(
     Penalties are scikit-learn's alpha; target, features and formulas are as in ``regress``."""
     if not isinstance(release, GramRelease):
         raise ModelError(f"release is a {type(release).__name__} and must be a GramRelease: use dpgram.load(path) first.")
-    if isinstance(target, str) and is_formula(target) and target not in (*release.columns, *release.schema.all_names):
-        plans = designs(release, target)
-        if len(plans) > 1:
-            raise ModelError("a path has one target: write one formula for each.")
-        return PenaltyPath(path_of(release, plans[0], l1_ratio=l1_ratio, penalties=penalties))
-    return PenaltyPath(path_of(release, design(release, target, features, intercept), l1_ratio=l1_ratio, penalties=penalties))
+    if isinstance(penalties, bool) or not isinstance(penalties, Integral) or penalties < 1:
+        raise ModelError(f"penalties is {penalties!r} and must be a whole number of at least 1.")
+    asked = plans(release, target, features, intercept)
+    if len(asked) > 1:
+        raise ModelError("a path has one target: write one formula for each.")
+    return PenaltyPath(path_of(release, asked[0], l1_ratio=l1_ratio, penalties=int(penalties)))

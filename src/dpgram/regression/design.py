@@ -126,7 +126,9 @@ def assemble(release: GramRelease, label: Part, parts: Sequence[Part], constant:
 def check_unit(name: str, size: float) -> None:
     """Raise where squares of numbers of this ``size``, or of its inverse, leave double precision."""
     if not SMALLEST_UNIT <= size <= 1 / SMALLEST_UNIT:
-        raise ModelError(f"{name!r} has bounds so large or so small that squares of its unit leave double precision: rescale it.")
+        raise ModelError(
+            f"{name!r} has bounds so large or so small that squares of its unit leave double precision: rescale it."
+        )
 
 
 def _unshifted(part: Part, ones: Array) -> Array:

@@ -145,7 +145,9 @@ def penalty_path(release: GramRelease, plan: Design, *, l1_ratio: float = 1.0, p
     if not len(of.cross):
         raise ModelError("a path needs a feature besides the intercept: name one.")
     rows, label = of.pseudo_rows()
-    largest = max(float(np.abs(rows.T @ label).max()), np.finfo(float).tiny) / (len(rows) * l1_ratio)  # all slopes zero from here
+    largest = max(float(np.abs(rows.T @ label).max()), np.finfo(float).tiny) / (
+        len(rows) * l1_ratio
+    )  # all slopes zero from here
     grid = np.geomspace(largest, SHORTEST * largest, penalties)
     alphas, slopes, _ = enet_path(rows, label, l1_ratio=l1_ratio, alphas=grid, max_iter=MAX_ITERATIONS)
     found = np.array([of.coefficients(column) for column in slopes.T])

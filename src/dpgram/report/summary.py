@@ -62,9 +62,7 @@ def coefficient_rows(fit: dict) -> list[dict]:
 def framed_rows(fit: dict) -> list[dict]:
     """The same with numbers in every cell, for a data frame: None becomes the infinite end it stands for."""
     absent = {"lower": -math.inf, "upper": math.inf, "z": math.nan}
-    return [
-        {key: absent[key] if value is None else value for key, value in row.items()} for row in coefficient_rows(fit)
-    ]
+    return [{key: absent[key] if value is None else value for key, value in row.items()} for row in coefficient_rows(fit)]
 
 
 def summarise(fit: dict) -> Document:
@@ -244,4 +242,5 @@ def _origin(data: dict) -> list[tuple[str, str]]:
 
 
 def _origin_notes(data: dict) -> list[str]:
-    return [] if data["private"] else ["NOT PRIVATE: the noise came from a seed, so it can be subtracted."]
+    found = [] if data["private"] else ["NOT PRIVATE: the noise came from a seed, so it can be subtracted."]
+    return found + ([f"CONDITIONAL: {data['condition']}."] if data["condition"] else [])
