@@ -65,7 +65,7 @@ def _intervals(ax: Any, models: Sequence[tuple[str, dict]], title: str, second: 
         x = [c["coefficient"] for c in known]
         reach = [[c["coefficient"] - c["lower"] for c in known], [c["upper"] - c["coefficient"] for c in known]]
         colour = COLOURS[k % len(COLOURS)]
-        text = "debiased, with interval" if len(models) == 1 else label
+        text = "debiased, with interval" if len(models) == 1 else _words(label)
         ax.errorbar(x, y, xerr=reach, fmt="o", ms=4.5, lw=1.3, capsize=2.5, color=colour, label=text)
         for c in coefficients:
             if not c["identified"]:
@@ -73,9 +73,9 @@ def _intervals(ax: Any, models: Sequence[tuple[str, dict]], title: str, second: 
                         ha="center", va="center", fontsize=8, style="italic", color=colour)  # fmt: skip
         if second not in (None, "debiased"):
             ax.plot([c[second] for c in known], y, "|", ms=13, mew=2.2, color=COLOURS[1], label=f"{second}, for prediction")
-    ax.set_yticks(list(height.values()), list(height))
+    ax.set_yticks(list(height.values()), [_words(name) for name in height])
     ax.set_ylim(-0.7, len(names) - 0.3)
-    ax.set_title(title, fontsize=10)
+    ax.set_title(_words(title), fontsize=10)
     ax.set_xlabel("coefficient, in own units")
     ax.spines[["top", "right"]].set_visible(False)
     if len(models) > 1 or second not in (None, "debiased"):
@@ -87,13 +87,13 @@ def draw_matrix(names: Sequence[str], matrix: Sequence[Sequence[float]], title: 
     """A matrix of correlations as a heat map, with its numbers where they can be read."""
     ax = _axis(ax)
     ax.imshow(matrix, cmap="RdBu_r", vmin=-1, vmax=1)
-    ax.set_xticks(range(len(names)), names, rotation=90, fontsize=8)
-    ax.set_yticks(range(len(names)), names, fontsize=8)
+    ax.set_xticks(range(len(names)), [_words(name) for name in names], rotation=90, fontsize=8)
+    ax.set_yticks(range(len(names)), [_words(name) for name in names], fontsize=8)
     if len(names) <= 15:
         for i, row in enumerate(matrix):
             for j, value in enumerate(row):
                 ax.text(j, i, f"{value:.2f}", ha="center", va="center", fontsize=7, color="w" if abs(value) > 0.6 else "k")
-    ax.set_title(title, fontsize=10)
+    ax.set_title(_words(title), fontsize=10)
     return ax
 
 
@@ -109,10 +109,15 @@ def draw_shares(shares: Sequence[float], title: str, ax: Any = None) -> Any:
     ax.plot(places, running, "o-", color=COLOURS[1], ms=4, label="up to it")
     ax.set_xlabel("component")
     ax.set_ylabel("share of the variance")
-    ax.set_title(title, fontsize=10)
+    ax.set_title(_words(title), fontsize=10)
     ax.legend(frameon=False, fontsize=8)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
+
+
+def _words(text: str) -> str:
+    """Text as it is: matplotlib takes what stands between dollars for mathematics."""
+    return text.replace("$", r"\$")
 
 
 def _axis(ax: Any) -> Any:
@@ -133,10 +138,10 @@ def draw_path(
         if name != "(intercept)":
             line = [row[k] for row in coefficients]
             ax.plot(penalties, line, lw=1.3, color=COLOURS[k % len(COLOURS)])
-            ax.annotate(name, (penalties[-1], line[-1]), fontsize=7, va="center", ha="right")
+            ax.annotate(_words(name), (penalties[-1], line[-1]), fontsize=7, va="center", ha="right")
     ax.set_xscale("log")
     ax.set_xlabel("penalty (alpha)")
     ax.set_ylabel("coefficient, in own units")
-    ax.set_title(title, fontsize=10)
+    ax.set_title(_words(title), fontsize=10)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
