@@ -38,7 +38,7 @@ def test_a_path_as_a_frame_and_by_penalty(exact):
     assert path.at(path.penalties[3] * 1.01) == frame.iloc[3].to_dict()
     assert path.at(0) == frame.iloc[-1].to_dict()
     assert path.at(1e9) == frame.iloc[0].to_dict()
-    assert repr(path) == "PenaltyPath(y ~ (intercept) + x + b, 7 penalties)"
+    assert repr(path) == "PenaltyPath(y ~ (intercept) + x + b, 7 penalties) (NOT PRIVATE)"
     assert path.target == "y"
 
 

@@ -140,3 +140,16 @@ def test_a_figure_that_fails_leaves_the_old_one(tmp_path):
         save_figure(path, fails, rows=1)
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_every_figure_says_what_is_not_private(small_release, table, schema):
+    private = dpgram.release(table, schema, epsilon=5, delta=1e-6)
+    for release, marked in ((small_release, True), (private, False)):
+        for draw in (
+            dpgram.regress(release, "y").plot,
+            dpgram.regress(release, ["y", "x"]).compare().plot,
+            lambda ax, of=release: dpgram.covariance(of).plot("correlation", ax),
+            dpgram.pca(release).plot,
+            dpgram.penalty_path(release, "y").plot,
+        ):
+            assert ("NOT PRIVATE" in draw(Figure().subplots()).get_title()) == marked

@@ -13,7 +13,7 @@ from dpgram.artifact.release import GramRelease
 from dpgram.errors import ModelError
 from dpgram.inference.moments import MomentErrors, moment_errors
 from dpgram.regression.moments import Components, Moments, moments, principal_components
-from dpgram.report.figures import draw_matrix, draw_shares
+from dpgram.report.figures import draw_matrix, draw_shares, mark
 from dpgram.report.frames import data_frame
 from dpgram.report.summary import Summary, components_document, matrix_document
 
@@ -89,7 +89,7 @@ class Covariance:
         if kind == "covariance":
             raise ModelError('covariances have no common scale to be drawn on: use kind="correlation" or "partial".')
         titles = {"correlation": "Private correlations", "partial": "Private partial correlations"}
-        return draw_matrix(self.names, self.matrix(kind).tolist(), titles.get(kind, ""), ax)
+        return draw_matrix(self.names, self.matrix(kind).tolist(), titles.get(kind, "") + mark(self.release.private), ax)
 
     def _repr_html_(self) -> str:
         return self.summary()._repr_html_()
@@ -153,7 +153,7 @@ class PrincipalComponents:
 
     def plot(self, ax: Any = None) -> Any:
         """The share of each component."""
-        return draw_shares(self.shares.tolist(), "Private principal components", ax)
+        return draw_shares(self.shares.tolist(), f"Private principal components{mark(self.release.private)}", ax)
 
     def _repr_html_(self) -> str:
         return self.summary()._repr_html_()

@@ -14,7 +14,7 @@ from dpgram.errors import ModelError
 from dpgram.regression.design import Target
 from dpgram.regression.penalised import Path
 from dpgram.regression.penalised import penalty_path as path_of
-from dpgram.report.figures import draw_path
+from dpgram.report.figures import draw_path, mark
 from dpgram.report.frames import data_frame
 
 Array = np.ndarray
@@ -23,8 +23,8 @@ Array = np.ndarray
 class PenaltyPath:
     """Coefficients in own units along a list of penalties, from the largest down."""
 
-    def __init__(self, path: Path):
-        self._path = path
+    def __init__(self, path: Path, *, private: bool = True):
+        self._path, self._private = path, private
 
     @property
     def target(self) -> str:
@@ -58,10 +58,11 @@ class PenaltyPath:
 
     def plot(self, ax: Any = None) -> Any:
         """Coefficients against the penalty."""
-        return draw_path(self.names, self.penalties.tolist(), self.coefficients.tolist(), f"Path of {self.target}", ax)
+        title = f"Path of {self.target}{mark(self._private)}"
+        return draw_path(self.names, self.penalties.tolist(), self.coefficients.tolist(), title, ax)
 
     def __repr__(self) -> str:
-        return f"PenaltyPath({self.target} ~ {' + '.join(self.names)}, {len(self.penalties)} penalties)"
+        return f"PenaltyPath({self.target} ~ {' + '.join(self.names)}, {len(self.penalties)} penalties){mark(self._private)}"
 
 
 def penalty_path(
@@ -83,4 +84,5 @@ def penalty_path(
     asked = plans(release, target, features, intercept)
     if len(asked) > 1:
         raise ModelError("a path has one target: write one formula for each.")
-    return PenaltyPath(path_of(release, asked[0], l1_ratio=l1_ratio, penalties=int(penalties)))
+    found = path_of(release, asked[0], l1_ratio=l1_ratio, penalties=int(penalties))
+    return PenaltyPath(found, private=release.private)

@@ -44,11 +44,15 @@ def save_figure(path: Path, draw: Callable[[Any], Any], *, rows: int) -> None:
 
 def draw_coefficients(fit: dict, ax: Any = None) -> Any:
     """Debiased coefficients with intervals, and the chosen estimator's beside them. The intercept is left out: its scale is another."""
-    return _intervals(ax, [(fit["target"], fit)], f"Regression of {fit['target']}", second=fit["estimator"])
+    return _intervals(
+        ax, [(fit["target"], fit)], f"Regression of {fit['target']}{mark(fit['private'])}", second=fit["estimator"]
+    )
 
 
 def draw_comparison(comparison: dict, ax: Any = None) -> Any:
-    return _intervals(ax, list(comparison["models"].items()), "Coefficients side by side")
+    models = comparison["models"]
+    private = all(fit["private"] for fit in models.values())
+    return _intervals(ax, list(models.items()), f"Coefficients side by side{mark(private)}")
 
 
 def _intervals(ax: Any, models: Sequence[tuple[str, dict]], title: str, second: str | None = None) -> Any:
@@ -113,6 +117,11 @@ def draw_shares(shares: Sequence[float], title: str, ax: Any = None) -> Any:
     ax.legend(frameon=False, fontsize=8)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
+
+
+def mark(private: bool) -> str:
+    """What the title of every figure says of noise that can be subtracted."""
+    return "" if private else " (NOT PRIVATE)"
 
 
 def _words(text: str) -> str:
