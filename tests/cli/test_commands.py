@@ -358,3 +358,141 @@ def test_calibrate_names_what_is_wrong(capsys, line, message):
     code, out, err = call(line, capsys)
     assert (code, out) == (2, "")
     assert message in err
+
+
+def strict(text):
+    """JSON as the standard has it: neither NaN nor Infinity."""
+
+    def refuse(word):
+        raise AssertionError(word)
+
+    return json.loads(text, parse_constant=refuse)
+
+
+@pytest.fixture
+def release_file(folder):
+    dpgram.release("t.parquet", dpgram.Schema.load("schema.toml"), epsilon=5, delta=1e-6, insecure_seed=1).save("r.json")
+    return folder
+
+
+def words(*line):
+    return [part for chunk in line for part in ([chunk] if " " in chunk else chunk.split())]
+
+
+def test_regress_by_any_estimator_interval_and_confidence(release_file, capsys):
+    release = dpgram.load("r.json")
+    for estimator in ("shrunk", "debiased", "log-det", "plain", "ridge", "lasso", "elastic-net"):
+        code, out, _ = call(f"regress r.json --target y --estimator {estimator} --json", capsys)
+        data = strict(out)
+        assert (code, data["estimator"]) == (0, estimator)
+        fit = dpgram.regress(release, "y", estimator=estimator)
+        assert {name: c[estimator] for name, c in data["coefficients"].items()} == fit.estimates
+    for intervals in ("auto", "wald", "fieller", "bootstrap"):
+        code, out, _ = call(f"regress r.json --target y --features x --intervals {intervals} --confidence 0.9 --json", capsys)
+        data = strict(out)
+        assert (code, data["intervals"], data["confidence"]) == (0, intervals, 0.9)
+        ends = dpgram.regress(release, "y", ["x"]).conf_int(0.9, intervals)
+        assert {name: (c["lower"], c["upper"]) for name, c in data["coefficients"].items()} == ends
+    _, out, _ = call("regress r.json --target y --estimator elastic-net --penalty 0.1 --l1-ratio 0.2 --json", capsys)
+    wanted = dpgram.regress(release, "y", estimator="elastic-net", penalty=0.1, l1_ratio=0.2).estimates
+    assert {name: c["elastic-net"] for name, c in strict(out)["coefficients"].items()} == wanted
+
+
+def test_several_targets_and_formulas_at_the_command_line(release_file, capsys):
+    code, out, _ = call("regress r.json --target y --target x --features b", capsys)
+    assert code == 0
+    assert out.index("linear regression of y") < out.index("linear regression of x")
+    assert "\n\n" in out
+    code, out, _ = call("regress r.json --target y --target x --features b --json", capsys)
+    assert [fit["target"] for fit in strict(out)["models"].values()] == ["y", "x"]
+    code = run(["regress", "r.json", "--formula", "y ~ x", "--formula", "y ~ x + c", "--compare"])
+    out = capsys.readouterr().out
+    assert code == 0
+    assert "(1) y" in out
+    assert "(2) y" in out
+    assert "Private linear regressions" in out
+    run(["regress", "r.json", "--formula", "y ~ x", "--compare", "--json"])
+    assert list(strict(capsys.readouterr().out)["models"]) == ["(1) y"]
+
+
+def test_what_noise_drowned_is_strict_json_too(folder, capsys):
+    dpgram.release("t.parquet", dpgram.Schema.load("schema.toml"), epsilon=1e-3, delta=1e-6).save("r.json")
+    data = strict(call("regress r.json --target y --json", capsys)[1])
+    assert {c["lower"] for c in data["coefficients"].values()} == {None}
+    assert data["r_squared"] is None
+    for line in ("cov r.json --json", "pca r.json --json", "pca r.json --standardise --json",
+                 "regress r.json --target y --target x --compare --json"):  # fmt: skip
+        code, out, _ = call(line, capsys)
+        assert code == 0
+        strict(out)
+    code, out, _ = call("regress r.json --target y", capsys)
+    assert "Not identified at this budget" in out
+    code, out, _ = call("regress r.json --target y --target x --compare", capsys)
+    assert "not identified at this budget" in out
+
+
+def test_cov_and_pca_print_what_the_library_says(release_file, capsys):
+    found = dpgram.covariance(dpgram.load("r.json"), ["x", "y"])
+    code, out, _ = call("cov r.json --columns x,y --json", capsys)
+    assert (code, strict(out)) == (0, found.to_dict())
+    for kind in ("covariance", "correlation", "partial"):
+        code, out, _ = call(f"cov r.json --columns x,y --kind {kind}", capsys)
+        assert (code, out) == (0, f"{found.summary(kind)}\n")
+        assert "NOT PRIVATE" in out
+    components = dpgram.pca(dpgram.load("r.json"), standardise=True)
+    code, out, _ = call("pca r.json --standardise --json", capsys)
+    assert (code, strict(out)) == (0, components.to_dict())
+    code, out, _ = call("pca r.json --standardise --components 2", capsys)
+    assert (code, out) == (0, f"{components.summary(2)}\n")
+
+
+FIGURES = [
+    "regress r.json --target y",
+    "regress r.json --target y --json",
+    "regress r.json --target y --target x --compare",
+    "cov r.json",
+    "cov r.json --kind partial",
+    "pca r.json",
+]
+
+
+@pytest.mark.parametrize("line", FIGURES)
+def test_every_command_draws_its_figure(release_file, capsys, line):
+    code, out, err = call(f"{line} --plot f.png", capsys)
+    assert (code, err) == (0, "")
+    assert out == call(line, capsys)[1]
+    assert (release_file / "f.png").read_bytes().startswith(b"\x89PNG")
+    before = {p.name for p in release_file.iterdir()}
+    for place in ("f.jpg", "none/f.png", "."):
+        code, out, err = call(f"{line} --plot {place}", capsys)
+        assert (code, out) == (2, "")
+        assert err.startswith("error: ")
+    assert {p.name for p in release_file.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("regress r.json", "give --target (with --features) or --formula"),
+        ("regress r.json --target y --formula y~x", "give --target (with --features) or --formula"),
+        ("regress r.json --formula y~x --features x", "leave features and intercept out"),
+        ("regress r.json --target q", "no column 'q'"),
+        ("regress r.json --target y --features q", "no column 'q'"),
+        ("regress r.json --target y --estimator ols", "there is no estimator 'ols'"),
+        ("regress r.json --target y --intervals exact", "intervals is 'exact' and must be one of"),
+        ("regress r.json --target y --confidence 95", "confidence is 95.0 and must lie between 0 and 1"),
+        ("regress r.json --target y --penalty 1", "shrunk has no option 'penalty'"),
+        ("regress r.json --target y --estimator ridge --penalty -1", "penalty is -1.0 and must be"),
+        ("cov r.json --columns q", "no column 'q'"),
+        ("cov r.json --kind spearman", "kind is 'spearman' and must be one of"),
+        ("pca r.json --components 0", "components is 0 and must be"),
+        ("pca none.json", "none.json: cannot be read"),
+        ("cov t.csv", "not valid JSON"),
+    ],
+)
+def test_what_an_analyst_gets_wrong_is_one_line_and_exit_code_2(release_file, capsys, line, message):
+    code, out, err = call(line, capsys)
+    assert (code, out) == (2, "")
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    assert message in err

@@ -9,7 +9,7 @@ from dpgram.analysis.fit import Fit, same_release
 from dpgram.errors import ModelError
 from dpgram.report.figures import draw_comparison
 from dpgram.report.frames import data_frame
-from dpgram.report.summary import Summary, coefficient_rows, compare_models
+from dpgram.report.summary import Summary, compare_models, framed_rows
 
 
 class Comparison:
@@ -34,7 +34,7 @@ class Comparison:
 
     def to_frame(self) -> Any:
         """A pandas data frame: one row per model and coefficient."""
-        rows = [{"model": model, **row} for model, fit in self.models.items() for row in coefficient_rows(fit.to_dict())]
+        rows = [{"model": model, **row} for model, fit in self.models.items() for row in framed_rows(fit.to_dict())]
         return data_frame(rows, index=["model", "name"])
 
     def plot(self, ax: Any = None) -> Any:

@@ -27,13 +27,13 @@ from dpgram.inference.intervals import (
     wald,
     weakly_identified,
 )
-from dpgram.inference.joint import JointTest, joint_test
+from dpgram.inference.joint import JointTest, joint_test, single_p_values
 from dpgram.regression.channel import Channel, channel
 from dpgram.regression.design import Design
 from dpgram.regression.fit import debiased, fit_linear, shrunk
 from dpgram.report.figures import draw_coefficients
 from dpgram.report.frames import data_frame
-from dpgram.report.summary import Summary, coefficient_rows, summarise
+from dpgram.report.summary import Summary, framed_rows, summarise
 from dpgram.terms.schema import INTERCEPT
 
 Array = np.ndarray
@@ -128,7 +128,7 @@ class Fit:
     @cached_property
     def pvalues(self) -> dict[str, float]:
         """That each coefficient is zero. Holds however weakly a coefficient is identified."""
-        return {name: joint_test(self.channel, self.names, [j]).p_value for j, name in enumerate(self.names)}
+        return self._named(single_p_values(self.channel))
 
     def conf_int(self, confidence: float | None = None, method: str | None = None) -> dict[str, tuple[float, float]]:
         """(lower, upper) of ``params`` by name. Infinite on both sides where a coefficient is not identified at this budget."""
@@ -295,8 +295,8 @@ class Fit:
         return tuple(found)
 
     def to_frame(self) -> Any:
-        """The table of coefficients as a pandas data frame, indexed by name."""
-        return data_frame(coefficient_rows(self.to_dict()), index="name")
+        """The table of coefficients as a pandas data frame, indexed by name. Ends of an interval may be infinite."""
+        return data_frame(framed_rows(self.to_dict()), index="name")
 
     def plot(self, ax: Any = None) -> Any:
         """Coefficients with their intervals, on a matplotlib axis, which is returned."""

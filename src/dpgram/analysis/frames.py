@@ -33,6 +33,9 @@ def own_features(schema: Schema, plan: Design, frame: Any) -> Array:
     missing = sorted(needed - set(table.column_names))
     if missing:
         raise ModelError(f"the frame has no column {missing[0]!r}, which the model uses: add it.")
+    twice = sorted(name for name in needed if table.column_names.count(name) > 1)
+    if twice:
+        raise ModelError(f"the frame has two columns {twice[0]!r}: keep one.")
     cells = {name: _cells(schema.by_name[name], table.column(name)) for name in needed}
     scaled = np.zeros((table.num_rows, len(schema.encoded)))
     if schema.intercept:
@@ -54,7 +57,7 @@ def _own_columns(schema: Schema, name: str, cells: Mapping[str, Array]) -> Array
     values = clamp(column, cells[name])
     match column:
         case Categorical():
-            place = np.where(np.isnan(values), column.levels.index(MISSING) if column.missing == "level" else 0, values)
+            place = np.where(np.isnan(values), 0, values)  # the reference
             return np.array([place == level for level in range(1, len(column.levels))], dtype=float)
         case Boolean():
             return np.where(np.isnan(values), float(column.missing), values)[None]
@@ -63,45 +66,77 @@ def _own_columns(schema: Schema, name: str, cells: Mapping[str, Array]) -> Array
 
 
 def _table(frame: Any) -> pa.Table:
-    if isinstance(frame, pa.Table | pa.RecordBatch):
-        return pa.table(frame)
-    if isinstance(frame, Mapping):
-        columns = {name: np.atleast_1d(np.asarray(values)) for name, values in frame.items()}
-        if len({len(column) for column in columns.values()}) > 1:
-            raise ModelError("the columns of the frame differ in length: give each the same number of rows.")
-        return pa.table(dict(columns.items()))
-    if hasattr(frame, "__arrow_c_stream__"):
-        return pa.table(frame)
+    try:
+        if isinstance(frame, Mapping):
+            frame = _equally_long({name: _column(values) for name, values in frame.items()})
+        if isinstance(frame, dict | pa.Table | pa.RecordBatch) or hasattr(frame, "__arrow_c_stream__"):
+            return pa.table(frame)
+    except ModelError:
+        raise
+    except (pa.ArrowException, TypeError, ValueError) as problem:
+        raise ModelError(f"the frame cannot be read as columns with names: {problem}.") from None
     raise ModelError(
         f"the frame is a {type(frame).__name__}, and columns with names are needed: a pandas, polars or Arrow table, or a dict of lists."
     )
 
 
+def _equally_long(columns: dict[str, Any]) -> dict[str, Any]:
+    if len({len(column) for column in columns.values()}) > 1:
+        raise ModelError("the columns of the frame differ in length: give each the same number of rows.")
+    return columns
+
+
+def _column(values: Any) -> pa.Array | pa.ChunkedArray:
+    """One value of a dict: a list, an array, a series, or a single cell."""
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return values
+    if hasattr(values, "__arrow_c_stream__"):
+        return pa.chunked_array(values)
+    return pa.array(values if isinstance(values, list | tuple) else np.atleast_1d(np.asarray(values)), from_pandas=True)
+
+
 def _cells(column: Column, cells: pa.ChunkedArray) -> Array:
     """Numbers (days for a date), places of levels, or truth values; NaN where a cell is missing."""
-    if pa.types.is_dictionary(cells.type):
-        cells = cells.cast(cells.type.value_type)
     try:
+        if pa.types.is_dictionary(cells.type):
+            cells = _decoded(cells)
         match column:
             case Categorical():
                 return _levels(column, cells)
             case Date():
-                if pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type):
-                    cells = cells.cast(pa.timestamp("us"))
-                seconds = cells.cast(pa.timestamp("s"), safe=False).cast(pa.int64())
-                return _floats(seconds) / SECONDS_IN_A_DAY
+                return _days(column, cells)
             case _:
                 return _floats(cells.cast(pa.int8()) if pa.types.is_boolean(cells.type) else cells)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as problem:
+    except pa.ArrowException as problem:
         raise ModelError(f"column {column.name!r} of the frame cannot be read as {column.kind}: {problem}.") from None
 
 
+def _decoded(cells: pa.ChunkedArray) -> pa.ChunkedArray:
+    """What a dictionary's codes stand for, chunk by chunk: a view of strings, as polars has it, cannot be taken from."""
+    kind = cells.type.value_type
+    kind = pa.large_string() if pa.types.is_string_view(kind) else kind
+    return pa.chunked_array([chunk.dictionary.cast(kind).take(chunk.indices) for chunk in cells.chunks], kind)
+
+
+def _days(column: Date, cells: pa.ChunkedArray) -> Array:
+    of = cells.type
+    if pa.types.is_string(of) or pa.types.is_large_string(of) or pa.types.is_string_view(of):
+        cells = cells.cast(pa.large_string()).cast(pa.timestamp("us"))
+    elif cells.null_count < len(cells) and not (pa.types.is_date(of) or pa.types.is_timestamp(of)):
+        raise ModelError(f"column {column.name!r} of the frame holds {of}, and dates, times or ISO 8601 text are needed.")
+    elif not len(cells) or pa.types.is_null(of):
+        return np.full(len(cells), np.nan)
+    return _floats(cells.cast(pa.timestamp("s"), safe=False).cast(pa.int64())) / SECONDS_IN_A_DAY
+
+
 def _floats(cells: pa.ChunkedArray) -> Array:
-    return np.array(pc.cast(cells, pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=float)
+    return np.array(pc.cast(cells, pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=float)  # our own copy
 
 
 def _levels(column: Categorical, cells: pa.ChunkedArray) -> Array:
-    """Places among the levels. A value that is not declared is ``other``, or missing where there is no such level."""
+    """Places among the levels, NaN where a cell is missing and has no level of its own.
+
+    A value that is not declared is ``other``, or missing where there is no such level."""
     if column.matches_numbers:
         values, known = _floats(cells), np.array(column.categories, dtype=float)
         place = np.full(len(values), np.nan)
@@ -113,6 +148,9 @@ def _levels(column: Categorical, cells: pa.ChunkedArray) -> Array:
         found = pc.index_in(text, value_set=pa.array(column.categories, pa.large_string()))
         place = _floats(found)
         present = np.asarray(pc.and_(text.is_valid(), pc.not_equal(pc.fill_null(text, ""), "")))
+    undeclared = np.isnan(place)
+    if column.missing == "level":  # a level like the others, in a derived column too
+        place[undeclared] = column.levels.index(MISSING)
     if column.other:
-        place[np.isnan(place) & present] = column.levels.index(OTHER)
+        place[undeclared & present] = column.levels.index(OTHER)
     return place

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from dpgram.artifact.release import GramRelease
 from dpgram.errors import ModelError
 from dpgram.inference.moments import MomentErrors, moment_errors
 from dpgram.regression.moments import Components, Moments, moments, principal_components
-from dpgram.report.figures import draw_matrix, draw_shares
+from dpgram.report.figures import draw_matrix, draw_shares, mark
 from dpgram.report.frames import data_frame
 from dpgram.report.summary import Summary, components_document, matrix_document
 
@@ -88,7 +89,7 @@ class Covariance:
         if kind == "covariance":
             raise ModelError('covariances have no common scale to be drawn on: use kind="correlation" or "partial".')
         titles = {"correlation": "Private correlations", "partial": "Private partial correlations"}
-        return draw_matrix(self.names, self.matrix(kind).tolist(), titles.get(kind, ""), ax)
+        return draw_matrix(self.names, self.matrix(kind).tolist(), titles.get(kind, "") + mark(self.release.private), ax)
 
     def _repr_html_(self) -> str:
         return self.summary()._repr_html_()
@@ -144,11 +145,15 @@ class PrincipalComponents:
         }
 
     def summary(self, components: int | None = None) -> Summary:
-        return Summary(components_document(self.to_dict(), components or min(len(self.names), 6)))
+        """The first six components, or as many as asked for."""
+        count = 6 if components is None else components
+        if isinstance(count, bool) or not isinstance(count, Integral) or count < 1:
+            raise ModelError(f"components is {components!r} and must be a whole number of at least 1.")
+        return Summary(components_document(self.to_dict(), int(count)))
 
     def plot(self, ax: Any = None) -> Any:
         """The share of each component."""
-        return draw_shares(self.shares.tolist(), "Private principal components", ax)
+        return draw_shares(self.shares.tolist(), f"Private principal components{mark(self.release.private)}", ax)
 
     def _repr_html_(self) -> str:
         return self.summary()._repr_html_()
@@ -183,4 +188,5 @@ def _origin(release: GramRelease) -> dict[str, Any]:
         "mechanism": release.mechanism,
         "rows": release.rows,
         "private": release.private,
+        "condition": release.condition or None,
     }

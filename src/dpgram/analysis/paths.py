@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
+from dpgram.analysis.regress import plans
 from dpgram.artifact.release import GramRelease
 from dpgram.errors import ModelError
-from dpgram.regression.design import Target, design
-from dpgram.regression.formula import designs, is_formula
+from dpgram.regression.design import Target
 from dpgram.regression.penalised import Path
 from dpgram.regression.penalised import penalty_path as path_of
-from dpgram.report.figures import draw_path
+from dpgram.report.figures import draw_path, mark
 from dpgram.report.frames import data_frame
 
 Array = np.ndarray
@@ -22,8 +23,8 @@ Array = np.ndarray
 class PenaltyPath:
     """Coefficients in own units along a list of penalties, from the largest down."""
 
-    def __init__(self, path: Path):
-        self._path = path
+    def __init__(self, path: Path, *, private: bool = True):
+        self._path, self._private = path, private
 
     @property
     def target(self) -> str:
@@ -57,10 +58,11 @@ class PenaltyPath:
 
     def plot(self, ax: Any = None) -> Any:
         """Coefficients against the penalty."""
-        return draw_path(self.names, self.penalties.tolist(), self.coefficients.tolist(), f"Path of {self.target}", ax)
+        title = f"Path of {self.target}{mark(self._private)}"
+        return draw_path(self.names, self.penalties.tolist(), self.coefficients.tolist(), title, ax)
 
     def __repr__(self) -> str:
-        return f"PenaltyPath({self.target} ~ {' + '.join(self.names)}, {len(self.penalties)} penalties)"
+        return f"PenaltyPath({self.target} ~ {' + '.join(self.names)}, {len(self.penalties)} penalties){mark(self._private)}"
 
 
 def penalty_path(
@@ -77,9 +79,10 @@ def penalty_path(
     Penalties are scikit-learn's alpha; target, features and formulas are as in ``regress``."""
     if not isinstance(release, GramRelease):
         raise ModelError(f"release is a {type(release).__name__} and must be a GramRelease: use dpgram.load(path) first.")
-    if isinstance(target, str) and is_formula(target) and target not in (*release.columns, *release.schema.all_names):
-        plans = designs(release, target)
-        if len(plans) > 1:
-            raise ModelError("a path has one target: write one formula for each.")
-        return PenaltyPath(path_of(release, plans[0], l1_ratio=l1_ratio, penalties=penalties))
-    return PenaltyPath(path_of(release, design(release, target, features, intercept), l1_ratio=l1_ratio, penalties=penalties))
+    if isinstance(penalties, bool) or not isinstance(penalties, Integral) or penalties < 1:
+        raise ModelError(f"penalties is {penalties!r} and must be a whole number of at least 1.")
+    asked = plans(release, target, features, intercept)
+    if len(asked) > 1:
+        raise ModelError("a path has one target: write one formula for each.")
+    found = path_of(release, asked[0], l1_ratio=l1_ratio, penalties=int(penalties))
+    return PenaltyPath(found, private=release.private)

@@ -16,7 +16,8 @@ class Fits(tuple[Fit, ...]):
     """Several fits from one release, in order; ``compare()`` lays them side by side."""
 
     def compare(self) -> Comparison:
-        return compare({fit.target: fit for fit in self})
+        by_target = {fit.target: fit for fit in self}
+        return compare(by_target if len(by_target) == len(self) else self)  # numbered where two have one target
 
     def _repr_html_(self) -> str:
         return self.compare()._repr_html_()
@@ -55,13 +56,14 @@ def regress(
     several = targets != [target]
     if not targets:
         raise ModelError("the list of targets is empty: name one.")
-    plans = [plan for one in targets for plan in _plans(release, one, features, intercept)]
+    chosen = [plan for one in targets for plan in plans(release, one, features, intercept)]
     options = {"penalty": penalty, "l1_ratio": l1_ratio}
-    fits = [Fit(release, plan, estimator=estimator, intervals=intervals, confidence=confidence, **options) for plan in plans]
+    fits = [Fit(release, plan, estimator=estimator, intervals=intervals, confidence=confidence, **options) for plan in chosen]
     return Fits(fits) if several or len(fits) > 1 else fits[0]
 
 
-def _plans(release: GramRelease, target: Target, features: Sequence[str] | None, intercept: bool | None) -> list[Design]:
+def plans(release: GramRelease, target: Target, features: Sequence[str] | None, intercept: bool | None) -> list[Design]:
+    """What a target or a formula asks for; a formula may name several targets."""
     if isinstance(target, str) and is_formula(target) and target not in (*release.columns, *release.schema.all_names):
         if features is not None or intercept is not None:
             raise ModelError("a formula says itself which features and intercept it has: leave features and intercept out.")

@@ -83,7 +83,7 @@ def pca_command(
     if plot is not None:
         check_figure_path(plot)
     if components is not None and components < 1:
-        raise ModelError(f"components is {components} and must be at least 1.")
+        raise ModelError(f"components is {components} and must be a whole number of at least 1.")
     made = load(release)
     found = pca(made, listed_names(made, columns), standardise=standardise)
     if json:

@@ -23,7 +23,7 @@ Array = np.ndarray
 
 METHODS = ("auto", "wald", "fieller", "bootstrap")
 FAR = 1e4  # standard errors; a set that reaches so far is unbounded
-STEPS = np.array([0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0, 200.0, 1000.0, FAR])
+STEPS = np.array([0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0, 200.0, 1000.0])
 WEAK = 1.96  # a gain below so many sds of its noise may be zero
 HALVINGS = 16
 
@@ -135,21 +135,24 @@ def fieller(seen: Channel, confidence: float, places: Array | None = None) -> In
         return profile(seen, seen.to_own[which, None, :], (values - seen.base[which])[:, None], sampling) <= limit
 
     ends = np.full((2, p), np.nan)
+    far = [accepted(chosen, estimate[chosen] + sign * known.se[chosen] * FAR) for sign in (-1.0, 1.0)]
+    open_ended = far[0] | far[1]
+    ends[:, chosen[open_ended]] = np.array([[-np.inf], [np.inf]])
+    chosen = chosen[~open_ended]
     for side, sign in enumerate((-1.0, 1.0)):
+        if not len(chosen):
+            break
         which = np.repeat(chosen, len(STEPS))
         values = (estimate[chosen, None] + sign * known.se[chosen, None] * STEPS).ravel()
         inside = accepted(which, values).reshape(len(chosen), len(STEPS))
         last = np.where(inside.any(axis=1), len(STEPS) - 1 - inside[:, ::-1].argmax(axis=1), -1)  # the farthest point within
-        steps = np.concatenate([[0.0], STEPS, [np.inf]])
+        steps = np.concatenate([[0.0], STEPS, [FAR]])
         low, high = steps[last + 1], steps[last + 2]
-        bounded = np.isfinite(high)
         for _ in range(HALVINGS):
-            middle = np.where(bounded, (low + high) / 2, low)
+            middle = (low + high) / 2
             within = accepted(chosen, estimate[chosen] + sign * known.se[chosen] * middle)
             low, high = np.where(within, middle, low), np.where(within, high, middle)
-        ends[side, chosen] = np.where(bounded, estimate[chosen] + sign * known.se[chosen] * high, sign * np.inf)
-    open_ended = np.isinf(ends).any(axis=0)
-    ends[:, open_ended] = np.array([[-np.inf], [np.inf]])
+        ends[side, chosen] = estimate[chosen] + sign * known.se[chosen] * high
     return Intervals(ends[0], ends[1], ("fieller",) * p, confidence)
 
 

@@ -37,6 +37,13 @@ def joint_test(seen: Channel, names: Sequence[str], places: Sequence[int], *, na
     return JointTest(name, tuple(names[j] for j in places), found, len(chosen), p_value(found, len(chosen), seen.degrees))
 
 
+def single_p_values(seen: Channel) -> Array:
+    """The same test of each coefficient alone, all at once."""
+    sampling = error_variance(seen) * seen.per_row
+    found = profile(seen, seen.to_own[:, None, :], -seen.base[:, None], sampling)
+    return np.array([p_value(statistic, 1, seen.degrees) for statistic in found])
+
+
 def p_value(statistic: float, count: int, degrees: float) -> float:
     if np.isinf(degrees):
         return float(stats.chi2.sf(statistic, count))

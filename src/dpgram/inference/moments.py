@@ -30,20 +30,37 @@ def moment_errors(release: GramRelease, of: Moments) -> MomentErrors:
     about = unit[places] - middle[:, None] * unit[0]  # each column less its mean, as a combination of columns
     size = of.sd / of.half  # standard deviations in scaled units
     whole = np.maximum(rows, 1.0)
-    mean = np.array([noise_variance(release, _pair(unit[0], a)) for a in about]) / whole**2 + size**2 / whole
-    p = len(places)
-    covariance, correlation = np.empty((p, p)), np.zeros((p, p))
-    for i in range(p):
-        for j in range(i, p):
-            r, pair = of.correlation[i, j], _pair(about[i], about[j])
-            both = (size[i] * size[j]) ** 2
-            found = noise_variance(release, pair) / whole**2 + both * (1 + r**2) / whole
-            covariance[i, j] = covariance[j, i] = found
-            if i < j:
-                a, b = about[i] / size[i], about[j] / size[j]
-                moved = _pair(a, b) - r / 2 * (np.outer(a, a) + np.outer(b, b))
-                correlation[i, j] = correlation[j, i] = noise_variance(release, moved) / whole**2 + (1 - r**2) ** 2 / whole
-    return MomentErrors(of.half * np.sqrt(mean), np.outer(of.half, of.half) * np.sqrt(covariance), np.sqrt(correlation))
+    r, sizes = of.correlation, np.outer(size, size)
+    products, excess, forms = _noise_law(release, np.vstack([unit[:1], about / size[:, None]]))
+    lengths, fourth = np.diag(products), excess * forms**2 @ (forms**2).T
+    both = np.outer(lengths, lengths) + products**2 + fourth  # variance of a'Eb, for each pair of a and b
+    mean = both[0, 1:] / whole**2 + 1 / whole
+    covariance = both[1:, 1:] / whole**2 + (1 + r**2) / whole
+    # To first order a correlation r moves by a'Eb - r/2 (a'Ea + b'Eb).
+    ends = 2 * lengths[:, None] * products + excess * forms**3 @ forms.T  # covariance of a'Eb with a'Ea
+    apart = 2 * products**2 + fourth  # ... of a'Ea with b'Eb
+    own = np.diag(both)
+    moved = both[1:, 1:] - r * (ends + ends.T)[1:, 1:] + r**2 / 4 * (own[:, None] + own + 2 * apart)[1:, 1:]
+    correlation = np.maximum(moved, 0.0) / whole**2 + (1 - r**2) ** 2 / whole
+    np.fill_diagonal(correlation, 0.0)
+    return MomentErrors(
+        of.half * size * np.sqrt(mean), np.outer(of.half, of.half) * sizes * np.sqrt(covariance), np.sqrt(correlation)
+    )
+
+
+def _noise_law(release: GramRelease, forms: Array) -> tuple[Array, float, Array]:
+    """For vectors a, b, ... the products K and the rest e with Cov(a'Eb, c'Ed) = K_ac K_bd + K_ad K_bc + e sum_i a_i b_i c_i d_i.
+
+    Vectors come back as they are seen by the noise. First order where noise multiplies."""
+    noise = release.noise
+    if isinstance(noise, NoisyInverse):
+        forms = forms @ release.gram
+        off, on = noise.sd_off_diagonal_of_inverse, noise.sd_diagonal_of_inverse
+    elif isinstance(noise, SymmetricGaussian):
+        off, on = noise.sd_off_diagonal, noise.sd_diagonal
+    else:
+        return forms @ release.gram @ forms.T / np.sqrt(noise.degrees_of_freedom), 0.0, forms
+    return off * forms @ forms.T, on**2 - 2 * off**2, forms
 
 
 def noise_variance(release: GramRelease, form: Array) -> float:
@@ -58,7 +75,3 @@ def noise_variance(release: GramRelease, form: Array) -> float:
         turned = form @ release.gram
         return float(2 * np.trace(turned @ turned) / noise.degrees_of_freedom)
     return float(2 * off**2 * np.sum(form**2) + (on**2 - 2 * off**2) * np.sum(np.diag(form) ** 2))
-
-
-def _pair(a: Array, b: Array) -> Array:
-    return (np.outer(a, b) + np.outer(b, a)) / 2

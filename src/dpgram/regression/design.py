@@ -15,6 +15,8 @@ from dpgram.terms.schema import INTERCEPT
 
 Array = np.ndarray
 
+SMALLEST_UNIT = 1e-120  # of a column's half-range, or of the ratio of two
+
 
 @dataclass(frozen=True, eq=False)
 class Design:
@@ -92,6 +94,8 @@ def assemble(release: GramRelease, label: Part, parts: Sequence[Part], constant:
     """The regression of ``label`` on ``parts``, in this order, after an intercept when ``constant``."""
     if not parts and not constant:
         raise ModelError("there is nothing to regress on: name a feature, or keep the intercept.")
+    for part in parts:
+        check_unit(part.name, part.half / label.half if label.half >= part.half else label.half / part.half)
     half = np.array([part.half for part in parts])
     centre = np.array([part.centre for part in parts])
     ones = np.eye(len(release.columns))[0]
@@ -117,6 +121,14 @@ def assemble(release: GramRelease, label: Part, parts: Sequence[Part], constant:
         groups=tuple(groups.items()),
         label_unit=label.half,
     )
+
+
+def check_unit(name: str, size: float) -> None:
+    """Raise where squares of numbers of this ``size``, or of its inverse, leave double precision."""
+    if not SMALLEST_UNIT <= size <= 1 / SMALLEST_UNIT:
+        raise ModelError(
+            f"{name!r} has bounds so large or so small that squares of its unit leave double precision: rescale it."
+        )
 
 
 def _unshifted(part: Part, ones: Array) -> Array:

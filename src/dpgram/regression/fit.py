@@ -54,7 +54,13 @@ def fit_linear(release: GramRelease, plan: Design, estimator: str, **options: fl
         if name not in chosen.options:
             taken = f"it takes {', '.join(chosen.options)}" if chosen.options else "it takes no options"
             raise ModelError(f"{estimator} has no option {name!r}: {taken}.")
-    return LinearFit(plan.target, plan.names, chosen.fit(release, plan, **given), estimator, plan)
+    try:
+        found = chosen.fit(release, plan, **given)
+    except np.linalg.LinAlgError:  # only where there is no noise to speak of: with it, no matrix is exactly singular
+        raise ModelError(
+            f"the columns of this regression of {plan.target!r} are exactly dependent in the release: leave one out."
+        ) from None
+    return LinearFit(plan.target, plan.names, found, estimator, plan)
 
 
 def find_estimator(name: object) -> Estimator:

@@ -12,7 +12,7 @@ import numpy as np
 
 from dpgram.artifact.release import GramRelease
 from dpgram.errors import ModelError
-from dpgram.regression.design import has_intercept, places_of
+from dpgram.regression.design import check_unit, has_intercept, places_of
 from dpgram.regression.repair import repaired
 
 Array = np.ndarray
@@ -63,6 +63,8 @@ def moments(release: GramRelease, columns: Sequence[str] | None = None) -> Momen
     if not has_intercept(release):
         raise ModelError("means and covariances need the intercept column, and the release was made without one.")
     encoded, places = release.schema.encoded, places_of(release, columns)
+    for j in places:
+        check_unit(encoded[j].name, encoded[j].half)
     gram = repaired(release)
     half = np.array([encoded[j].half for j in places])
     centre = np.array([encoded[j].centre for j in places])

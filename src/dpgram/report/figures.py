@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from dpgram.artifact.atomic import write_whole
+from dpgram.artifact.atomic import check_writable, write_whole
 from dpgram.errors import MissingExtraError, OutputError
 from dpgram.report.summary import coefficient_rows
 
@@ -23,9 +23,11 @@ def check_matplotlib() -> None:
 
 
 def check_figure_path(path: Path) -> None:
+    """Raise if no figure could be written there, before anything else is done."""
     check_matplotlib()
     if path.suffix.lower() not in FORMATS:
         raise OutputError(f"{path} has the ending {path.suffix!r}, and a figure needs one of {', '.join(FORMATS)}.")
+    check_writable(path)
 
 
 def save_figure(path: Path, draw: Callable[[Any], Any], *, rows: int) -> None:
@@ -42,11 +44,15 @@ def save_figure(path: Path, draw: Callable[[Any], Any], *, rows: int) -> None:
 
 def draw_coefficients(fit: dict, ax: Any = None) -> Any:
     """Debiased coefficients with intervals, and the chosen estimator's beside them. The intercept is left out: its scale is another."""
-    return _intervals(ax, [(fit["target"], fit)], f"Regression of {fit['target']}", second=fit["estimator"])
+    return _intervals(
+        ax, [(fit["target"], fit)], f"Regression of {fit['target']}{mark(fit['private'])}", second=fit["estimator"]
+    )
 
 
 def draw_comparison(comparison: dict, ax: Any = None) -> Any:
-    return _intervals(ax, list(comparison["models"].items()), "Coefficients side by side")
+    models = comparison["models"]
+    private = all(fit["private"] for fit in models.values())
+    return _intervals(ax, list(models.items()), f"Coefficients side by side{mark(private)}")
 
 
 def _intervals(ax: Any, models: Sequence[tuple[str, dict]], title: str, second: str | None = None) -> Any:
@@ -63,7 +69,7 @@ def _intervals(ax: Any, models: Sequence[tuple[str, dict]], title: str, second: 
         x = [c["coefficient"] for c in known]
         reach = [[c["coefficient"] - c["lower"] for c in known], [c["upper"] - c["coefficient"] for c in known]]
         colour = COLOURS[k % len(COLOURS)]
-        text = "debiased, with interval" if len(models) == 1 else label
+        text = "debiased, with interval" if len(models) == 1 else _words(label)
         ax.errorbar(x, y, xerr=reach, fmt="o", ms=4.5, lw=1.3, capsize=2.5, color=colour, label=text)
         for c in coefficients:
             if not c["identified"]:
@@ -71,9 +77,9 @@ def _intervals(ax: Any, models: Sequence[tuple[str, dict]], title: str, second: 
                         ha="center", va="center", fontsize=8, style="italic", color=colour)  # fmt: skip
         if second not in (None, "debiased"):
             ax.plot([c[second] for c in known], y, "|", ms=13, mew=2.2, color=COLOURS[1], label=f"{second}, for prediction")
-    ax.set_yticks(list(height.values()), list(height))
+    ax.set_yticks(list(height.values()), [_words(name) for name in height])
     ax.set_ylim(-0.7, len(names) - 0.3)
-    ax.set_title(title, fontsize=10)
+    ax.set_title(_words(title), fontsize=10)
     ax.set_xlabel("coefficient, in own units")
     ax.spines[["top", "right"]].set_visible(False)
     if len(models) > 1 or second not in (None, "debiased"):
@@ -85,13 +91,13 @@ def draw_matrix(names: Sequence[str], matrix: Sequence[Sequence[float]], title: 
     """A matrix of correlations as a heat map, with its numbers where they can be read."""
     ax = _axis(ax)
     ax.imshow(matrix, cmap="RdBu_r", vmin=-1, vmax=1)
-    ax.set_xticks(range(len(names)), names, rotation=90, fontsize=8)
-    ax.set_yticks(range(len(names)), names, fontsize=8)
+    ax.set_xticks(range(len(names)), [_words(name) for name in names], rotation=90, fontsize=8)
+    ax.set_yticks(range(len(names)), [_words(name) for name in names], fontsize=8)
     if len(names) <= 15:
         for i, row in enumerate(matrix):
             for j, value in enumerate(row):
                 ax.text(j, i, f"{value:.2f}", ha="center", va="center", fontsize=7, color="w" if abs(value) > 0.6 else "k")
-    ax.set_title(title, fontsize=10)
+    ax.set_title(_words(title), fontsize=10)
     return ax
 
 
@@ -107,10 +113,20 @@ def draw_shares(shares: Sequence[float], title: str, ax: Any = None) -> Any:
     ax.plot(places, running, "o-", color=COLOURS[1], ms=4, label="up to it")
     ax.set_xlabel("component")
     ax.set_ylabel("share of the variance")
-    ax.set_title(title, fontsize=10)
+    ax.set_title(_words(title), fontsize=10)
     ax.legend(frameon=False, fontsize=8)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
+
+
+def mark(private: bool) -> str:
+    """What the title of every figure says of noise that can be subtracted."""
+    return "" if private else " (NOT PRIVATE)"
+
+
+def _words(text: str) -> str:
+    """Text as it is: matplotlib takes what stands between dollars for mathematics."""
+    return text.replace("$", r"\$")
 
 
 def _axis(ax: Any) -> Any:
@@ -131,10 +147,10 @@ def draw_path(
         if name != "(intercept)":
             line = [row[k] for row in coefficients]
             ax.plot(penalties, line, lw=1.3, color=COLOURS[k % len(COLOURS)])
-            ax.annotate(name, (penalties[-1], line[-1]), fontsize=7, va="center", ha="right")
+            ax.annotate(_words(name), (penalties[-1], line[-1]), fontsize=7, va="center", ha="right")
     ax.set_xscale("log")
     ax.set_xlabel("penalty (alpha)")
     ax.set_ylabel("coefficient, in own units")
-    ax.set_title(title, fontsize=10)
+    ax.set_title(_words(title), fontsize=10)
     ax.spines[["top", "right"]].set_visible(False)
     return ax

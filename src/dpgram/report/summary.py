@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -56,6 +57,12 @@ def probability(value: float) -> str:
 def coefficient_rows(fit: dict) -> list[dict]:
     """A row for each coefficient of a fit, its name among the fields."""
     return [{"name": name, **fields} for name, fields in fit["coefficients"].items()]
+
+
+def framed_rows(fit: dict) -> list[dict]:
+    """The same with numbers in every cell, for a data frame: None becomes the infinite end it stands for."""
+    absent = {"lower": -math.inf, "upper": math.inf, "z": math.nan}
+    return [{key: absent[key] if value is None else value for key, value in row.items()} for row in coefficient_rows(fit)]
 
 
 def summarise(fit: dict) -> Document:
@@ -235,4 +242,5 @@ def _origin(data: dict) -> list[tuple[str, str]]:
 
 
 def _origin_notes(data: dict) -> list[str]:
-    return [] if data["private"] else ["NOT PRIVATE: the noise came from a seed, so it can be subtracted."]
+    found = [] if data["private"] else ["NOT PRIVATE: the noise came from a seed, so it can be subtracted."]
+    return found + ([f"CONDITIONAL: {data['condition']}."] if data["condition"] else [])
