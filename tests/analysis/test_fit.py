@@ -324,10 +324,6 @@ def test_units_that_double_precision_cannot_hold_are_refused_in_words():
             ask()
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="p comes from a test that profiles over weak directions, the interval from z: a line may contradict itself",
-)
 def test_a_p_value_and_its_interval_say_the_same():
     """Zero lies outside an interval of confidence 0.95 where p < 0.05, and there alone."""
     for seed in (3, 5, 20, 37, 46, 49):

@@ -27,7 +27,7 @@ from dpgram.inference.intervals import (
     wald,
     weakly_identified,
 )
-from dpgram.inference.joint import JointTest, joint_test, single_p_values
+from dpgram.inference.joint import JointTest, joint_test, p_value, single_p_values
 from dpgram.regression.channel import Channel, channel
 from dpgram.regression.design import Design
 from dpgram.regression.fit import debiased, fit_linear, shrunk
@@ -127,8 +127,17 @@ class Fit:
 
     @cached_property
     def pvalues(self) -> dict[str, float]:
-        """That each coefficient is zero. Holds however weakly a coefficient is identified."""
-        return self._named(single_p_values(self.channel))
+        """That each coefficient is zero: by z where the interval is Wald's, by the test behind it where it is Fieller's.
+
+        So a p-value and its interval say the same. Where Fieller's set has a gap around zero, the interval spans it and p says no more."""
+        made = self._intervals()
+        by_z = np.array([p_value(z**2, 1, self.channel.degrees) for z in self._debiased / self.uncertainty.se])
+        by_test = np.array([method == "fieller" for method in made.method])
+        if not by_test.any():
+            return self._named(by_z)
+        tested = single_p_values(self.channel)
+        within = (made.lower <= 0) & (made.upper >= 0)
+        return self._named(np.where(by_test, np.where(within, np.maximum(tested, 1 - self.confidence), tested), by_z))
 
     def conf_int(self, confidence: float | None = None, method: str | None = None) -> dict[str, tuple[float, float]]:
         """(lower, upper) of ``params`` by name. Infinite on both sides where a coefficient is not identified at this budget."""
