@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: demo test test-slow lint smoke clean
+.PHONY: demo test test-slow lint smoke reproduce reproduce-quick clean
 
 demo: .venv/installed
 	$(BIN)/dpgram demo
@@ -25,6 +25,14 @@ smoke: .venv/bin/python
 	$(PYTHON) -m venv build/smoke/venv
 	build/smoke/venv/bin/python -m pip install --quiet --disable-pip-version-check "$$(echo build/smoke/*.whl)[plot,formulas]"
 	cd build/smoke && venv/bin/dpgram demo && venv/bin/dpgram inspect demo/release.json > /dev/null
+
+# Every experiment of Sheffet (2015): a night on a CPU; make the tables on a GPU first (docs/paper.md) and it is minutes.
+reproduce: .venv/installed-test
+	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.sheffet2015
+
+# The same for n up to 2^20, into build/: minutes on two cores.
+reproduce-quick: .venv/installed-test
+	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.sheffet2015 --largest 20 --out build/reproduce-quick
 
 clean:
 	rm -rf .venv demo build

@@ -1,0 +1,86 @@
+"""Tables for docs/paper.md, written between its markers: claims, what exact constants gain, and how the run was made."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from experiments.sheffet2015.claims import Book, Claim
+from experiments.sheffet2015.settings import MULTIPLE, SINGLE
+from experiments.sheffet2015.techniques import TECHNIQUES
+
+RATIO_OF = (
+    "algorithm-1",
+    "algorithm-2",
+    "algorithm-3",
+    "algorithm-3-shifted",
+    "algorithm-4",
+    "algorithm-5",
+    "analyze-gauss",
+    "dpgram",
+)
+
+
+def claims_table(claims: Sequence[Claim]) -> str:
+    lines = ["| figure | the paper says | printed constants | exact constants | holds | note |", "|---|---|---|---|---|---|"]
+    lines += [f"| {c.figure} | {c.says} | {c.printed} | {c.exact} | {c.holds} | {c.why} |" for c in claims]
+    return "\n".join(lines)
+
+
+def ratio_table(book: Book, epsilon: float = 0.1) -> str:
+    """Mean error with printed constants over that with exact ones, by algorithm and n, in the single regression."""
+    exponents = [k for k in SINGLE.exponents if k <= book.largest["single"]]
+    lines = [
+        f"| epsilon {epsilon:g} | " + " | ".join(f"2^{k}" for k in exponents) + " |",
+        "|---|" + "---|" * len(exponents),
+    ]
+    for technique in RATIO_OF:
+        printed, exact = (book.mean(technique, c, epsilon) for c in ("paper", "exact"))
+        cells = [f"{printed[k] / exact[k]:.2g}" for k in exponents]
+        lines.append(f"| {TECHNIQUES[technique]} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def errors_table(book: Book, calibration: str, epsilon: float = 0.1) -> str:
+    """Mean errors by technique and n, in the single regression."""
+    exponents = [k for k in SINGLE.exponents if k <= book.largest["single"]]
+    lines = ["| mean l2 error | " + " | ".join(f"2^{k}" for k in exponents) + " |", "|---|" + "---|" * len(exponents)]
+    for technique, words in TECHNIQUES.items():
+        means = book.mean(technique, calibration, epsilon)
+        if means:
+            lines.append(f"| {words} | " + " | ".join(f"{means[k]:.3g}" for k in exponents) + " |")
+    return "\n".join(lines)
+
+
+def multiple_table(book: Book, calibration: str) -> str:
+    """Mean errors in the multiple regressions, for a few m and n."""
+    exponents = [k for k in range(14, 28, 2) if k in MULTIPLE.exponents and k <= book.largest["multiple"]]
+    lines = ["| m | mean l2 error | " + " | ".join(f"2^{k}" for k in exponents) + " |", "|---|---|" + "---|" * len(exponents)]
+    for extra in (0, 1, 5, 19):
+        for technique, words in TECHNIQUES.items():
+            means = book.mean(technique, calibration, 0.1, setting="multiple", extra=extra)
+            if means:
+                lines.append(f"| {extra} | {words} | " + " | ".join(f"{means[k]:.3g}" for k in exponents) + " |")
+    return "\n".join(lines)
+
+
+def fill(page: Path, parts: dict[str, str]) -> None:
+    """Replace what stands between ``<!-- name -->`` and ``<!-- /name -->`` in ``page``."""
+    text = page.read_text(encoding="utf-8")
+    for name, content in parts.items():
+        pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", flags=re.DOTALL)
+        if not pattern.search(text):
+            raise ValueError(f"{page} has no place for {name}: it needs <!-- {name} --> and <!-- /{name} -->.")
+        text = pattern.sub(lambda found, content=content: f"{found[1]}{content}\n{found[2]}", text)
+    page.write_text(text, encoding="utf-8")
+
+
+def parts(book: Book, claims: Sequence[Claim]) -> dict[str, str]:
+    return {
+        "claims": claims_table(claims),
+        "ratios": ratio_table(book),
+        "errors-printed": errors_table(book, "paper"),
+        "errors-exact": errors_table(book, "exact"),
+        "multiple-exact": multiple_table(book, "exact"),
+    }

@@ -1,0 +1,130 @@
+"""The rerun of the paper: its generator, its errors, its pages. A small form of it is run here; `make reproduce` runs all of it."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+from experiments.sheffet2015 import __main__ as program
+from experiments.sheffet2015 import grams, page
+from experiments.sheffet2015.claims import Book, claims
+from experiments.sheffet2015.figures import table
+from experiments.sheffet2015.lasso import read_zeros
+from experiments.sheffet2015.run import cells, read_results, write_results
+from experiments.sheffet2015.settings import FEATURES, MULTIPLE, SETTINGS, SINGLE, seed
+from experiments.sheffet2015.techniques import TECHNIQUES, results
+from scipy import stats
+
+HERE = Path(program.__file__).parent
+FALSE_ALARM = 1e-9  # per test, when the generator is right
+
+
+def test_every_table_has_a_seed_of_its_own():
+    seeds = [seed(*cell) for cell in cells(27, 15)]
+    assert len(set(seeds)) == len(seeds) == 28 * 15
+
+
+def test_the_normals_are_normal():
+    """Kolmogorov's distance of 200,000 values of two columns, their correlations and those of neighbours; sees a scale 2 % off."""
+    z = grams._normals(np, 5, np.arange(200_000, dtype=np.int64), 21)
+    for column in (0, 12, 20):
+        assert stats.kstest(z[:, column], "norm").pvalue > FALSE_ALARM
+        assert stats.kstest(1.02 * z[:, column], "norm").pvalue < 1e-3
+    limit = stats.norm.isf(FALSE_ALARM / 2 / 441) / math.sqrt(len(z))
+    assert np.abs(np.corrcoef(z.T) - np.eye(21)).max() < limit
+    assert np.abs(np.corrcoef(z[1:].T, z[:-1].T)[:21, 21:]).max() < limit
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: s.name)
+def test_a_gram_is_that_of_the_rows_whatever_the_blocks(setting, monkeypatch):
+    gram, beta = grams.gram(setting, 12, 3)
+    rows = grams._rows(np, setting, beta, seed(setting, 12, 3), np.arange(2**12, dtype=np.int64))
+    np.testing.assert_allclose(gram, rows.T @ rows, rtol=1e-12, atol=1e-9)
+    assert np.linalg.norm(rows, axis=1).max() <= setting.row_bound * (1 + 1e-12)
+    whole = np.linalg.lstsq(rows[:, : 1 + FEATURES], rows[:, -1], rcond=None)[0]
+    assert np.linalg.norm(whole - beta[:, -1]) < 0.15  # rows are shrunk whole, so the coefficients stay
+    monkeypatch.setattr(grams, "BLOCK_CPU", 1000)
+    np.testing.assert_allclose(grams.gram(setting, 12, 3)[0], gram, rtol=1e-12, atol=1e-9)
+
+
+@pytest.mark.skipif(
+    find_spec("torch") is None, reason="PyTorch is not installed: tables on its devices are not compared with NumPy's"
+)
+def test_pytorch_makes_the_same_tables():
+    for setting in SETTINGS:
+        ours, theirs = (grams.gram(setting, 12, 0, device=device)[0] for device in ("cpu", "cpu:0"))
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+
+
+def test_a_small_run_from_nothing(tmp_path, capsys, monkeypatch):
+    """Tables, releases, regressions and figures of n up to 2^15; a second run uses the tables again and gives the same file."""
+    monkeypatch.setattr(program, "EXPONENTS", (15,))
+    program.run(15, 2, "cpu", tmp_path / "tables", tmp_path / "first")
+    program.run(15, 2, "cpu", tmp_path / "tables", tmp_path / "second")
+    assert (tmp_path / "first/results.csv").read_bytes() == (tmp_path / "second/results.csv").read_bytes()
+    found = read_results(tmp_path / "first/results.csv")
+    assert {r.technique for r in found if r.setting == "single"} == set(TECHNIQUES)
+    assert {r.extra for r in found if r.setting == "multiple"} == set(range(20))
+    assert len({p.name for p in (tmp_path / "first/figures").iterdir()}) == 20
+    assert json.loads((tmp_path / "first/run.json").read_text())["largest"] == 15
+    assert "Gram matrices" in capsys.readouterr().err
+    write_results(found, tmp_path / "again.csv")
+    assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "first/results.csv").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def committed():
+    return read_results(HERE / "results.csv")
+
+
+def test_the_committed_results_are_the_full_sweep(committed):
+    data = table(committed)
+    assert {len(errors) for errors in data.values()} == {15}
+    assert {k for (s, k, *_) in data if s == "single"} == set(SINGLE.exponents)
+    assert {k for (s, k, *_) in data if s == "multiple"} == set(MULTIPLE.exponents)
+
+
+def test_the_committed_results_are_what_the_code_gives(committed):
+    """Two small tables again, from nothing: every error to the six digits of the file."""
+    by_key = {(r.setting, r.exponent, r.repetition, r.epsilon, r.calibration, r.technique, r.extra): r.error for r in committed}
+    for setting, exponent, extras in ((SINGLE, 14, (0,)), (MULTIPLE, 12, tuple(range(20)))):
+        again = list(results(setting, exponent, 0, *grams.gram(setting, exponent, 0), extras))
+        assert len(again) > 100
+        for r in again:
+            key = (r.setting, r.exponent, r.repetition, r.epsilon, r.calibration, r.technique, r.extra)
+            # an indefinite matrix magnifies the last bits
+            assert r.error == pytest.approx(by_key[key], rel=1e-3 if r.technique.startswith("analyze-gauss") else 2e-5), key
+
+
+@pytest.mark.parametrize(
+    ("technique", "calibration", "exponent", "expected"),
+    [
+        ("algorithm-2", "exact", 25, 0.006),
+        ("algorithm-2", "paper", 25, 0.05),
+        ("algorithm-3", "exact", 20, 0.09),
+        ("algorithm-3", "paper", 20, 1.63),
+        ("algorithm-3-shifted", "exact", 20, 0.017),
+        ("algorithm-3-shifted", "paper", 20, 0.12),
+        ("analyze-gauss", "exact", 20, 0.0174),
+    ],
+)
+def test_known_means_at_epsilon_a_tenth(committed, technique, calibration, exponent, expected):
+    """Means of an independent implementation, within 15 %: some three standard errors of 15 repetitions."""
+    assert Book(committed).mean(technique, calibration, 0.1)[exponent] == pytest.approx(expected, rel=0.15)
+
+
+def test_the_page_says_what_the_results_say(committed):
+    said = claims(committed, read_zeros(HERE / "zeros.csv"))
+    assert len(said) >= 20
+    text = program.PAGE.read_text(encoding="utf-8")
+    for name, content in page.parts(Book(committed), said).items():
+        found = re.search(rf"<!-- {name} -->\n(.*?)\n<!-- /{name} -->", text, flags=re.DOTALL)
+        assert found is not None, name
+        assert found[1] == content, name
+    for image in re.findall(r"!\[[^]]*\]\((images/sheffet2015/[^)]+)\)", text):
+        assert (program.PAGE.parent / image).stat().st_size > 10_000
