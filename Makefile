@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: demo test test-slow lint smoke clean
+.PHONY: demo test test-slow lint smoke coverage errors bench-regress clean
 
 demo: .venv/installed
 	$(BIN)/dpgram demo
@@ -25,6 +25,16 @@ smoke: .venv/bin/python
 	$(PYTHON) -m venv build/smoke/venv
 	build/smoke/venv/bin/python -m pip install --quiet --disable-pip-version-check "$$(echo build/smoke/*.whl)[plot]"
 	cd build/smoke && venv/bin/dpgram demo && venv/bin/dpgram inspect demo/release.json > /dev/null
+
+# Studies that write a page of docs/ each, and a timing. The first takes an hour or so on one core; stopped, it goes on where it was.
+coverage: .venv/installed-test
+	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.coverage
+
+errors: .venv/installed-test
+	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.errors
+
+bench-regress: .venv/installed-test
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.bench_regress
 
 clean:
 	rm -rf .venv demo build
