@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

@@ -17,7 +17,7 @@ from experiments.errors.estimators import ESTIMATORS, errors
 
 SEED = 7_2026
 EPSILONS, COLUMNS, ROWS = (0.05, 0.2, 1.0, 5.0), (3, 5, 12, 40, 100), (2**12, 2**16, 2**20)
-GRID_RUNS, PAPER_RUNS = 40, 15
+GRID_RUNS, PAPER_RUNS = 100, 15
 
 
 @dataclass(frozen=True)
@@ -127,6 +127,8 @@ def paper_cell(part: str, others: int | None, length: int, mechanisms: tuple[str
 def _means(found: list[dict[str, float]]) -> dict[str, float]:
     return {name: float(np.mean([one[name] for one in found])) for name in found[0]}
 
+
+CELLS = len(designs.KINDS) * len(COLUMNS) * len(ROWS) * len(EPSILONS) + len(PAPER) + len(EVERY_MECHANISM) * len(ALL)  # about
 
 HEAD = ("part", "setting", "columns", "rows", "epsilon", "mechanism", "runs", "non_private")
 

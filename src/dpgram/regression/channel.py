@@ -52,6 +52,7 @@ class Channel:
     others: Array  # the mean square of a row of the gain, off the diagonal
     scale: float  # the size of b^2 to expect from public bounds and the label's own variance
     rows: float  # the effective number of rows: one that was shrunk counts for the square of its factor
+    rows_sd: float  # of the noise in it; zero where it is public
     unexplained: float  # the unit label's own sum of squares, before b explains any of it; scaled units
     shift: float  # the public multiple of the identity that the noise was drawn around
     label_scale: float  # the label is this times a unit vector
@@ -101,11 +102,13 @@ def channel(release: GramRelease, plan: Design) -> Channel:
     seen["debiased"] = debiased_gain(seen["gain"], seen["weight"], seen["spread"])
     seen["per_row"] = seen["debiased"] * (1.0 if isinstance(noise, SymmetricGaussian | NoisyInverse) else seen["weight"])
     drawn = isinstance(noise, WishartSample | InverseWishartSample)
+    rows, rows_sd = counted_rows(release)
     return Channel(
         to_own=label_scale * back @ axes,
         base=back @ along + plan.offset,
         scale=_expected_size(release, basis, block),
-        rows=effective_rows(release),
+        rows=rows,
+        rows_sd=rows_sd,
         explains=seen["debiased"] * (noise.shift if drawn else 1.0),
         unexplained=seen.pop("conditional", square) - noise.shift,
         shift=noise.shift,
@@ -115,17 +118,34 @@ def channel(release: GramRelease, plan: Design) -> Channel:
 
 
 def effective_rows(release: GramRelease) -> float:
-    """How many unshrunk rows carry the same information: the intercept's own entry, where there is one.
+    """How many unshrunk rows carry the same information."""
+    return counted_rows(release)[0]
 
-    Without it the public number of rows; where that is protected, the fewest rows that such a matrix can come from."""
+
+def counted_rows(release: GramRelease) -> tuple[float, float]:
+    """The effective number of rows, and the standard deviation of the noise in it.
+
+    The intercept's own entry, where there is one, and no more than the public number of rows. Without an intercept, that number;
+    where it is protected, the fewest rows that such a matrix can come from."""
+    public = None if release.rows is None else float(release.rows)
     if has_intercept(release):
-        count = release.gram[0, 0] - release.noise.shift
-        if release.rows is not None:
-            count = min(max(count, 0.05 * release.rows), release.rows)
-        return float(max(count, 1.0))
-    if release.rows is not None:
-        return float(release.rows)
-    return float(max((np.trace(release.gram) - len(release.gram) * release.noise.shift) / release.row_bound**2, 1.0))
+        count = float(release.gram[0, 0]) - release.noise.shift
+        if public is not None:
+            count = min(max(count, 0.05 * public), public)
+        return max(count, 1.0), _count_sd(release, count)
+    if public is not None:
+        return max(public, 1.0), 0.0
+    return float(max((np.trace(release.gram) - len(release.gram) * release.noise.shift) / release.row_bound**2, 1.0)), 0.0
+
+
+def _count_sd(release: GramRelease, count: float) -> float:
+    """Standard deviation of the intercept's own entry, were the effective number of rows ``count``."""
+    noise = release.noise
+    if isinstance(noise, WishartSample | InverseWishartSample):
+        return float((max(count, 0.0) + noise.shift) * np.sqrt(2 / noise.degrees_of_freedom))
+    if isinstance(noise, NoisyInverse):
+        return float(noise.sd_diagonal_of_inverse * np.sum(release.gram[0] ** 2))
+    return noise.sd_diagonal
 
 
 def _orthonormal(plan: Design) -> tuple[Array, Array, Array, float]:
