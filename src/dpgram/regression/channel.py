@@ -14,7 +14,8 @@ that on it. So, at the true b, observed - gain b has mean zero and covariance
 - A Wishart draw M of S = G + w^2 I: the regression on M is unbiased for (1 - w^2 S_xx^-1) b, and M_xx^-1 (r - p - 1)/r is unbiased for
   S_xx^-1; both laws are exact, given M_xx. So observed = M_xx^-1 M_xy, gain = 1 - w^2 weight, weight = that inverse's eigenvalues.
 - An inverse-Wishart draw: the same, where S_xx^-1 is estimated by a Wishart matrix of nu - d + p degrees of freedom.
-- Noise N on the inverse moves the matrix by about -G N G: weight = squared eigenvalues."""
+- Noise N on the inverse moves the matrix by about -G N G: weight = squared eigenvalues. Where the noisy inverse's smallest eigenvalue
+  does not stand above the noise, that says nothing about large noise, and the gains count as unknown."""
 
 from __future__ import annotations
 
@@ -31,6 +32,7 @@ from dpgram.terms.noise import InverseWishartSample, NoisyInverse, SymmetricGaus
 Array = np.ndarray
 
 TINY = 1e-300
+UNKNOWN_GAIN = 1e-3  # standard deviations of its noise
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -84,6 +86,7 @@ def channel(release: GramRelease, plan: Design) -> Channel:
     """The channel of one regression."""
     basis, triangle, along, label_scale = _orthonormal(plan)
     noise, gram = release.noise, release.gram
+    hidden = isinstance(noise, NoisyInverse) and _is_hidden(noise, gram)
     if isinstance(noise, NoisyInverse):
         gram = _unbiased_inverse(noise, gram)
     block = basis.T @ gram @ basis
@@ -100,6 +103,8 @@ def channel(release: GramRelease, plan: Design) -> Channel:
         case NoisyInverse():
             seen = _inverse_noise(values, cross, basis.T @ gram @ gram @ basis, noise)
     seen["debiased"] = debiased_gain(seen["gain"], seen["weight"], seen["spread"])
+    if hidden:
+        seen["gain"] = UNKNOWN_GAIN * np.sqrt(2 * seen["spread"]) * seen["weight"]
     seen["per_row"] = seen["debiased"] * (1.0 if isinstance(noise, SymmetricGaussian | NoisyInverse) else seen["weight"])
     drawn = isinstance(noise, WishartSample | InverseWishartSample)
     rows, rows_sd = counted_rows(release)
@@ -165,6 +170,12 @@ def _orthonormal(plan: Design) -> tuple[Array, Array, Array, float]:
             f"levels beside an intercept, say): leave one out."
         )
     return np.column_stack([q, rest / size]), triangle, along, size
+
+
+def _is_hidden(noise: NoisyInverse, gram: Array) -> bool:
+    """Whether the noisy inverse has an eigenvalue that noise alone could have made: half of the noise's spectral edge, or less."""
+    smallest = float(np.linalg.eigvalsh(np.linalg.inv(gram))[0])
+    return smallest < noise.sd_off_diagonal_of_inverse * np.sqrt(len(gram))
 
 
 def _unbiased_inverse(noise: NoisyInverse, gram: Array) -> Array:
