@@ -80,7 +80,8 @@ def draw(setting: Setting, index: int) -> tuple[Array, Array, float, float]:
         z[:, 1 : 1 + p] = rng.standard_normal((k, p)) if setting.correlation == 0 else rng.standard_normal((k, p)) @ root
         errors = ERRORS[setting.errors](rng, z[:, 1], (k, setting.labels))
         z[:, 1 + p :] = z[:, : 1 + p] @ beta + errors
-        np.clip(z[:, 1 + p :], -setting.clamp, setting.clamp, out=z[:, 1 + p :])
+        if np.isfinite(setting.clamp):
+            np.clip(z[:, 1 + p :], -setting.clamp, setting.clamp, out=z[:, 1 + p :])
         norm = np.einsum("ij,ij->i", z, z)
         factor = np.minimum(1.0, setting.row_bound**2 / norm)  # squared
         z *= np.sqrt(factor)[:, None]

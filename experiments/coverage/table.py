@@ -43,14 +43,23 @@ def tables(rows: list[Row]) -> dict[str, str]:
 
 
 def outside(row: Row) -> bool:
-    """Whether a cell's coverage, unbounded intervals counted as covering, lies outside its bounds by more than two standard errors."""
+    """Whether the coverage of a cell's bounded intervals lies outside its bounds, by more than two standard errors.
+
+    Cells where fewer than one coefficient in fifty is identified are left out: a handful of intervals say nothing."""
     highest = HIGHEST_BOOTSTRAP if row.method == "bootstrap" else HIGHEST
-    return row.coverage < LOWEST - 2 * row.coverage_se or row.coverage > highest + 2 * row.coverage_se
+    if row.not_identified > 0.98:
+        return False
+    margin = 2 * row.coverage_identified_se
+    return not LOWEST - margin <= row.coverage_identified <= highest + margin
 
 
 def _outside(rows: list[Row]) -> str:
     found = [r for r in rows if outside(r)]
-    counted = f"{len(rows)} cells, {len(found)} of them outside by more than two standard errors.\n"
+    hidden = sum(r.not_identified > 0.98 for r in rows)
+    counted = (
+        f"Of {len(rows)} cells, {hidden} identify (almost) no coefficient; of the others, {len(found)} lie outside by more than two "
+        f"standard errors.\n"
+    )
     return counted + ("\n" + _table(found) if found else "")
 
 

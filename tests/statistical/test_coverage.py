@@ -1,5 +1,6 @@
 """The coverage study runs, its page says what its numbers say, and a reduced version of it holds."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -96,11 +97,18 @@ def test_intervals_cover(name, features, epsilon, mechanism):
     assert not within_bounds(np.array([np.abs(s.error) <= 0.6 * s.width / 2 for s in looks]))
 
 
-def test_a_cell_outside_its_bounds_is_named():
+@pytest.mark.parametrize(
+    ("share", "error", "missing", "method", "named"),
+    [
+        (0.95, 0.005, 0.1, "auto", False),
+        (0.90, 0.005, 0.1, "auto", True),
+        (0.93, 0.005, 0.1, "auto", False),  # within two standard errors
+        (0.99, 0.002, 0.1, "auto", True),
+        (0.985, 0.002, 0.1, "bootstrap", False),
+        (0.50, 0.100, 0.999, "auto", False),  # nothing is identified
+    ],
+)
+def test_a_cell_outside_its_bounds_is_named(share, error, missing, method, named):
     row = read(ROOT / RESULTS)[0]
-    from dataclasses import replace
-
-    assert not outside(replace(row, coverage=0.95, coverage_se=0.005))
-    assert outside(replace(row, coverage=0.90, coverage_se=0.005))
-    assert outside(replace(row, coverage=0.99, coverage_se=0.002))
-    assert outside(replace(row, coverage=0.99, coverage_se=0.002, method="bootstrap"))
+    changes = {"coverage_identified": share, "coverage_identified_se": error, "not_identified": missing, "method": method}
+    assert outside(replace(row, **changes)) == named

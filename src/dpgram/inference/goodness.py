@@ -8,7 +8,7 @@ import numpy as np
 from scipy import stats
 
 from dpgram.artifact.release import GramRelease
-from dpgram.inference.intervals import error_variance, quantile
+from dpgram.inference.intervals import error_variance, quantile, weakly_identified
 from dpgram.regression.channel import Channel
 from dpgram.regression.design import Design
 from dpgram.terms.noise import NoisyInverse, SymmetricGaussian
@@ -50,7 +50,9 @@ def goodness(release: GramRelease, plan: Design, seen: Channel, confidence: floa
         below, above = np.hypot(below, left * (1 - low)), np.hypot(above, left * (high - 1))
     unit = plan.label_unit**2 / rows
     variance = left * unit
-    variance_ends = (max(left - np.hypot(below, sampling), 0.0) * unit, (left + np.hypot(above, sampling)) * unit)
+    may_explain_all = weakly_identified(seen).any()  # what is not identified may explain whatever is left
+    lowest = 0.0 if may_explain_all else max(left - np.hypot(below, sampling), 0.0)
+    variance_ends = (lowest * unit, (left + np.hypot(above, sampling)) * unit)
     if whole <= reach * np.sqrt(quadratic_covariance(release, about, about)):
         return Goodness(variance, variance_ends, None, (0.0, 1.0))
     ratio = min(left / whole, 1.0)
@@ -59,7 +61,8 @@ def goodness(release: GramRelease, plan: Design, seen: Channel, confidence: floa
     ) / whole**2 + 4 * (1 - ratio) * ratio**2 / seen.rows
     wide = reach * np.sqrt(max(change, 0.0))
     r_squared = 1 - ratio
-    return Goodness(variance, variance_ends, float(r_squared), (max(r_squared - wide, 0.0), min(r_squared + wide, 1.0)))
+    highest = 1.0 if may_explain_all else min(r_squared + wide, 1.0)
+    return Goodness(variance, variance_ends, float(r_squared), (max(r_squared - wide, 0.0), highest))
 
 
 def _chi_square_ends(degrees: float, confidence: float) -> tuple[float, float]:
