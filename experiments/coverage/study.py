@@ -12,7 +12,7 @@ from experiments.coverage.measure import KEY, TYPES, Row, Seen, Truth, look, r_s
 from experiments.coverage.releases import ALL, DRAWN, calibrated_once, claim, make_release, plain_schema, plan
 from experiments.coverage.settings import EXTRA, PAPER, Setting, data_sets
 
-RESAMPLED_LENGTHS = (2**16, 2**20)  # the bootstrap costs half a second a release
+RESAMPLED = (("single", 2**14), ("single", 2**18), ("multi", 2**18))  # the bootstrap costs half a second a regression
 EXTRA_MECHANISMS = ("gaussian-noise", "gaussian-sketch", "inverse-wishart")
 
 
@@ -45,7 +45,7 @@ def batches(releases: int, resampled: int) -> Iterator[Batch]:
         for mechanism in ALL:
             yield Batch(setting, mechanism, 0.1, "auto", releases)
     for setting in PAPER:
-        for mechanism in DRAWN if setting.rows in RESAMPLED_LENGTHS else ():
+        for mechanism in DRAWN if (setting.name, setting.rows) in RESAMPLED else ():
             yield Batch(replace(setting, other_labels=setting.other_labels[:2]), mechanism, 0.1, "bootstrap", resampled)
 
 

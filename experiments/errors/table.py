@@ -48,13 +48,11 @@ def _summary(cells: list[Cell], small: list[Cell]) -> str:
         mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
         lines.append(f"| {name} | {max(ratios):.3g} | {mean:.3f} | {sum(r == 1 for r in ratios)} of {len(own)} |")
     over = sum(c.ratio_to_best > MOST_OVER_BEST for c in own)
-    said = (
-        f"\nOf {len(own)} cells with Gaussian noise, `shrunk` is above {MOST_OVER_BEST} times the best in {over}. In {len(small)} of them the "
-        f"noise adds less than the sampling of rows; there it is at most {max(c.ratio_to_plain for c in small):.3f} times `plain`.\n"
-        if small
-        else ""
-    )
-    return "\n".join(lines) + "\n" + said
+    said = f"\nOf {len(own)} cells with Gaussian noise, `shrunk` is above {MOST_OVER_BEST} times the best in {over}."
+    if small:
+        most = max(c.ratio_to_plain for c in small)
+        said += f" In {len(small)} of them the noise adds less than the sampling of rows; there it is at most {most:.3f} times `plain`."
+    return "\n".join(lines) + "\n" + said + "\n"
 
 
 def _table(cells: list[Cell]) -> str:
