@@ -46,13 +46,16 @@ def goodness(release: GramRelease, plan: Design, seen: Channel, confidence: floa
         below = above = reach * np.sqrt(noise)
     sampling = reach * np.sqrt(2 / rows) * left
     if seen.rows_sd > 0:  # the number of rows was read from the matrix too
-        low, high = _chi_square_ends(2 * (seen.rows / seen.rows_sd) ** 2, confidence)
+        low, high = _chi_square_ends(max(2 * (seen.rows / seen.rows_sd) ** 2, 1.0), confidence)
         below, above = np.hypot(below, left * (1 - low)), np.hypot(above, left * (high - 1))
     unit = plan.label_unit**2 / rows
     variance = left * unit
     may_explain_all = weakly_identified(seen).any()  # what is not identified may explain whatever is left
     lowest = 0.0 if may_explain_all else max(left - np.hypot(below, sampling), 0.0)
-    variance_ends = (lowest * unit, (left + np.hypot(above, sampling)) * unit)
+    highest = left + np.hypot(above, sampling)
+    if isinstance(release.noise, NoisyInverse) and weakly_identified(seen).all():
+        highest = np.inf  # not even the label's own sum of squares is known
+    variance_ends = (lowest * unit, float(highest * unit))
     if whole <= reach * np.sqrt(quadratic_covariance(release, about, about)):
         return Goodness(variance, variance_ends, None, (0.0, 1.0))
     ratio = min(left / whole, 1.0)
@@ -61,8 +64,8 @@ def goodness(release: GramRelease, plan: Design, seen: Channel, confidence: floa
     ) / whole**2 + 4 * (1 - ratio) * ratio**2 / seen.rows
     wide = reach * np.sqrt(max(change, 0.0))
     r_squared = 1 - ratio
-    highest = 1.0 if may_explain_all else min(r_squared + wide, 1.0)
-    return Goodness(variance, variance_ends, float(r_squared), (max(r_squared - wide, 0.0), highest))
+    most = 1.0 if may_explain_all else min(r_squared + wide, 1.0)
+    return Goodness(variance, variance_ends, float(r_squared), (max(r_squared - wide, 0.0), most))
 
 
 def _chi_square_ends(degrees: float, confidence: float) -> tuple[float, float]:
