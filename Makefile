@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: demo test test-slow lint smoke reproduce reproduce-quick clean
+.PHONY: demo test test-slow lint smoke coverage errors bench-regress reproduce reproduce-quick clean
 
 demo: .venv/installed
 	$(BIN)/dpgram demo
@@ -33,6 +33,16 @@ reproduce: .venv/installed-test
 # The same for n up to 2^20, into build/: minutes on two cores.
 reproduce-quick: .venv/installed-test
 	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.sheffet2015 --largest 20 --out build/reproduce-quick
+
+# Studies that write a page of docs/ each, and a timing. The first takes an hour or so on one core; stopped, it goes on where it was.
+coverage: .venv/installed-test
+	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.coverage
+
+errors: .venv/installed-test
+	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.errors
+
+bench-regress: .venv/installed-test
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.bench_regress
 
 clean:
 	rm -rf .venv demo build

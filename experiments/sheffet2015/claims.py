@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
 from experiments.sheffet2015.figures import Table, errors_of, table
 from experiments.sheffet2015.lasso import MATRICES, Zeros, shares
 from experiments.sheffet2015.settings import EPSILONS

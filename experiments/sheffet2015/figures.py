@@ -13,10 +13,11 @@ from typing import Any
 
 import matplotlib
 import numpy as np
-from experiments.sheffet2015.settings import EPSILONS, FEATURES
-from experiments.sheffet2015.techniques import CALIBRATIONS, NO_EPSILON, Result
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter
+
+from experiments.sheffet2015.settings import EPSILONS, FEATURES
+from experiments.sheffet2015.techniques import CALIBRATIONS, NO_EPSILON, Result
 
 matplotlib.rcParams["svg.hashsalt"] = "dpgram"  # the same figure gives the same file
 BLACK, BLUE, RED, GREEN, MAGENTA, ORANGE = "black", "tab:blue", "tab:red", "tab:green", "magenta", "darkorange"

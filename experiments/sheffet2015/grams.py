@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 import numpy as np
+
 from experiments.sheffet2015.settings import ERROR_SD, FEATURES, Setting, seed
 
 Array = np.ndarray

@@ -12,15 +12,15 @@ from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
 import numpy as np
-from experiments.sheffet2015.figures import save
-from experiments.sheffet2015.run import Cell, load_gram
-from experiments.sheffet2015.settings import FEATURES, MULTIPLE
-from experiments.sheffet2015.techniques import Problem
 from matplotlib.figure import Figure
 from sklearn.linear_model import enet_path
 
 from dpgram.linalg.symmetric import positive_part
 from dpgram.mechanisms.conversation import EXACT, PAPER
+from experiments.sheffet2015.figures import save
+from experiments.sheffet2015.run import Cell, load_gram
+from experiments.sheffet2015.settings import FEATURES, MULTIPLE
+from experiments.sheffet2015.techniques import Problem
 
 Array = np.ndarray
 

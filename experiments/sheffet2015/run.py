@@ -13,11 +13,12 @@ from dataclasses import astuple, fields
 from pathlib import Path
 
 import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
 from experiments.sheffet2015.grams import gram
 from experiments.sheffet2015.settings import EXTRA, MULTIPLE, SETTINGS, Setting
 from experiments.sheffet2015.techniques import Result, results
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 Cell = tuple[Setting, int, int]
 

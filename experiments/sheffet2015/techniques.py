@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from experiments.sheffet2015.settings import DELTA, FEATURES, MULTIPLE, Setting, seed
 
 from dpgram.artifact.release import GramRelease
 from dpgram.linalg.symmetric import expected_norm, positive_part, smallest_eigenvalue
@@ -21,6 +20,7 @@ from dpgram.sampling.seeded import SeededSource
 from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.columns import Numeric
 from dpgram.terms.schema import Schema
+from experiments.sheffet2015.settings import DELTA, FEATURES, MULTIPLE, Setting, seed
 
 Array = np.ndarray
 

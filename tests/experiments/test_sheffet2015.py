@@ -10,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
+
 from experiments.sheffet2015 import __main__ as program
 from experiments.sheffet2015 import grams, page
 from experiments.sheffet2015.claims import Book, claims
@@ -18,7 +20,6 @@ from experiments.sheffet2015.lasso import read_zeros
 from experiments.sheffet2015.run import cells, read_results, write_results
 from experiments.sheffet2015.settings import FEATURES, MULTIPLE, SETTINGS, SINGLE, seed
 from experiments.sheffet2015.techniques import TECHNIQUES, results
-from scipy import stats
 
 HERE = Path(program.__file__).parent
 FALSE_ALARM = 1e-9  # per test, when the generator is right

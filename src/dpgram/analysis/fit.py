@@ -267,7 +267,7 @@ class Fit:
             "r_squared": good.r_squared,
             "r_squared_interval": list(good.r_squared_interval),
             "residual_variance": good.residual_variance,
-            "residual_variance_interval": list(good.residual_variance_interval),
+            "residual_variance_interval": [end if np.isfinite(end) else None for end in good.residual_variance_interval],
             "joint_tests": [
                 {"name": t.name, "chi_square": t.statistic, "degrees": t.degrees, "p_value": t.p_value}
                 for t in self.joint_tests

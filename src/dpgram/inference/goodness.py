@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import stats
 
 from dpgram.artifact.release import GramRelease
-from dpgram.inference.intervals import error_variance, quantile
+from dpgram.inference.intervals import error_variance, quantile, weakly_identified
 from dpgram.inference.moments import noise_variance
 from dpgram.regression.channel import Channel
 from dpgram.regression.design import Design
+from dpgram.terms.noise import NoisyInverse
 from dpgram.terms.schema import INTERCEPT
 
 Array = np.ndarray
@@ -36,13 +38,25 @@ def goodness(release: GramRelease, plan: Design, seen: Channel, confidence: floa
     about = _about_its_mean(own, plan)
     whole = float(about @ own @ about)
     noise = quadratic_covariance(release, u, u)
-    if np.isfinite(seen.degrees):  # a draw: what is left over, with the shift, times chi-square over its degrees of freedom
-        around = left + seen.shift * float(u @ u)
-        noise = 2 * around**2 / seen.degrees
-    left_sd = np.sqrt(noise + 2 * left**2 / rows)
+    around = seen.shift * float(u @ u)
+    if np.isfinite(seen.degrees):  # a draw multiplies what is left over, the shift within it, by chi-square over its degrees
+        noise = 2 * (left + around) ** 2 / seen.degrees
+        low, high = _chi_square_ends(seen.degrees, confidence)
+        below, above = (left + around) * (1 - 1 / high), (left + around) * (1 / low - 1)
+    else:
+        below = above = reach * np.sqrt(noise)
+    sampling = reach * np.sqrt(2 / rows) * left
+    if seen.rows_sd > 0:  # the number of rows was read from the matrix too
+        low, high = _chi_square_ends(max(2 * (seen.rows / seen.rows_sd) ** 2, 1.0), confidence)
+        below, above = np.hypot(below, left * (1 - low)), np.hypot(above, left * (high - 1))
     unit = plan.label_unit**2 / rows
     variance = left * unit
-    variance_ends = (max(left - reach * left_sd, 0.0) * unit, (left + reach * left_sd) * unit)
+    may_explain_all = weakly_identified(seen).any()  # what is not identified may explain whatever is left
+    lowest = 0.0 if may_explain_all else max(left - np.hypot(below, sampling), 0.0)
+    highest = left + np.hypot(above, sampling)
+    if isinstance(release.noise, NoisyInverse) and weakly_identified(seen).all():
+        highest = np.inf  # not even the label's own sum of squares is known
+    variance_ends = (lowest * unit, float(highest * unit))
     if whole <= reach * np.sqrt(quadratic_covariance(release, about, about)):
         return Goodness(variance, variance_ends, None, (0.0, 1.0))
     ratio = min(left / whole, 1.0)
@@ -51,7 +65,14 @@ def goodness(release: GramRelease, plan: Design, seen: Channel, confidence: floa
     ) / whole**2 + 4 * (1 - ratio) * ratio**2 / seen.rows
     wide = reach * np.sqrt(max(change, 0.0))
     r_squared = 1 - ratio
-    return Goodness(variance, variance_ends, float(r_squared), (max(r_squared - wide, 0.0), min(r_squared + wide, 1.0)))
+    most = 1.0 if may_explain_all else min(r_squared + wide, 1.0)
+    return Goodness(variance, variance_ends, float(r_squared), (max(r_squared - wide, 0.0), most))
+
+
+def _chi_square_ends(degrees: float, confidence: float) -> tuple[float, float]:
+    """What chi-square over its degrees of freedom lies between."""
+    tail = (1 - confidence) / 2
+    return float(stats.chi2.ppf(tail, degrees) / degrees), float(stats.chi2.isf(tail, degrees) / degrees)
 
 
 def _about_its_mean(own: Array, plan: Design) -> Array:

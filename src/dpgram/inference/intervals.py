@@ -23,9 +23,9 @@ Array = np.ndarray
 
 METHODS = ("auto", "wald", "fieller", "bootstrap")
 FAR = 1e4  # standard errors; a set that reaches so far is unbounded
-STEPS = np.array([0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0, 200.0, 1000.0])
+STEPS = np.array([0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0, 200.0, 1000.0, FAR])
 WEAK = 1.96  # a gain below so many sds of its noise may be zero
-HALVINGS = 16
+HALVINGS = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,40 +131,42 @@ def fieller(seen: Channel, confidence: float, places: Array | None = None) -> In
     limit = quantile(confidence, seen.degrees) ** 2
     sampling = known.variance * seen.per_row
 
-    def accepted(which: Array, values: Array) -> Array:
-        return profile(seen, seen.to_own[which, None, :], (values - seen.base[which])[:, None], sampling) <= limit
+    def accepted(which: Array, steps: Array) -> Array:
+        values = estimate[which] + known.se[which] * steps - seen.base[which]
+        return profile(seen, seen.to_own[which, None, :], values[:, None], sampling, enough=limit) <= limit
 
-    ends = np.full((2, p), np.nan)
-    far = [accepted(chosen, estimate[chosen] + sign * known.se[chosen] * FAR) for sign in (-1.0, 1.0)]
-    open_ended = far[0] | far[1]
-    ends[:, chosen[open_ended]] = np.array([[-np.inf], [np.inf]])
-    chosen = chosen[~open_ended]
-    for side, sign in enumerate((-1.0, 1.0)):
-        if not len(chosen):
-            break
-        which = np.repeat(chosen, len(STEPS))
-        values = (estimate[chosen, None] + sign * known.se[chosen, None] * STEPS).ravel()
-        inside = accepted(which, values).reshape(len(chosen), len(STEPS))
-        last = np.where(inside.any(axis=1), len(STEPS) - 1 - inside[:, ::-1].argmax(axis=1), -1)  # the farthest point within
-        steps = np.concatenate([[0.0], STEPS, [FAR]])
-        low, high = steps[last + 1], steps[last + 2]
+    lower, upper = np.full(p, np.nan), np.full(p, np.nan)
+    far = accepted(np.tile(chosen, 2), np.repeat([-FAR, FAR], len(chosen))).reshape(2, -1).any(axis=0)
+    lower[chosen[far]], upper[chosen[far]] = -np.inf, np.inf
+    left = chosen[~far]
+    if len(left):  # both sides at once: first the farthest step within, then halving
+        which, sign = np.tile(left, 2), np.repeat([-1.0, 1.0], len(left))
+        nearer = STEPS[:-1]
+        inside = accepted(np.repeat(which, len(nearer)), (sign[:, None] * nearer).ravel()).reshape(len(which), -1)
+        last = np.where(inside.any(axis=1), len(nearer) - inside[:, ::-1].argmax(axis=1), 0)
+        steps = np.concatenate([[0.0], STEPS])
+        low, high = steps[last], steps[last + 1]
         for _ in range(HALVINGS):
             middle = (low + high) / 2
-            within = accepted(chosen, estimate[chosen] + sign * known.se[chosen] * middle)
+            within = accepted(which, sign * middle)
             low, high = np.where(within, middle, low), np.where(within, high, middle)
-        ends[side, chosen] = estimate[chosen] + sign * known.se[chosen] * high
-    return Intervals(ends[0], ends[1], ("fieller",) * p, confidence)
+        ends = estimate[which] + known.se[which] * sign * high
+        lower[left], upper[left] = ends[: len(left)], ends[len(left) :]
+    return Intervals(lower, upper, ("fieller",) * p, confidence)
 
 
 def weakly_identified(seen: Channel, combinations: Array | None = None) -> Array:
-    """Which coefficients, or ``combinations`` of them, owe most of their variance to directions whose gain may well be zero."""
+    """Which coefficients, or ``combinations`` of them, owe most of their variance to directions whose gain may well be zero.
+
+    All coefficients, where that is so for more than half: small standard errors are then picked out by the noise, and hold too seldom."""
     rows = seen.to_own if combinations is None else combinations @ seen.to_own
     weak = seen.gain < WEAK * seen.gain_sd
     if not weak.any():
         return np.zeros(len(rows), dtype=bool)
     variance = seen.noise_variance(seen.estimate) / seen.debiased**2
     shares = rows**2 * variance
-    return shares[:, weak].sum(axis=1) > shares.sum(axis=1) / 2
+    found = shares[:, weak].sum(axis=1) > shares.sum(axis=1) / 2
+    return np.full(len(found), True) if combinations is None and found.mean() > 0.5 else found
 
 
 def automatic(seen: Channel, confidence: float) -> Intervals:

@@ -32,8 +32,10 @@ def statistic(seen: Channel, b: Array, sampling: Array) -> tuple[Array, Array, A
     return distance[:, 0], gradient, diagonal
 
 
-def profile(seen: Channel, combinations: Array, values: Array, sampling: Array) -> Array:
+def profile(seen: Channel, combinations: Array, values: Array, sampling: Array, *, enough: float = 0.0) -> Array:
     """The smallest statistic over all b with ``combinations @ b = values``, for k such problems at once.
+
+    A problem is left as soon as its statistic is at most ``enough``: a test needs no more.
 
     ``combinations`` (k, c, p), ``values`` (k, c). Damped Gauss-Newton steps within the constraints: the metric is diagonal, so a step
     costs c by c."""
@@ -44,6 +46,7 @@ def profile(seen: Channel, combinations: Array, values: Array, sampling: Array) 
     b = start + _lifted(combinations, metric, gap)
     best, gradient, diagonal = statistic(seen, b, sampling)
     damping = np.full(len(b), 1e-3)
+    found, moving = best.copy(), np.arange(len(b))  # problems drop out as they settle
     for _ in range(ITERATIONS):
         metric = seen.gain**2 / diagonal
         metric = metric + damping[:, None] * metric.max(axis=1, keepdims=True) + np.finfo(float).tiny
@@ -51,14 +54,19 @@ def profile(seen: Channel, combinations: Array, values: Array, sampling: Array) 
         step = step - _lifted(combinations, metric, np.einsum("kcp,kp->kc", combinations, step))
         tried, slope, spread = statistic(seen, b + step, sampling)
         better = tried < best
-        settled = (better & (best - tried < 1e-7 * (1 + best))) | (damping > 1e7)
+        settled = (better & (best - tried < 1e-7 * (1 + best))) | (damping > 1e7) | (np.minimum(best, tried) <= enough)
         b = np.where(better[:, None], b + step, b)
         gradient, diagonal = np.where(better[:, None], slope, gradient), np.where(better[:, None], spread, diagonal)
         best = np.where(better, tried, best)
         damping = np.where(better, np.maximum(damping / 4, 1e-12), np.minimum(damping * 6, 1e8))
-        if settled.all():
-            break
-    return best
+        found[moving] = best
+        if settled.any():
+            left = ~settled
+            if not left.any():
+                break
+            combinations, moving, b, best = combinations[left], moving[left], b[left], best[left]
+            gradient, diagonal, damping = gradient[left], diagonal[left], damping[left]
+    return found
 
 
 def _lifted(combinations: Array, metric: Array, gap: Array) -> Array:

@@ -15,7 +15,8 @@ that on it. So, at the true b, observed - gain b has mean zero and covariance
   S_xx^-1; both laws are exact, given M_xx. So observed = M_xx^-1 M_xy, gain = 1 - w^2 weight, weight = that inverse's eigenvalues.
 - An inverse-Wishart draw: the same, where S_xx^-1 is estimated by a Wishart matrix of nu - d + p degrees of freedom.
 - Noise N on the inverse moves the matrix G by about -G N G, so a regression with G is one with G^-1, which carries additive noise,
-  on the columns G X and the label G y: additive noise again, exactly in that form."""
+  on the columns G X and the label G y: additive noise again. Where the noisy inverse's smallest eigenvalue does not stand above the
+  noise, "about" is not good enough, and the gains count as unknown."""
 
 from __future__ import annotations
 
@@ -32,6 +33,7 @@ from dpgram.terms.noise import InverseWishartSample, NoisyInverse, SymmetricGaus
 Array = np.ndarray
 
 TINY = 1e-300
+UNKNOWN_GAIN = 1e-3  # standard deviations of its noise
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -53,6 +55,7 @@ class Channel:
     others: Array  # the mean square of a row of the gain, off the diagonal
     scale: float  # the size of b^2 to expect from public bounds and the label's own variance
     rows: float  # the effective number of rows: one that was shrunk counts for the square of its factor
+    rows_sd: float  # of the noise in it; zero where it is public
     unexplained: float  # the unit label's own sum of squares, before b explains any of it; scaled units
     shift: float  # the public multiple of the identity that the noise was drawn around
     label_scale: float  # the label is this times a unit vector
@@ -96,13 +99,17 @@ def channel(release: GramRelease, plan: Design) -> Channel:
         case InverseWishartSample():
             seen = _inverse_wishart(values, cross, square, noise, len(gram))
     seen["debiased"] = debiased_gain(seen["gain"], seen["weight"], seen["spread"])
+    if isinstance(release.noise, NoisyInverse) and _is_hidden(release.noise, release.gram):
+        seen["gain"] = UNKNOWN_GAIN * np.sqrt(2 * seen["spread"]) * seen["weight"]
     seen["per_row"] = seen["debiased"] * (1.0 if isinstance(noise, SymmetricGaussian) else seen["weight"])
     drawn = isinstance(noise, WishartSample | InverseWishartSample)
+    rows, rows_sd = counted_rows(release)
     return Channel(
         to_own=label_scale * back @ axes,
         base=back @ along + plan.offset,
         scale=_expected_size(block, noise, basis.T @ _unit(turn[0]) if has_intercept(release) else None),
-        rows=effective_rows(release),
+        rows=rows,
+        rows_sd=rows_sd,
         explains=seen["debiased"] * (noise.shift if drawn else 1.0),
         unexplained=seen.pop("conditional", square) - noise.shift,
         shift=noise.shift,
@@ -112,21 +119,36 @@ def channel(release: GramRelease, plan: Design) -> Channel:
 
 
 def effective_rows(release: GramRelease) -> float:
-    """How many unshrunk rows carry the same information: the public number where no row can have been shrunk.
+    """How many unshrunk rows carry the same information."""
+    return counted_rows(release)[0]
 
-    Else the intercept's own entry, where there is one. Without it the public number of rows; where that is protected, the fewest rows
-    that such a matrix can come from."""
-    unshrunk = release.row_bound >= release.schema.largest_norm
-    if release.rows is not None and unshrunk:
-        return float(max(release.rows, 1))
+
+def counted_rows(release: GramRelease) -> tuple[float, float]:
+    """The effective number of rows, and the standard deviation of the noise in it.
+
+    The public number where no row can have been shrunk. Else the intercept's own entry, where there is one, and no more than the public
+    number. Without an intercept, that number; where it is protected, the fewest rows that such a matrix can come from."""
+    public = None if release.rows is None else float(release.rows)
+    if public is not None and release.row_bound >= release.schema.largest_norm:
+        return max(public, 1.0), 0.0
     if has_intercept(release):
-        count = release.gram[0, 0] - release.noise.shift
-        if release.rows is not None:
-            count = min(max(count, 0.05 * release.rows), release.rows)
-        return float(max(count, 1.0))
-    if release.rows is not None:
-        return float(release.rows)
-    return float(max((np.trace(release.gram) - len(release.gram) * release.noise.shift) / release.row_bound**2, 1.0))
+        count = float(release.gram[0, 0]) - release.noise.shift
+        if public is not None:
+            count = min(max(count, 0.05 * public), public)
+        return max(count, 1.0), _count_sd(release, count)
+    if public is not None:
+        return max(public, 1.0), 0.0
+    return float(max((np.trace(release.gram) - len(release.gram) * release.noise.shift) / release.row_bound**2, 1.0)), 0.0
+
+
+def _count_sd(release: GramRelease, count: float) -> float:
+    """Standard deviation of the intercept's own entry, were the effective number of rows ``count``."""
+    noise = release.noise
+    if isinstance(noise, WishartSample | InverseWishartSample):
+        return float((max(count, 0.0) + noise.shift) * np.sqrt(2 / noise.degrees_of_freedom))
+    if isinstance(noise, NoisyInverse):
+        return float(noise.sd_diagonal_of_inverse * np.sum(release.gram[0] ** 2))
+    return noise.sd_diagonal
 
 
 def additive_form(release: GramRelease) -> tuple[Array, SymmetricGaussian | WishartSample | InverseWishartSample, Array]:
@@ -166,6 +188,12 @@ def _orthonormal(plan: Design, turn: Array) -> tuple[Array, Array, Array, float]
 
 def _unit(vector: Array) -> Array:
     return vector / np.linalg.norm(vector)
+
+
+def _is_hidden(noise: NoisyInverse, gram: Array) -> bool:
+    """Whether the noisy inverse has an eigenvalue that noise alone could have made: half of the noise's spectral edge, or less."""
+    smallest = float(np.linalg.eigvalsh(np.linalg.inv(gram))[0])
+    return smallest < noise.sd_off_diagonal_of_inverse * np.sqrt(len(gram))
 
 
 def _additive(values: Array, cross: Array, noise: SymmetricGaussian) -> dict:

@@ -105,13 +105,13 @@ def summarise(fit: dict) -> Document:
 def _facts(fit: dict) -> list[tuple[str, str]]:
     rows = "protected" if fit["rows"] is None else f"{fit['rows']:,}"
     low, high = fit["r_squared_interval"]
-    ends = fit["residual_variance_interval"]
+    ends = ["inf" if end is None else number(end**0.5) for end in fit["residual_variance_interval"]]
     squared = "not identified" if fit["r_squared"] is None else f"{fit['r_squared']:.3f} [{low:.3f}, {high:.3f}]"
     facts = [
         ("Target", fit["target"]),
         ("R-squared", squared),
         ("Mechanism", fit["mechanism"]),
-        ("Residual sd", f"{number(fit['residual_variance'] ** 0.5)} [{number(ends[0] ** 0.5)}, {number(ends[1] ** 0.5)}]"),
+        ("Residual sd", f"{number(fit['residual_variance'] ** 0.5)} [{ends[0]}, {ends[1]}]"),
         ("Epsilon, delta", f"{fit['epsilon']:g}, {fit['delta']:g}"),
         ("No. Observations", rows),
         ("Neighbours", fit["neighbours"]),

@@ -1,0 +1,98 @@
+"""The study's table in docs/coverage.md: written between markers, so that the words around it stay."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from pathlib import Path
+
+from experiments.coverage.measure import Row
+from experiments.coverage.study import read
+
+PAGE, RESULTS = Path("docs/coverage.md"), Path("experiments/coverage/results.csv")
+PAPER_SETTINGS = ("single", "multi")
+LOWEST, HIGHEST, HIGHEST_BOOTSTRAP = 0.935, 0.975, 0.985
+
+
+def update(page: Path, results: Path) -> None:
+    """Put the tables made from ``results`` between their markers in ``page``."""
+    page.write_text(filled(page.read_text(encoding="utf-8"), read(results)), encoding="utf-8")
+
+
+def filled(text: str, rows: list[Row]) -> str:
+    """``text`` with every table renewed."""
+    for name, table in tables(rows).items():
+        start, end = f"<!-- {name}: made by `make coverage` -->\n", f"<!-- end of {name} -->"
+        before, found, rest = text.partition(start)
+        if not found:
+            raise ValueError(f"the page has no marker for the table {name!r}.")
+        text = before + start + "\n" + table + "\n" + end + rest.partition(end)[2]
+    return text
+
+
+def tables(rows: list[Row]) -> dict[str, str]:
+    paper = [r for r in rows if r.setting in PAPER_SETTINGS and r.method == "auto"]
+    again = [r for r in rows if r.setting in PAPER_SETTINGS and r.method == "bootstrap"]
+    other = [r for r in rows if r.setting not in PAPER_SETTINGS]
+    return {
+        "paper": _table(paper),
+        "bootstrap": _table(again),
+        "other settings": _table(other, epsilon=True),
+        "outside": _outside([*paper, *again]),
+    }
+
+
+def outside(row: Row) -> bool:
+    """Whether the coverage of a cell's bounded intervals lies outside its bounds, by more than two standard errors.
+
+    Cells where fewer than one coefficient in fifty is identified are left out: a handful of intervals say nothing."""
+    highest = HIGHEST_BOOTSTRAP if row.method == "bootstrap" else HIGHEST
+    if row.not_identified > 0.98:
+        return False
+    margin = 2 * row.coverage_identified_se
+    return not LOWEST - margin <= row.coverage_identified <= highest + margin
+
+
+def _outside(rows: list[Row]) -> str:
+    found = [r for r in rows if outside(r)]
+    hidden = sum(r.not_identified > 0.98 for r in rows)
+    counted = (
+        f"Of {len(rows)} cells, {hidden} identify (almost) no coefficient; of the others, {len(found)} lie outside by more than two "
+        f"standard errors.\n"
+    )
+    return counted + ("\n" + _table(found) if found else "")
+
+
+def _table(rows: Iterable[Row], *, epsilon: bool = False) -> str:
+    head = ["setting", "rows", *(["epsilon"] if epsilon else []), "mechanism", "releases", "covers", "not identified"]
+    head += ["covers where identified", "worst coefficient", "ignoring the noise", "median width", "median error"]
+    head += ["l2 error of shrunk / debiased", "variance covers", "R² covers"]
+    lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
+    for r in rows:
+        cells = [_setting(r), _rows(r.rows), *([f"{r.epsilon:g}"] if epsilon else []), r.mechanism, str(r.releases)]
+        cells += [_percent(r.coverage, r.coverage_se), _percent(r.not_identified)]
+        cells += [_percent(r.coverage_identified, r.coverage_identified_se), _percent(r.worst_coefficient), _percent(r.naive)]
+        cells += [_number(r.median_width), _number(r.median_error)]
+        cells += [f"{_number(r.error_shrunk)} / {_number(r.error_debiased)}"]
+        cells += [_percent(r.variance_coverage), _percent(r.r_squared_coverage)]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _setting(row: Row) -> str:
+    return f"multi, m = {row.others}" if row.setting == "multi" else row.setting
+
+
+def _rows(rows: int) -> str:
+    power = math.log2(rows)
+    return f"2^{power:.0f}" if power.is_integer() else f"{rows:,}"
+
+
+def _percent(share: float, error: float | None = None) -> str:
+    if math.isnan(share):
+        return "-"
+    return f"{100 * share:.1f}" + ("" if error is None else f" ± {100 * error:.1f}")
+
+
+def _number(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.3g}"
