@@ -8,10 +8,10 @@ demo: .venv/installed
 	$(BIN)/dpgram demo
 
 test: .venv/installed-test
-	$(BIN)/python -m pytest -m "not slow"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto -m "not slow"
 
 test-slow: .venv/installed-test
-	$(BIN)/python -m pytest -m slow
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow
 
 lint: .venv/installed-test
 	$(BIN)/ruff check .

@@ -19,6 +19,11 @@ class Fits(tuple[Fit, ...]):
         by_target = {fit.target: fit for fit in self}
         return compare(by_target if len(by_target) == len(self) else self)  # numbered where two have one target
 
+    def __str__(self) -> str:
+        return str(self.compare())
+
+    __repr__ = __str__
+
     def _repr_html_(self) -> str:
         return self.compare()._repr_html_()
 

@@ -90,7 +90,7 @@ def _intervals(ax: Any, models: Sequence[tuple[str, dict]], title: str, second: 
 def draw_matrix(names: Sequence[str], matrix: Sequence[Sequence[float]], title: str, ax: Any = None) -> Any:
     """A matrix of correlations as a heat map, with its numbers where they can be read."""
     ax = _axis(ax)
-    ax.imshow(matrix, cmap="RdBu_r", vmin=-1, vmax=1)
+    ax.figure.colorbar(ax.imshow(matrix, cmap="RdBu_r", vmin=-1, vmax=1), ax=ax, shrink=0.8)
     ax.set_xticks(range(len(names)), [_words(name) for name in names], rotation=90, fontsize=8)
     ax.set_yticks(range(len(names)), [_words(name) for name in names], fontsize=8)
     if len(names) <= 15:
