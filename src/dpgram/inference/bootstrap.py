@@ -1,7 +1,7 @@
 """Parametric bootstrap through the mechanism: fitted rows, the same noise again, the same estimate again.
 
 How far a refitted estimate lies from the model it was drawn from, in its own standard errors, has a law that is simulated; its
-quantile replaces the normal or Student's one. Draws come from a seeded generator: nothing here needs protection."""
+quantile replaces the normal or Student's one where it is larger. Draws come from a seeded generator: nothing here needs protection."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from dpgram.artifact.release import GramRelease
-from dpgram.inference.intervals import Intervals, check_confidence, uncertainty
+from dpgram.inference.intervals import Intervals, check_confidence, quantile, uncertainty
 from dpgram.mechanisms.gaussian_noise import add_symmetric_noise
 from dpgram.mechanisms.gaussian_sketch import draw_sketch
 from dpgram.mechanisms.inverse_wishart import draw_posterior
@@ -43,7 +43,9 @@ def bootstrap(release: GramRelease, plan: Design, confidence: float, *, draws: i
         far[k] = np.abs(seen.to_own @ seen.estimate + seen.base - truth) / uncertainty(seen).se
     seen = channel(release, plan)
     estimate = seen.to_own @ seen.estimate + seen.base
-    reach = np.quantile(far, confidence, axis=0) * uncertainty(seen).se
+    # The fitted matrix was made positive definite, so simulated regressions are better conditioned than the one at hand may be: their
+    # quantile alone is too small where noise has few degrees of freedom.
+    reach = np.maximum(np.quantile(far, confidence, axis=0), quantile(confidence, seen.degrees)) * uncertainty(seen).se
     return Intervals(estimate - reach, estimate + reach, ("bootstrap",) * len(truth), confidence)
 
 
