@@ -38,7 +38,9 @@ def main() -> None:
     run(given.largest, given.repetitions, given.device, given.tables, given.out, given.tables_only)
 
 
-def run(largest: int, repetitions: int, device: str, tables: Path, out: Path | None, tables_only: bool = False) -> None:
+def run(
+    largest: int, repetitions: int, device: str, tables: Path, out: Path | None, tables_only: bool = False, *, long: bool = True
+) -> None:
     """Everything, into the repository's own pages (``out`` None) or into a folder."""
     wanted = cells(largest, repetitions)
     made = make_grams(wanted, tables, device)
@@ -59,7 +61,7 @@ def run(largest: int, repetitions: int, device: str, tables: Path, out: Path | N
     results.mkdir(parents=True, exist_ok=True)
     write_results(found, results / "results.csv")
     write_zeros(zeros, results / "zeros.csv")
-    written = [*draw_all(found, images), *draw_zeros(zeros, images / "figure-7")]
+    written = [*draw_all(found, images, long=long), *draw_zeros(zeros, images / "figure-7")]
     said = claims(found, zeros) if largest >= 20 else []
     if out is None:
         fill(PAGE, parts(Book(found), said))

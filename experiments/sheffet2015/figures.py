@@ -95,17 +95,17 @@ def errors_of(
     return dict(sorted(by_exponent.items()))
 
 
-def draw_all(results: Sequence[Result], folder: Path) -> list[Path]:
-    """Write every figure, in a short version and with all epsilons or more m; returns the files."""
+def draw_all(results: Sequence[Result], folder: Path, *, long: bool = True) -> list[Path]:
+    """Write every figure, in a short version and, when ``long``, with all epsilons or more m too; returns the files."""
     data = table(results)
     written = []
     for number, (title, lines) in FIGURES.items():
-        for name, epsilons in ((f"figure-{number}", SHOWN), (f"figure-{number}-all", EPSILONS)):
+        for name, epsilons in ((f"figure-{number}", SHOWN), (f"figure-{number}-all", EPSILONS))[: 1 + long]:
             panels = [(f"epsilon {epsilon:g}", "single", epsilon, 0) for epsilon in epsilons]
             written += _figure(data, folder / name, f"Figure {number}. {title}", panels, (*lines, OURS))
     for number, what in ((5, "mean"), (6, "sd")):
         title = f"Six techniques, multiple regressions: {'mean' if what == 'mean' else 'standard deviation'} of the error"
-        for name, extras in ((f"figure-{number}", (0, 1, 5)), (f"figure-{number}-all", (0, 1, 2, 5, 10, 15, 19))):
+        for name, extras in ((f"figure-{number}", (0, 1, 5)), (f"figure-{number}-all", (0, 1, 2, 5, 10, 15, 19)))[: 1 + long]:
             panels = [(f"m = {extra} extra features", "multiple", 0.1, extra) for extra in extras]
             written += _figure(data, folder / name, f"Figure {number}. {title}", panels, (*SIX, OURS), what)
     return written

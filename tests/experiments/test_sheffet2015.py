@@ -17,7 +17,7 @@ from experiments.sheffet2015 import grams, page
 from experiments.sheffet2015.claims import Book, claims
 from experiments.sheffet2015.figures import table
 from experiments.sheffet2015.lasso import read_zeros
-from experiments.sheffet2015.run import cells, read_results, write_results
+from experiments.sheffet2015.run import cells, read_results, run_techniques, write_results
 from experiments.sheffet2015.settings import FEATURES, MULTIPLE, SETTINGS, SINGLE, seed
 from experiments.sheffet2015.techniques import TECHNIQUES, results
 
@@ -63,19 +63,19 @@ def test_pytorch_makes_the_same_tables():
 
 
 def test_a_small_run_from_nothing(tmp_path, capsys, monkeypatch):
-    """Tables, releases, regressions and figures of n up to 2^15; a second run uses the tables again and gives the same file."""
-    monkeypatch.setattr(program, "EXPONENTS", (15,))
-    program.run(15, 2, "cpu", tmp_path / "tables", tmp_path / "first")
-    program.run(15, 2, "cpu", tmp_path / "tables", tmp_path / "second")
-    assert (tmp_path / "first/results.csv").read_bytes() == (tmp_path / "second/results.csv").read_bytes()
-    found = read_results(tmp_path / "first/results.csv")
+    """Tables, releases, regressions and figures of n up to 2^14; the tables again give the same results."""
+    monkeypatch.setattr(program, "EXPONENTS", (14,))
+    program.run(14, 2, "cpu", tmp_path / "tables", tmp_path / "out", long=False)
+    found = read_results(tmp_path / "out/results.csv")
     assert {r.technique for r in found if r.setting == "single"} == set(TECHNIQUES)
     assert {r.extra for r in found if r.setting == "multiple"} == set(range(20))
-    assert len({p.name for p in (tmp_path / "first/figures").iterdir()}) == 20
-    assert json.loads((tmp_path / "first/run.json").read_text())["largest"] == 15
+    assert len({p.name for p in (tmp_path / "out/figures").iterdir()}) == 14
+    assert json.loads((tmp_path / "out/run.json").read_text())["largest"] == 14
     assert "Gram matrices" in capsys.readouterr().err
-    write_results(found, tmp_path / "again.csv")
-    assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "first/results.csv").read_bytes()
+    write_results(run_techniques(cells(14, 2)[:3], tmp_path / "tables"), tmp_path / "again.csv")
+    again, before = read_results(tmp_path / "again.csv"), set(found)
+    assert len(again) > 500
+    assert set(again) <= before
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy.special import gammainccinv, gammaincinv
 
 from dpgram.artifact.release import GramRelease
 from dpgram.inference.intervals import error_variance, quantile, weakly_identified
@@ -72,7 +72,7 @@ def goodness(release: GramRelease, plan: Design, seen: Channel, confidence: floa
 def _chi_square_ends(degrees: float, confidence: float) -> tuple[float, float]:
     """What chi-square over its degrees of freedom lies between."""
     tail = (1 - confidence) / 2
-    return float(stats.chi2.ppf(tail, degrees) / degrees), float(stats.chi2.isf(tail, degrees) / degrees)
+    return float(2 * gammaincinv(degrees / 2, tail) / degrees), float(2 * gammainccinv(degrees / 2, tail) / degrees)
 
 
 def _about_its_mean(own: Array, plan: Design) -> Array:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from scipy import stats
+from scipy.special import ndtri, stdtrit
 
 from dpgram.errors import ModelError
 from dpgram.inference.pivot import profile
@@ -112,7 +112,7 @@ def error_variance(seen: Channel) -> float:
 def quantile(confidence: float, degrees: float) -> float:
     """How many standard errors an interval reaches to each side."""
     tail = (1 - confidence) / 2
-    return float(stats.norm.isf(tail) if np.isinf(degrees) else stats.t.isf(tail, degrees))
+    return float(-ndtri(tail) if np.isinf(degrees) else -stdtrit(degrees, tail))
 
 
 def wald(seen: Channel, confidence: float) -> Intervals:

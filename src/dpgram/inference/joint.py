@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy.special import chdtrc, fdtrc
 
 from dpgram.errors import ModelError
 from dpgram.inference.intervals import error_variance
@@ -46,5 +46,5 @@ def single_p_values(seen: Channel) -> Array:
 
 def p_value(statistic: float, count: int, degrees: float) -> float:
     if np.isinf(degrees):
-        return float(stats.chi2.sf(statistic, count))
-    return float(stats.f.sf(statistic / count, count, degrees))
+        return float(chdtrc(count, max(statistic, 0.0)))
+    return float(fdtrc(count, degrees, max(statistic, 0.0) / count))
