@@ -153,7 +153,7 @@ class Schema:
         """Centre and half-width of a number. Without an intercept column a shift could not be undone: about zero then."""
         return (lower / 2 + upper / 2, upper / 2 - lower / 2) if self.intercept else _about_zero(lower, upper)
 
-    @property
+    @cached_property
     def encoded_names(self) -> tuple[str, ...]:
         return tuple(e.name for e in self.encoded)
 
