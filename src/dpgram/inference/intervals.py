@@ -3,7 +3,7 @@
 - ``wald``: first-order, with the exact covariance of the noise at the estimate; Student's t where the noise has few degrees of freedom.
 - ``fieller``: the values that a test does not reject, profiled over all other coefficients (Anderson and Rubin 1949). Right
   however weakly a coefficient is identified; may be the whole line, which then is the answer: not identified at this budget.
-- ``auto``: Wald, and Fieller for those coefficients whose uncertainty comes from directions that do not stand above the noise.
+- ``auto``: Wald, and Fieller for those coefficients whose uncertainty comes from directions that do not stand (well) above the noise.
 
 Assumed: errors with one variance, and no bias from shrinking many rows; docs/inference.md says what happens otherwise."""
 
@@ -25,6 +25,7 @@ METHODS = ("auto", "wald", "fieller", "bootstrap")
 FAR = 1e4  # standard errors; a set that reaches so far is unbounded
 STEPS = np.array([0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0, 200.0, 1000.0, FAR])
 WEAK = 1.96  # a gain below so many sds of its noise may be zero
+DOUBTFUL = 4.0  # below so many, first order is not good enough where better can be had
 HALVINGS = 12
 
 
@@ -155,12 +156,12 @@ def fieller(seen: Channel, confidence: float, places: Array | None = None) -> In
     return Intervals(lower, upper, ("fieller",) * p, confidence)
 
 
-def weakly_identified(seen: Channel, combinations: Array | None = None) -> Array:
+def weakly_identified(seen: Channel, combinations: Array | None = None, *, below: float = WEAK) -> Array:
     """Which coefficients, or ``combinations`` of them, owe most of their variance to directions whose gain may well be zero.
 
     All coefficients, where that is so for more than half: small standard errors are then picked out by the noise, and hold too seldom."""
     rows = seen.to_own if combinations is None else combinations @ seen.to_own
-    weak = seen.gain < WEAK * seen.gain_sd
+    weak = seen.gain < below * seen.gain_sd
     if not weak.any():
         return np.zeros(len(rows), dtype=bool)
     variance = seen.noise_variance(seen.estimate) / seen.debiased**2
@@ -170,16 +171,21 @@ def weakly_identified(seen: Channel, combinations: Array | None = None) -> Array
 
 
 def automatic(seen: Channel, confidence: float) -> Intervals:
-    """Wald intervals, and Fieller's where a coefficient is weakly identified."""
+    """Wald intervals, and Fieller's where a coefficient is weakly identified.
+
+    Where identification is only doubtful, Fieller's is taken if it is bounded and Wald's if not: the whole line would say too
+    little there."""
     first = wald(seen, confidence)
-    weak = np.flatnonzero(weakly_identified(seen))
-    if not len(weak):
+    weak = weakly_identified(seen)
+    doubtful = weakly_identified(seen, below=DOUBTFUL) | weak
+    if not doubtful.any():
         return first
-    second = fieller(seen, confidence, weak)
-    lower, upper, method = first.lower.copy(), first.upper.copy(), list(first.method)
-    for j in weak:
-        lower[j], upper[j], method[j] = second.lower[j], second.upper[j], "fieller"
-    return Intervals(lower, upper, tuple(method), confidence)
+    second = fieller(seen, confidence, np.flatnonzero(doubtful))
+    by_test = weak | (doubtful & np.isfinite(second.lower) & np.isfinite(second.upper))
+    method = tuple("fieller" if tested else "wald" for tested in by_test)
+    return Intervals(
+        np.where(by_test, second.lower, first.lower), np.where(by_test, second.upper, first.upper), method, confidence
+    )
 
 
 def check_confidence(confidence: object) -> None:
