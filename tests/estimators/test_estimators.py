@@ -376,7 +376,6 @@ ODD = 4321  # rows, under ADD_REMOVE, where their number is protected
 
 def hostile() -> dict:
     X, y = np.full((ODD, 3), CANARY), np.full(ODD, CANARY)
-    ragged = [[CANARY, CANARY, CANARY]] * (ODD - 1) + [[CANARY]]
     return {
         "one dimension": (X[:, 0], y),
         "three dimensions": (X[:, :, None], y),
@@ -385,7 +384,6 @@ def hostile() -> dict:
         "a target of three dimensions": (X, y[:, None, None]),
         "no target": (X, None),
         "complex": (X + 1j, y),
-        "ragged": (ragged, y),
         "times": (X.astype("datetime64[s]"), y),
         "names twice": (pd.DataFrame(X, columns=["a", "a", "b"]), y),
         "names of two kinds": (pd.DataFrame(X, columns=["a", 0, "b"]), y),

@@ -70,6 +70,7 @@ class PrivateEstimator(BaseEstimator):
         )
         if declaration.schema.neighbours is Neighbours.REPLACE and len(next(iter(features.values()))) == 0:
             raise EmptyTableError  # the number of rows is public; the curator would say so too, with the budget reserved
+        _ = declaration.coefficients  # what could not be computed afterwards must fail here, before anything is spent
         return declaration
 
     def _spend(self, declaration: Declaration, features: Columns, targets: Columns) -> GramRelease:

@@ -41,16 +41,23 @@ def target_columns(y: Any, features: Columns) -> tuple[Columns, bool]:
     """The columns of y by name (y, or y0, y1, ...), and whether y is two-dimensional."""
     if y is None:
         raise RowsShapeError("this estimator requires y to be passed, but the target y is None.")
+    if _is_series(y):
+        _check_lengths(y, features)
+        return {_free("y", features): y}, False  # as it is: its declared type knows missing cells, NumPy's may not
     if not _is_frame(y):
         y = _array("y", y)
     dimensions = len(y.shape)
     if dimensions not in (1, 2) or (dimensions == 2 and y.shape[1] == 0):
         raise RowsShapeError("y must have one dimension, or two with at least one column.")
-    if len(y) != len(next(iter(features.values()))):
-        raise RowsShapeError("X and y have different numbers of rows: every row needs its target.")
+    _check_lengths(y, features)
     if dimensions == 1:
         return {_free("y", features): y}, False
     return {_free(f"y{j}", features): _column(y, j) for j in range(y.shape[1])}, True
+
+
+def _check_lengths(y: Any, features: Columns) -> None:
+    if len(y) != len(next(iter(features.values()))):
+        raise RowsShapeError("X and y have different numbers of rows: every row needs its target.")
 
 
 def _free(name: str, taken: Columns) -> str:
@@ -65,6 +72,14 @@ def _is_frame(table: Any) -> bool:
     return hasattr(table, "columns") and (hasattr(table, "iloc") or hasattr(table, "get_columns"))
 
 
+def _is_series(values: Any) -> bool:
+    """Whether it is a single column of pandas, polars or Arrow."""
+    if _is_frame(values) or isinstance(values, np.ndarray):
+        return False
+    arrow = hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__")
+    return (hasattr(values, "iloc") and getattr(values, "ndim", 0) == 1) or (arrow and not hasattr(values, "column_names"))
+
+
 def _column(table: Any, place: int) -> Any:
     if hasattr(table, "iloc"):
         return table.iloc[:, place]
@@ -75,11 +90,15 @@ def _array(which: str, values: Any) -> np.ndarray:
     """The values as an array; lists as objects, so that no cell decides the type of the others."""
     if sparse.issparse(values):
         raise TypeError(f"{which} is sparse, and dense data is needed: use {which}.toarray().")
+    if hasattr(values, "column_names"):
+        raise RowsShapeError(
+            f"{which} is an Arrow table, and an array or a frame of pandas or polars is needed: use {which}.to_pandas()."
+        )
     try:
         if isinstance(values, np.ma.MaskedArray):
             array: np.ndarray = values  # a masked cell is a missing one
         else:
-            array = np.array(values, dtype=object) if isinstance(values, list | tuple) else np.asarray(values)
+            array = _listed(values) if isinstance(values, list | tuple) else np.asarray(values)
     except Exception as error:
         failure = type(error).__name__
     else:
@@ -87,3 +106,26 @@ def _array(which: str, values: Any) -> np.ndarray:
             raise RowsShapeError(f"{which} is an array of complex numbers. Complex data not supported.")
         return array
     raise UnreadableTableError(where=which, failure=failure, do="pass an array or a frame")
+
+
+def _listed(values: list | tuple) -> np.ndarray:
+    """Nested lists as an array of objects, cell by cell. The first row alone says how many columns there are.
+
+    NumPy would look into all of them, and one row of another shape would change what every other row becomes. Here such a row is
+    cut or filled with missing cells, and no other is touched."""
+    if not len(values) or not _is_row(values[0]):
+        array = np.empty(len(values), dtype=object)
+        for place, cell in enumerate(values):
+            array[place] = cell
+        return array
+    width = len(values[0])
+    table = np.full((len(values), width), None, dtype=object)
+    for place, row in enumerate(values):
+        if _is_row(row):
+            for column, cell in enumerate(list(row)[:width]):
+                table[place, column] = cell
+    return table
+
+
+def _is_row(row: object) -> bool:
+    return isinstance(row, list | tuple) or (isinstance(row, np.ndarray) and row.ndim == 1)

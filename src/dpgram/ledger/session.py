@@ -10,6 +10,7 @@ float and its shortest decimal differ by half a unit in the last place, a part i
 from __future__ import annotations
 
 import math
+import os
 import threading
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -49,9 +50,11 @@ class SessionLedger:
             raise LedgerError(f'neighbours is {neighbours!r} and must be "replace" or "add-remove".') from None
         self._entries: list[Entry] = []
         self._lock = threading.Lock()
+        self._process = os.getpid()
 
     def reserve(self, budget: Budget, neighbours: Neighbours, what: str) -> Reservation:
         """Set ``budget`` aside, or raise BudgetSpentError."""
+        self._check_process()
         if neighbours is not self._neighbours:
             raise LedgerError(
                 f"the ledger counts for neighbours = {self._neighbours.value!r} and the release is for "
@@ -69,8 +72,14 @@ class SessionLedger:
             self._entries.append(Entry(reservation, committed=False))
         return reservation
 
+    def _check_process(self) -> None:
+        """Raise in a forked copy, which would allow the whole budget once more."""
+        if os.getpid() != self._process:
+            raise LedgerError("this ledger belongs to another process: a copy in a fork would allow its whole budget again.")
+
     def commit(self, reservation: Reservation) -> None:
         """Record that the release was made; a reservation is committed once, in the ledger that gave it."""
+        self._check_process()
         with self._lock:
             place = reservation.number - 1
             if not 0 <= place < len(self._entries) or self._entries[place].reservation is not reservation:

@@ -3,34 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from dpgram.errors import TableError
 from dpgram.sources.base import BATCH_ROWS, Piece, quietly, record_batch
-from dpgram.sources.cells import declared_type, untyped_array
+from dpgram.sources.cells import declared_type, is_arrow_text, text_as_bytes, untyped_array
+from dpgram.sources.frames import pandas_column
+
+Column = Any  # a NumPy array or an Arrow chunked array
 
 
 class NamedArrays:
-    """Named one-dimensional arrays of one length. Columns of text or objects are untyped."""
+    """Named one-dimensional arrays of one length, NumPy's or Arrow's. Columns of text or objects are untyped."""
 
     where = "the table (NumPy arrays)"
     typed_by_format = True
 
-    def __init__(self, columns: Sequence[tuple[str, np.ndarray]]):
+    def __init__(self, columns: Sequence[tuple[str, Column]]):
         if not columns:
             raise TableError("the table has no columns, and at least one is needed.")
         for name, values in columns:
-            if values.ndim != 1:
+            if isinstance(values, np.ndarray) and values.ndim != 1:
                 raise TableError(f"column {name!r} has {values.ndim} dimensions, and one is needed: pass it as a flat array.")
         if len({len(values) for _, values in columns}) > 1:
             raise TableError("the table's columns differ in length: every column needs one cell per row.")
         self._columns = dict(columns)
-        self.untyped = frozenset(name for name, values in columns if values.dtype.kind in "OUST")
+        self.untyped = frozenset(name for name, values in columns if _is_untyped(values))
         self.columns = pa.schema([pa.field(name, self._type(name, values)) for name, values in columns])
 
-    def _type(self, name: str, values: np.ndarray) -> pa.DataType:
+    def _type(self, name: str, values: Column) -> pa.DataType:
+        if isinstance(values, pa.ChunkedArray):
+            return pa.binary() if name in self.untyped else values.type
         return pa.binary() if name in self.untyped else declared_type(lambda: pa.array(_native(values[:0])), values.dtype)
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
@@ -40,7 +46,10 @@ class NamedArrays:
             yield Piece(record_batch(self.where, names, arrays), min(1.0, (start + BATCH_ROWS) / rows))
 
     def _array(self, name: str, part: slice) -> pa.Array:
-        values = self._columns[name][part]
+        whole = self._columns[name]
+        if isinstance(whole, pa.ChunkedArray):
+            return whole.slice(part.start, part.stop - part.start).combine_chunks()
+        values = whole[part]
         if name in self.untyped:
             return untyped_array(_items(values))
         if isinstance(values, np.ma.MaskedArray):
@@ -62,12 +71,7 @@ def from_structured(table: np.ndarray) -> NamedArrays:
 
 def from_mapping(table: Mapping) -> NamedArrays:
     """A dict of names and one-dimensional arrays, series or lists."""
-    columns = []
-    for name, values in table.items():
-        if not isinstance(values, np.ndarray):
-            values = _as_array(values)
-        columns.append((str(name), values))
-    return NamedArrays(columns)
+    return NamedArrays([(str(name), quietly(NamedArrays.where, as_column, values)) for name, values in table.items()])
 
 
 def from_matrix(table: np.ndarray, names: Sequence[str]) -> NamedArrays:
@@ -82,18 +86,43 @@ def from_matrix(table: np.ndarray, names: Sequence[str]) -> NamedArrays:
     return NamedArrays([(name, table[:, i]) for i, name in enumerate(names)])
 
 
-def _as_array(values: object) -> np.ndarray:
-    """A series as NumPy sees it; a list as an object array.
+def as_column(values: object) -> Column:
+    """A column by what is declared about it, never by what its cells hold: a missing cell must not turn integers into floats.
 
-    So the cells of a list are cast one by one, and none can decide the type of the others."""
+    NumPy's arrays stay as they are; the cells of a list are cast one by one; series of pandas and polars, and Arrow's own arrays, go
+    through Arrow, whose types know missing cells."""
+    if isinstance(values, np.ndarray):
+        return values
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return _arrow_column(values)
+    dtype = getattr(values, "dtype", None)
+    if hasattr(values, "iloc") and not isinstance(dtype, np.dtype):
+        return _arrow_column(pandas_column(values))
+    if hasattr(values, "__arrow_c_stream__") and not hasattr(values, "iloc"):
+        return _arrow_column(pa.chunked_array(values))
     if hasattr(values, "__array__"):
         return np.asarray(values)
     if not isinstance(values, list | tuple):
         raise TableError("each column of a dict table must be a one-dimensional array or a list.")
+    return object_array(values)
+
+
+def object_array(values: Sequence[object]) -> np.ndarray:
+    """A one-dimensional array of the objects. All at once, NumPy would look into them."""
     array = np.empty(len(values), dtype=object)
-    for place, value in enumerate(values):  # all at once, NumPy would look into the values
+    for place, value in enumerate(values):
         array[place] = value
     return array
+
+
+def _arrow_column(values: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:
+    if is_arrow_text(values.type):
+        values = text_as_bytes(values)
+    return values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
+
+
+def _is_untyped(values: Column) -> bool:
+    return is_arrow_text(values.type) if isinstance(values, pa.ChunkedArray) else values.dtype.kind in "OUST"
 
 
 def _items(values: np.ndarray) -> list:

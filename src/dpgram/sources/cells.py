@@ -8,6 +8,7 @@ from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.types as pt
 
 LONGEST_INTEGER = 1024  # bits; beyond it the number is no float, and its text may be refused by Python
 
@@ -24,7 +25,27 @@ def declared_type(empty: Callable[[], pa.Array], dtype: object) -> pa.DataType:
 
 def untyped_array(objects: Iterable[object]) -> pa.Array:
     """A binary array of the objects' texts; null where an object is no text, number, truth value or date."""
-    return pa.array([_text(item) for item in objects], pa.large_binary())
+    return pa.array([_quiet_text(item) for item in objects], pa.large_binary())
+
+
+def text_as_bytes(cells: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Arrow text as bytes, unchecked: files may lie, and what is not UTF-8 is a missing cell to the encoder."""
+    if pt.is_large_string(cells.type) or pt.is_large_binary(cells.type):
+        return cells.cast(pa.large_binary())
+    return cells.cast(pa.binary())
+
+
+def is_arrow_text(found: pa.DataType) -> bool:
+    text = pt.is_string(found) or pt.is_large_string(found) or pt.is_string_view(found)
+    return text or pt.is_binary(found) or pt.is_large_binary(found) or pt.is_binary_view(found)
+
+
+def _quiet_text(cell: object) -> bytes | None:
+    """The cell's text; None where asking for it fails (a time zone that raises, say): that it failed would speak of the cell."""
+    try:
+        return _text(cell)
+    except Exception:
+        return None
 
 
 def _text(cell: object) -> bytes | None:

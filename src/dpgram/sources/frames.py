@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from dpgram.sources.base import BATCH_ROWS, Piece, quiet_iterator, quietly, record_batch
-from dpgram.sources.cells import declared_type, untyped_array
+from dpgram.sources.cells import declared_type, is_arrow_text, text_as_bytes, untyped_array
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,11 +45,19 @@ class PandasFrame:
             yield Piece(record_batch(self.where, names, arrays), min(1.0, (start + BATCH_ROWS) / rows))
 
     def _array(self, part: pd.DataFrame, name: str) -> pa.Array:
-        column = part.iloc[:, self._places[name]]
-        if name in self.untyped:
-            return untyped_array(column.array)
-        array = pa.Array.from_pandas(column)
+        array = pandas_column(part.iloc[:, self._places[name]])
         return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+
+def pandas_column(column: pd.Series) -> pa.Array | pa.ChunkedArray:
+    """The column in Arrow by its declared dtype: what its cells hold has no say. Text and objects as bytes."""
+    if not _is_text(column.dtype):
+        return pa.Array.from_pandas(column)
+    if column.dtype != object and hasattr(column.array, "__arrow_array__"):
+        found = column.array.__arrow_array__()  # text that Arrow holds never becomes Python strings: one may not be UTF-8
+        if is_arrow_text(found.type):
+            return text_as_bytes(found)
+    return untyped_array(column.array)
 
 
 def _is_text(dtype: Any) -> bool:
