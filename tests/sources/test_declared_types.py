@@ -93,6 +93,15 @@ def test_far_dates_in_typed_columns_raise_nothing():
         encoded(pd.DataFrame({"d": column}), DATES)
 
 
+def test_far_days_do_not_wrap_into_the_bounds():
+    """Day 2**32 + 15900 would read as July 2013 in 32 bits."""
+    days = np.array([2**32 + 15900, 15900, np.datetime64("NaT").view(np.int64), 2**62], dtype=np.int64).view("datetime64[D]")
+    found = np.asarray(encoded({"d": days}, DATES))[:, -1]
+    assert found[0] == found[3] == 1.0  # clamped to the upper bound
+    assert abs(found[1]) < 0.5
+    assert found[2] == 0.0  # missing: the midpoint
+
+
 def fitted(X, y, **changes):
     given = {"epsilon": 50.0, "delta": 1e-3, "bounds": (-1, 1), "target_bounds": (0, 1), "random_state": 0, **changes}
     with warnings.catch_warnings():

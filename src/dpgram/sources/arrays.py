@@ -14,6 +14,7 @@ from dpgram.sources.cells import declared_type, is_arrow_text, text_as_bytes, un
 from dpgram.sources.frames import pandas_column
 
 Column = Any  # a NumPy array or an Arrow chunked array
+FARTHEST_DAY = 10**12  # in seconds still within 64 bits
 
 
 class NamedArrays:
@@ -58,8 +59,14 @@ class NamedArrays:
 
 
 def _native(values: np.ndarray) -> np.ndarray:
-    """The values in one stretch of memory and in this machine's byte order, as Arrow wants them."""
-    return np.ascontiguousarray(values).astype(values.dtype.newbyteorder("="), copy=False)
+    """The values in one stretch of memory and in this machine's byte order, as Arrow wants them.
+
+    Arrow counts days in 32 bits, and one far off would wrap into the middle of somebody's bounds: days become seconds here."""
+    plain = np.ascontiguousarray(values).astype(values.dtype.newbyteorder("="), copy=False)
+    if plain.dtype == np.dtype("datetime64[D]"):
+        within = np.clip(plain.view(np.int64), -FARTHEST_DAY, FARTHEST_DAY).view("datetime64[D]")
+        plain = np.where(np.isnat(plain), plain, within).astype("datetime64[s]")
+    return plain
 
 
 def from_structured(table: np.ndarray) -> NamedArrays:
