@@ -119,6 +119,14 @@ def test_known_means_at_epsilon_a_tenth(committed, technique, calibration, expon
     assert Book(committed).mean(technique, calibration, 0.1)[exponent] == pytest.approx(expected, rel=0.15)
 
 
+def test_the_quick_run_can_say_something_too(committed):
+    """Claims of n up to 2^20 alone, as `make reproduce-quick` prints them."""
+    zeros = [z for z in read_zeros(HERE / "zeros.csv") if z.exponent <= 20]
+    said = claims([r for r in committed if r.exponent <= 20], zeros)
+    assert len(said) >= 20
+    assert all(claim.printed and claim.exact for claim in said)
+
+
 def test_the_page_says_what_the_results_say(committed):
     said = claims(committed, read_zeros(HERE / "zeros.csv"))
     assert len(said) >= 20
