@@ -85,6 +85,12 @@ def test_the_page_on_selection_runs(capsys):
     assert first == last == "('x0', 'x1')"
 
 
+def test_the_pages_that_the_code_names_exist():
+    for file in (*(ROOT / "src").rglob("*.py"), *(ROOT / "experiments").rglob("*.py")):
+        for page in re.findall(r"docs/[\w-]+\.md", file.read_text(encoding="utf-8")):
+            assert (ROOT / page).exists(), f"{file.name} names {page}"
+
+
 def test_the_make_targets_of_the_readme_exist():
     makefile = (ROOT / "Makefile").read_text()
     named = [line.split()[1] for language, code in BLOCK.findall(README) if language == "sh" for line in code.splitlines()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -27,18 +28,20 @@ DELTA = 1e-6
 
 
 @dataclass(frozen=True)
-class Table:
+class Table(ABC):
     """A setting that makes its own releases; ``release`` also says what is true of the law the rows were drawn from."""
 
     name: str
     rows: int
     epsilons: tuple[float, ...]
 
+    @abstractmethod
     def release(self, index: int, mechanism: str, epsilon: float) -> tuple[GramRelease, Truth]:
-        raise NotImplementedError
+        """The release of data set ``index``, and what is true of it."""
 
+    @abstractmethod
     def design(self, release: GramRelease) -> Design:
-        raise NotImplementedError
+        """The regression that is asked of it."""
 
     def seed(self, index: int, mechanism: str, epsilon: float) -> int:
         return noise_seed(self.name, self.rows, mechanism, epsilon) + index

@@ -5,7 +5,7 @@
   however weakly a coefficient is identified; may be the whole line, which then is the answer: not identified at this budget.
 - ``auto``: Wald, and Fieller for those coefficients whose uncertainty comes from directions that do not stand (well) above the noise.
 
-Assumed: errors with one variance, and no bias from shrinking many rows; docs/inference.md says what happens otherwise."""
+Assumed: errors with one variance, and no bias from shrinking many rows; docs/regression.md says what happens otherwise."""
 
 from __future__ import annotations
 
