@@ -9,6 +9,7 @@ import numpy as np
 
 from dpgram.artifact.release import GramRelease
 from dpgram.engines.local import LocalPass
+from dpgram.engines.open import open_pass
 from dpgram.errors import EmptyTableError, LargeDeltaWarning, LedgerError, SchemaError
 from dpgram.ledger.base import Ledger, Reservation
 from dpgram.mechanisms import registry
@@ -36,6 +37,8 @@ def release(
     mechanism: str = "gaussian-noise",
     calibration: str = "exact",
     columns: Sequence[str] | None = None,
+    query: str | None = None,
+    device: str | None = None,
     insecure_seed: int | None = None,
     ledger: Ledger | None = None,
     progress: Callable[[float], None] | None = None,
@@ -60,7 +63,7 @@ def release(
         chosen, budget, schema.neighbours, len(schema.encoded), schema.effective_row_bound, calibration, options
     )
     rng: RandomSource = SecureSource() if insecure_seed is None else SeededSource(insecure_seed)
-    rows_pass = LocalPass(open_source(table, columns=columns), schema, progress=progress)
+    rows_pass = open_pass(table, schema, columns=columns, query=query, device=device, progress=progress)
     rows: int | None = None
     reservation: Reservation | None = None
 

@@ -27,6 +27,8 @@ def release(
     out: Path,
     mechanism: str = "gaussian-noise",
     calibration: str = "exact",
+    query: str | None = None,
+    device: str | None = None,
     sketch_rows: float | None = None,
     degrees_of_freedom: float | None = None,
     scale: float | None = None,
@@ -55,6 +57,10 @@ def release(
         How noise is added; `dpgram calibrate --help` names them.
     calibration
         exact, or paper for the printed formulas of Sheffet 2015.
+    query
+        A database's answer to this SQL is the table; its text stays out of the release.
+    device
+        Sum the rows there with PyTorch, such as cuda.
     sketch_rows
         gaussian-sketch, gaussian-sketch-adaptive: rows of the sketch.
     degrees_of_freedom
@@ -98,6 +104,8 @@ def release(
             delta=delta,
             mechanism=mechanism,
             calibration=calibration,
+            query=query,
+            device=device,
             insecure_seed=insecure_seed,
             progress=progress,
             **options,

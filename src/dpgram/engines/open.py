@@ -1,0 +1,28 @@
+"""From whatever a user passes as a table to the engine that reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dpgram.engines.base import Pass, Progress
+from dpgram.engines.local import LocalPass
+from dpgram.errors import TableError
+from dpgram.sources.open import open_source
+from dpgram.terms.schema import Schema
+
+
+def open_pass(
+    table: object,
+    schema: Schema,
+    *,
+    columns: Sequence[str] | None = None,
+    query: str | None = None,
+    device: str | None = None,
+    progress: Progress | None = None,
+) -> Pass:
+    """The pass over ``table``. ``query`` is asked of a database, ``device`` is where PyTorch sums."""
+    if query is not None:
+        raise TableError("query= needs a database.")
+    if device is not None:
+        raise TableError("device= needs PyTorch.")
+    return LocalPass(open_source(table, columns=columns), schema, progress=progress)
