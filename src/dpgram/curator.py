@@ -39,6 +39,7 @@ def release(
     columns: Sequence[str] | None = None,
     query: str | None = None,
     device: str | None = None,
+    threads: int | None = None,
     insecure_seed: int | None = None,
     ledger: Ledger | None = None,
     progress: Callable[[float], None] | None = None,
@@ -48,11 +49,13 @@ def release(
 
     ``table`` is a path to CSV, Parquet or Arrow (a file, a folder, a glob), a pandas or polars frame, a polars LazyFrame,
     anything that offers an Arrow stream, a NumPy structured array, a dict of arrays, or a two-dimensional array whose
-    names are given by ``columns``. ``insecure_seed`` draws the noise from a seed, for tests and experiments: the release
-    is then marked as not private. ``ledger`` keeps account: the budget is reserved there when the mechanism is calibrated and
-    asks for its first sum, before any row is read, and a ledger that has too little left raises BudgetSpentError.
-    ``calibration`` is "exact", or "paper" for Sheffet's printed formulas; ``options`` are the mechanism's own, such as
-    ``sketch_rows``. ``progress`` is called with the fraction of the table that has been read."""
+    names are given by ``columns``. ``threads`` is how many threads read and sum, by default one per core.
+
+    ``insecure_seed`` draws the noise from a seed, for tests and experiments: the release is then marked as not private.
+    ``ledger`` keeps account: the budget is reserved there when the mechanism is calibrated and asks for its first sum, before
+    any row is read, and a ledger that has too little left raises BudgetSpentError. ``calibration`` is "exact", or "paper" for
+    Sheffet's printed formulas; ``options`` are the mechanism's own, such as ``sketch_rows``. ``progress`` is called with the
+    fraction of the table that has been read."""
     if not isinstance(schema, Schema):
         raise SchemaError(f"schema is a {type(schema).__name__} and must be a Schema: use dpgram.Schema.load(path).")
     if ledger is not None and not isinstance(ledger, Ledger):
@@ -63,7 +66,7 @@ def release(
         chosen, budget, schema.neighbours, len(schema.encoded), schema.effective_row_bound, calibration, options
     )
     rng: RandomSource = SecureSource() if insecure_seed is None else SeededSource(insecure_seed)
-    rows_pass = open_pass(table, schema, columns=columns, query=query, device=device, progress=progress)
+    rows_pass = open_pass(table, schema, columns=columns, query=query, device=device, threads=threads, progress=progress)
     rows: int | None = None
     reservation: Reservation | None = None
 

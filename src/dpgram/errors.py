@@ -10,6 +10,7 @@
     │   ├── UnreadableTableError the library underneath failed; its own message is withheld, it may quote a cell
     │   ├── RowsShapeError       X or y of an estimator is no table of rows; the message holds no cell and no count
     │   └── EmptyTableError      no rows, under REPLACE, where the number of rows is public
+    ├── OptionError              an option of the pass over the rows makes no sense
     ├── BoundMismatchError       two sums of rows bounded differently
     ├── BoundBrokenError         a row left the clip above its bound: a bug, stopped before anything is released
     ├── MechanismError           a mechanism cannot be used like this
@@ -98,6 +99,10 @@ class EmptyTableError(TableError, ValueError):
             'the table has no rows, and under neighbours = "replace" at least one is needed: check the source, or '
             'declare neighbours = "add-remove", under which an empty table is a table like any other.'
         )
+
+
+class OptionError(DpgramError, ValueError):
+    """An option of the pass over the rows, such as the number of threads, makes no sense."""
 
 
 class BoundMismatchError(DpgramError):

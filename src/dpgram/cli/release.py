@@ -29,6 +29,7 @@ def release(
     calibration: str = "exact",
     query: str | None = None,
     device: str | None = None,
+    threads: int | None = None,
     sketch_rows: float | None = None,
     degrees_of_freedom: float | None = None,
     scale: float | None = None,
@@ -61,6 +62,8 @@ def release(
         A database's answer to this SQL is the table; its text stays out of the release.
     device
         Sum the rows there with PyTorch, such as cuda.
+    threads
+        How many threads read and sum; by default one per core.
     sketch_rows
         gaussian-sketch, gaussian-sketch-adaptive: rows of the sketch.
     degrees_of_freedom
@@ -106,6 +109,7 @@ def release(
             calibration=calibration,
             query=query,
             device=device,
+            threads=threads,
             insecure_seed=insecure_seed,
             progress=progress,
             **options,

@@ -18,11 +18,13 @@ def open_pass(
     columns: Sequence[str] | None = None,
     query: str | None = None,
     device: str | None = None,
+    threads: int | None = None,
     progress: Progress | None = None,
 ) -> Pass:
-    """The pass over ``table``. ``query`` is asked of a database, ``device`` is where PyTorch sums."""
+    """The pass over ``table``. ``query`` is asked of a database, ``device`` is where PyTorch sums, ``threads`` how
+    many sum here."""
     if query is not None:
         raise TableError("query= needs a database.")
     if device is not None:
         raise TableError("device= needs PyTorch.")
-    return LocalPass(open_source(table, columns=columns), schema, progress=progress)
+    return LocalPass(open_source(table, columns=columns), schema, progress=progress, threads=threads)
