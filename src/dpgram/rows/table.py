@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from dpgram.errors import BoundBrokenError
 from dpgram.native.library import CELLS, LEVEL, NUMBER, ONE, TRUTH
 from dpgram.native.library import Column as NativeColumn
 from dpgram.rows.batch import Batch, arrow_column
 from dpgram.rows.encode import Encoder, cells_of
 from dpgram.terms.columns import Boolean, Categorical, Column, Date, Numeric, bounds
-from dpgram.terms.schema import EncodedColumn, Schema
+from dpgram.terms.schema import MOST_ENCODED_COLUMNS, EncodedColumn, Schema
 
 Array = np.ndarray
 
@@ -21,6 +22,8 @@ class CellTable:
     """One per thread: each batch takes the place of the one before it."""
 
     def __init__(self, schema: Schema, *, untyped: frozenset[str] = frozenset()):
+        if len(schema.encoded) > MOST_ENCODED_COLUMNS:
+            raise BoundBrokenError  # sums of squares would not be exact
         self._schema = schema
         self._encoder = Encoder(schema, untyped=untyped)
         self.columns = (NativeColumn * len(schema.encoded))()
