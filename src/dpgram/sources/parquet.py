@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-
-import pyarrow.parquet as pq
+from typing import TYPE_CHECKING
 
 from dpgram.errors import UnreadableTableError
 from dpgram.sources.base import Part, Piece, batch_rows, quiet_iterator, quietly
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 MOST_PARTS = 64  # of one file: runs of row groups, each of which a thread opens and reads by itself
 READ_BUFFER = 1 << 20  # pages are streamed through this, so that a huge row group does not sit in memory
