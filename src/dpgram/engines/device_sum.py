@@ -30,16 +30,16 @@ Array = np.ndarray
 Tensor = Any  # torch.Tensor; PyTorch is imported when it is needed
 
 MOST_FUSED = 64  # encoded columns whose sums a warp can hold in registers
-# Bands of 8 columns: groups of 4 rows in flight, threads of a block, blocks that share a multiprocessor.
+# Bands of 8 columns: groups of 4 rows in flight, threads of a block, blocks that share a multiprocessor. The fastest on an H200.
 SHAPES = {
-    1: (8, 256, 4),
-    2: (8, 256, 2),
+    1: (8, 256, 3),
+    2: (8, 128, 4),
     3: (4, 256, 2),
-    4: (4, 128, 3),
-    5: (2, 128, 3),
-    6: (2, 128, 2),
-    7: (1, 128, 2),
-    8: (1, 128, 2),
+    4: (8, 128, 2),
+    5: (4, 128, 2),
+    6: (4, 256, 1),
+    7: (2, 128, 2),
+    8: (2, 128, 2),
 }
 POINTS_THREADS = 256
 POINTS_BYTES = 2**28  # grid points held for a matrix product on a device
@@ -233,37 +233,35 @@ class _Kernels:
 
         self._sum, self._scaling, self._device = owner, owner._scaling, owner._device
         self._bands = math.ceil(self._scaling.dim / 8)
-        self._plan = torch.from_numpy(self._scaling.for_kernel(8 * self._bands)).to(self._device)
+        plan = torch.from_numpy(self._scaling.for_kernel(8 * self._bands)).to(self._device)
+        self._bounds = (plan, self._scaling.dim, owner._most)
         self._offsets: dict[int, Tensor] = {}
         self._processors = torch.cuda.get_device_properties(self._device).multi_processor_count
 
     def add(self, cells: Tensor) -> None:
         """One read of the cells, sums in registers."""
         steps, threads, shared = SHAPES[self._bands]
-        kernel = self._kernel("gram", cells, FUSED=1, STEPS=steps, THREADS=threads, BLOCKS=shared)
+        kernel = self._kernel("gram", cells, FUSED=1, BANDS=self._bands, STEPS=steps, THREADS=threads, BLOCKS=shared)
         most = shared * self._processors
         for part in cells.split(ROWS_PER_BLOCK * most):
             blocks = min(most, math.ceil(len(part) / (4 * steps * (threads // 32))))
             self._sum.spilled(blocks)
-            kernel(blocks, threads, part, len(part), *self._layout(part), self._plan, self._sum._most, self._sum._state)
+            kernel(blocks, threads, part, len(part), *self._layout(part), *self._bounds, self._sum._state)
 
     def points(self, cells: Tensor) -> Tensor:
         """Bounded grid points, (rows, columns)."""
         import torch
 
         made = torch.empty((len(cells), self._scaling.dim), dtype=torch.float64, device=self._device)
-        kernel = self._kernel("grid_points", cells, FUSED=0, STEPS=1, THREADS=POINTS_THREADS, BLOCKS=1)
+        kernel = self._kernel("grid_points", cells, FUSED=0, THREADS=POINTS_THREADS, BLOCKS=1)
         blocks = min(8 * self._processors, math.ceil(len(cells) / (4 * (POINTS_THREADS // 32))))
-        arguments = (*self._layout(cells), self._plan, self._sum._most, made, self._sum._state)
-        kernel(blocks, POINTS_THREADS, cells, len(cells), *arguments)
+        kernel(blocks, POINTS_THREADS, cells, len(cells), *self._layout(cells), *self._bounds, made, self._sum._state)
         return made
 
     def _kernel(self, name: str, cells: Tensor, **shape: int) -> Kernel:
         scaling = self._scaling
         defines = {
             "CELL": CELL_TYPES[str(cells.dtype).removeprefix("torch.")],
-            "DIM": scaling.dim,
-            "BANDS": self._bands,
             "CLIP": int(self._sum._clips),
             "TRUTH": int(scaling.truth.any()),
             "FAST_DIVIDE": int(scaling.divides_fast),
@@ -313,7 +311,7 @@ def _trouble(device: Any) -> str | None:
         return "this PyTorch is not built for CUDA"
     if torch.cuda.get_device_capability(device) < (8, 0):
         return "products in double precision need compute capability 8.0 or later"
-    shape = {"CELL": "double", "DIM": 1, "BANDS": 1, "STEPS": 1, "CLIP": 1, "TRUTH": 1, "FAST_DIVIDE": 1}
+    shape = {"CELL": "double", "BANDS": 1, "STEPS": 1, "CLIP": 1, "TRUTH": 1, "FAST_DIVIDE": 1}
     try:
         _compiled("gram", tuple(sorted({**shape, "FUSED": 1, "THREADS": 32, "BLOCKS": 1}.items())), device)
     except (KernelError, OSError, AttributeError) as error:

@@ -3,14 +3,13 @@
 // Every step is the arithmetic of rows/encode.py and rows/clip.py: each operation on its own, correctly rounded (the _rn
 // intrinsics are never fused). Where a fused multiply-add stands, its result is exact or proven equal, and the reason is given.
 //
-// Set by the compiler's command line: CELL (type of a cell), DIM (encoded columns), BANDS (bands of 8 columns), STEPS
-// (groups of 4 rows in flight), CLIP (can a row exceed the bound?), TRUTH (is any column Boolean?), FAST_DIVIDE, THREADS, BLOCKS.
+// Set by the compiler's command line: CELL (type of a cell), FUSED (which of the two kernels), CLIP (can a row exceed the bound?),
+// TRUTH (is any column Boolean?), FAST_DIVIDE, THREADS, BLOCKS, and for the fused kernel BANDS (of 8 columns) and STEPS (groups of 4
+// rows in flight). dim is the number of encoded columns, padded the next multiple of 8.
 
 typedef long long i64;
 typedef unsigned long long u64;
 
-constexpr int PADDED = 8 * BANDS;
-constexpr double UNIT = 1048576.0;                      // 2^20 grid points per unit
 constexpr double JUST_BELOW_ONE = 1.0 - 1.0 / (1ll << 50);
 constexpr int LIMB_BITS = 40;
 constexpr i64 LIMB_MASK = (1ll << LIMB_BITS) - 1;
@@ -36,16 +35,16 @@ __device__ __forceinline__ double widen(unsigned short x) { return (int)x; }
 __device__ __forceinline__ double widen(signed char x) { return (int)x; }
 __device__ __forceinline__ double widen(unsigned char x) { return (int)x; }
 
-// What is declared about the encoded columns, each an array of PADDED doubles, one after the other. An intercept and the columns
+// What is declared about the encoded columns, each an array of padded doubles, one after the other. An intercept and the columns
 // of padding have no cells: bounds that meet, in 1 and in 0, make them what they are.
 enum { LOWER, UPPER, FILL, CENTRE, STEP, INVERSE, INVERSE_LOW, IS_TRUTH, FIELDS };
 
 struct Column {
     double lower, upper, fill, centre, step, inverse, inverse_low, truth;
-    __device__ __forceinline__ Column(const double* plan, int c)
-        : lower(plan[LOWER * PADDED + c]), upper(plan[UPPER * PADDED + c]), fill(plan[FILL * PADDED + c]),
-          centre(plan[CENTRE * PADDED + c]), step(plan[STEP * PADDED + c]), inverse(plan[INVERSE * PADDED + c]),
-          inverse_low(plan[INVERSE_LOW * PADDED + c]), truth(TRUTH ? plan[IS_TRUTH * PADDED + c] : 0.0) {}
+    __device__ __forceinline__ Column(const double* plan, int padded, int c)
+        : lower(plan[LOWER * padded + c]), upper(plan[UPPER * padded + c]), fill(plan[FILL * padded + c]),
+          centre(plan[CENTRE * padded + c]), step(plan[STEP * padded + c]), inverse(plan[INVERSE * padded + c]),
+          inverse_low(plan[INVERSE_LOW * padded + c]), truth(TRUTH ? plan[IS_TRUTH * padded + c] : 0.0) {}
 };
 
 // Whole number nearest to x on the side of zero, for |x| < 2^51: adding 2^52 of x's sign leaves no bits for a fraction.
@@ -63,7 +62,7 @@ __device__ __forceinline__ double divide(double a, const Column& column) {
     double rest = __fma_rn(-column.step, quotient, a);
     return __fma_rn(rest, column.inverse, quotient);
 #else
-    return __dmul_rn(__ddiv_rn(a, column.step), UNIT);
+    return __dmul_rn(__ddiv_rn(a, column.step), 1048576.0);  // 2^20 grid points per unit
 #endif
 }
 
@@ -89,6 +88,7 @@ __device__ __forceinline__ double shrinking(double most, double squares) {
 // A warp takes 4 rows by PADDED columns at a time, laid out as the operand of a tensor-core product: lane 4 i + k holds row k and
 // column i of each band of 8. The same registers serve as both operands of P' P. STEPS such groups are in flight.
 
+constexpr int PADDED = 8 * BANDS;
 constexpr int GROUP = 4 * STEPS;                  // rows of one iteration of a warp
 constexpr int TILES = BANDS * (BANDS + 1) / 2;    // 8 by 8 tiles on and above the diagonal
 constexpr int ITERATIONS = 4096 / GROUP;          // sums of 4096 products of at most 2^40 are exact in double precision
@@ -151,7 +151,7 @@ __device__ __forceinline__ void add_rows(double (&sums)[TILES][2], const CELL (&
     double points[BANDS][STEPS];
 #pragma unroll
     for (int j = 0; j < BANDS; j++) {
-        Column column(plan, 8 * j + (lane >> 2));
+        Column column(plan, PADDED, 8 * j + (lane >> 2));
 #pragma unroll
         for (int s = 0; s < STEPS; s++) {
             double p = grid_point(widen(raw[j][s]), column);
@@ -198,11 +198,11 @@ __device__ __forceinline__ void spill(double (&sums)[TILES][2], u64* total, int 
     }
 }
 
-// state: DIM * DIM high limbs, as many low limbs, and the flag of a broken bound; entries on and above the diagonal are added to.
+// state: dim * dim high limbs, as many low limbs, and the flag of a broken bound; entries on and above the diagonal are added to.
 // A block sees at most 2^22 rows, so its 64-bit sums stay below 2^62.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 gram(const CELL* __restrict__ first, i64 rows, i64 row_stride, const i64* __restrict__ offsets, const double* __restrict__ plan,
-     double most, i64* state) {
+     i64 dim, double most, i64* state) {
     __shared__ double declared[FIELDS * PADDED];
     __shared__ u64 total[PADDED * PADDED];
     for (int c = threadIdx.x; c < FIELDS * PADDED; c += THREADS) declared[c] = plan[c];
@@ -210,7 +210,7 @@ gram(const CELL* __restrict__ first, i64 rows, i64 row_stride, const i64* __rest
     __syncthreads();
 
     const int lane = threadIdx.x & 31;
-    Cells cells{first + 0, row_stride};
+    Cells cells{first, row_stride};
 #pragma unroll
     for (int j = 0; j < BANDS; j++) {
         i64 offset = offsets[8 * j + (lane >> 2)];
@@ -220,7 +220,7 @@ gram(const CELL* __restrict__ first, i64 rows, i64 row_stride, const i64* __rest
     double sums[TILES][2] = {};
     const i64 groups = rows / GROUP, stride = (i64)gridDim.x * (THREADS / 32);
     i64 group = (i64)blockIdx.x * (THREADS / 32) + threadIdx.x / 32;
-    i64* broken = state + 2 * DIM * DIM;
+    i64* broken = state + 2 * dim * dim;
     int iterations = 0;
     CELL raw[BANDS][STEPS], next[BANDS][STEPS];
     if (group < groups) cells.load<false>(raw, group * GROUP + (lane & 3), rows);
@@ -242,12 +242,13 @@ gram(const CELL* __restrict__ first, i64 rows, i64 row_stride, const i64* __rest
     }
     spill(sums, total, lane);
     __syncthreads();
-    for (int c = threadIdx.x; c < DIM * DIM; c += THREADS) {
-        int i = c / DIM, j = c % DIM;
+    const int columns = (int)dim;
+    for (int c = threadIdx.x; c < columns * columns; c += THREADS) {
+        int i = c / columns, j = c % columns;
         i64 value = (i64)total[i * PADDED + j];
         if (i <= j && value != 0) {
             atomicAdd((u64*)state + c, (u64)(value >> LIMB_BITS));
-            atomicAdd((u64*)state + DIM * DIM + c, (u64)(value & LIMB_MASK));
+            atomicAdd((u64*)state + columns * columns + c, (u64)(value & LIMB_MASK));
         }
     }
 }
@@ -257,20 +258,21 @@ gram(const CELL* __restrict__ first, i64 rows, i64 row_stride, const i64* __rest
 // Cells to bounded grid points, row-major, for a matrix product by the library. A warp takes 4 rows.
 extern "C" __global__ void __launch_bounds__(THREADS)
 grid_points(const CELL* __restrict__ first, i64 rows, i64 row_stride, const i64* __restrict__ offsets, const double* __restrict__ plan,
-            double most, double* points, i64* state) {
+            i64 dim, double most, double* points, i64* state) {
+    const int padded = (int)(dim + 7) / 8 * 8;
     const int lane = threadIdx.x & 31;
     const i64 warps = (i64)gridDim.x * (THREADS / 32);
     for (i64 row = 4 * ((i64)blockIdx.x * (THREADS / 32) + threadIdx.x / 32); row < rows; row += 4 * warps) {
         double squares[4] = {};
-        for (int c = lane; c < DIM; c += 32) {
-            Column column(plan, c);
+        for (int c = lane; c < dim; c += 32) {
+            Column column(plan, padded, c);
             i64 offset = offsets[c];
 #pragma unroll
             for (int s = 0; s < 4; s++) {
                 if (row + s < rows) {
                     double x = offset >= 0 ? widen(first[(row + s) * row_stride + offset]) : 0.0;
                     double p = grid_point(x, column);
-                    points[(row + s) * DIM + c] = p;
+                    points[(row + s) * dim + c] = p;
                     squares[s] = __fma_rn(p, p, squares[s]);
                 }
             }
@@ -282,15 +284,15 @@ grid_points(const CELL* __restrict__ first, i64 rows, i64 row_stride, const i64*
             for (int mask = 16; mask > 0; mask /= 2) squares[s] += __shfl_xor_sync(ALL, squares[s], mask);
             if (squares[s] > most) {  // the same in every lane; each reads back what it wrote
                 double factor = shrinking(most, squares[s]), again = 0.0;
-                for (int c = lane; c < DIM; c += 32) {
-                    double* at = points + (row + s) * DIM + c;
+                for (int c = lane; c < dim; c += 32) {
+                    double* at = points + (row + s) * dim + c;
                     double p = truncate(__dmul_rn(*at, factor));
                     *at = p;
                     again = __fma_rn(p, p, again);
                 }
 #pragma unroll
                 for (int mask = 16; mask > 0; mask /= 2) again += __shfl_xor_sync(ALL, again, mask);
-                if (again > most) state[2 * DIM * DIM] = 1;
+                if (again > most) state[2 * dim * dim] = 1;
             }
         }
 #endif

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 Argument = Any  # a tensor on the device, an int (64 bits) or a float (double)
@@ -21,7 +22,7 @@ class Kernel:
 
         self._device = device
         with torch.cuda.device(device):
-            torch.cuda.current_stream().synchronize()  # makes the device's context current
+            torch.empty(1, device=device)  # makes the device's context current
             major, minor = torch.cuda.get_device_capability(device)
             options = [f"--gpu-architecture=sm_{major}{minor}", "--std=c++17", "--fmad=false"]
             binary = _compiled(source, name, [*options, *(f"-D{key}={value}" for key, value in defines.items())])
@@ -60,7 +61,8 @@ def _compiled(source: str, name: str, options: Sequence[str]) -> bytes:
     import torch
 
     major = str(torch.version.cuda).split(".")[0]
-    nvrtc = _library(f"libnvrtc.so.{major}", "libnvrtc.so", f"nvrtc64_{major}0_0.dll")
+    brought = sorted(Path(torch.__file__).parents[1].glob(f"nvidia/*/lib/libnvrtc.so.{major}*"))  # by PyTorch's own packages
+    nvrtc = _library(f"libnvrtc.so.{major}", *map(str, brought), "libnvrtc.so", f"nvrtc64_{major}0_0.dll")
     program = ctypes.c_void_p()
     if nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), f"{name}.cu".encode(), 0, None, None):
         raise KernelError("nvrtcCreateProgram failed")
