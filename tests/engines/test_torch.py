@@ -402,6 +402,17 @@ def test_an_inexact_product_would_be_noticed(monkeypatch):
     device_sum._check_exact_products.cache_clear()
 
 
+def test_reciprocals_are_known_to_twice_the_precision():
+    """The second number is the exact remainder, correctly rounded or nearly so."""
+    rng = np.random.default_rng(0)
+    steps = np.concatenate(
+        [rng.uniform(1e-9, 2, 500), 2.0 ** rng.integers(-400, 380, 100), np.nextafter(2.0, [1, 3]), [1e-120, 1e120]]
+    )
+    for step, inverse, rest in zip(steps.tolist(), *(one.tolist() for one in device_sum._reciprocal(steps)), strict=True):
+        assert inverse == 1 / step
+        assert abs(Fraction(inverse) + Fraction(rest) - 1 / Fraction(step)) * Fraction(step) <= Fraction(2) ** -104
+
+
 @pytest.mark.parametrize("half", [1.0, 0.1, 1.7, 3.3, np.nextafter(1.0, 2), np.nextafter(2.0, 1), 1 / 3, 12345.678])
 def test_the_kernels_division_is_correctly_rounded(half):
     """Its three steps in exact arithmetic, each rounded once, against the division itself."""

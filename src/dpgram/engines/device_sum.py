@@ -11,7 +11,6 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 from importlib import resources
 from typing import Any
@@ -118,8 +117,7 @@ class Scaling:
     def for_kernel(self, padded: int) -> Array:
         """The fields that gram.cu reads, (fields, padded columns)."""
         step = self.half / GRID if self.divides_fast else self.half
-        inverse = 1 / step
-        rest = [float(1 / Fraction(s) - Fraction(i)) for s, i in zip(step.tolist(), inverse.tolist(), strict=True)]
+        inverse, rest = _reciprocal(step)
         fields = np.zeros((8, padded))
         fields[4:6] = 1.0  # columns of padding divide by one
         fields[:, : self.dim] = [self.lower, self.upper, self.fill, self.centre, step, inverse, rest, self.truth]
@@ -333,6 +331,24 @@ def _check_exact_products(device: Any) -> None:
     plain, batched = held.T @ held, torch.bmm(held.T.unsqueeze(0), held.unsqueeze(0))[0]
     if any(not np.array_equal(found.cpu().numpy(), exact) for found in (plain, batched)):
         raise InexactDeviceError(device=str(device))
+
+
+def _reciprocal(step: Array) -> tuple[Array, Array]:
+    """1 / step to about 106 bits, as the sum of two numbers; the first is the correctly rounded reciprocal."""
+    part, power = np.frexp(step)  # within [1/2, 1), so that nothing overflows
+    inverse = 1 / part
+    (a, b), (c, d) = _halves(part), _halves(inverse)
+    product = part * inverse
+    error = b * d - (((product - a * c) - b * c) - a * d)  # Dekker: part * inverse is product + error, exactly
+    rest = ((1 - product) - error) / part  # the remainder of a division is exact
+    return np.ldexp(inverse, -power), np.ldexp(rest, -power)
+
+
+def _halves(values: Array) -> tuple[Array, Array]:
+    """Two numbers of at most 26 bits that add up to each of ``values`` (Veltkamp)."""
+    wide = (2**27 + 1) * values
+    upper = wide - (wide - values)
+    return upper, values - upper
 
 
 def _mirrored(limb: Array) -> Array:
