@@ -200,7 +200,7 @@ def test_bounds_of_any_size(device, scale):
 @pytest.mark.parametrize("device", DEVICES)
 def test_bounds_as_close_together_as_a_schema_takes_them(device):
     schema = dpgram.Schema(unit="row", columns=[dpgram.Numeric("a", 1e9, 1e9 + 2.1), dpgram.Numeric("b", -1e9 - 2.1, -1e9)])
-    assert Scaling.of_schema(schema, {"a": 0, "b": 1}).within_grid()
+    assert Scaling.of_schema(schema, {"a": 0, "b": 1}).within_grid
     cells = np.random.default_rng(0).uniform(-1, 3, (2000, 2)) + np.array([1e9, -1e9])
     assert tensor_bits(on(device, cells), schema, 1.3, device) == local_bits(cells, schema, 1.3)
 
@@ -417,7 +417,7 @@ def test_reciprocals_are_known_to_twice_the_precision():
 def test_the_kernels_division_is_correctly_rounded(half):
     """Its three steps in exact arithmetic, each rounded once, against the division itself."""
     scaling = Scaling._of([(-half, half, 0.0, 0.0, half, False, 0)])
-    step, inverse, rest = scaling.for_kernel(8)[4:7, 0].tolist()
+    step, inverse, rest = scaling.fields[4:7, 0].tolist()
     rng = np.random.default_rng(0)
     whole = step * rng.integers(-GRID, GRID, 1500)
     for a in np.concatenate(

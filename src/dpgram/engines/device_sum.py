@@ -11,7 +11,7 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib import resources
 from typing import Any
 
@@ -106,22 +106,35 @@ class Scaling:
         return len(self.places)
 
     @property
+    def padded(self) -> int:
+        """The next multiple of 8 encoded columns."""
+        return -(-self.dim // 8) * 8
+
+    @property
     def divides_fast(self) -> bool:
         return bool(np.all((self.half >= SAFE_HALVES[0]) & (self.half <= SAFE_HALVES[1])))
 
+    @cached_property
     def within_grid(self) -> bool:
         """Whether the bounds reach less than one grid point beyond [-1, 1]; scaling is monotone, so every cell does then."""
         ends = np.array([(bound - self.centre) / self.half * GRID for bound in (self.lower, self.upper)])
         return bool(np.all(np.abs(ends) < GRID + 1))
 
-    def for_kernel(self, padded: int) -> Array:
-        """The fields that gram.cu reads, (fields, padded columns)."""
+    @cached_property
+    def fields(self) -> Array:
+        """What gram.cu reads of each column, (fields, padded columns): bounds, fill, centre, step, its reciprocal, truth."""
         step = self.half / GRID if self.divides_fast else self.half
-        inverse, rest = _reciprocal(step)
-        fields = np.zeros((8, padded))
+        fields = np.zeros((8, self.padded))
         fields[4:6] = 1.0  # columns of padding divide by one
-        fields[:, : self.dim] = [self.lower, self.upper, self.fill, self.centre, step, inverse, rest, self.truth]
+        fields[:, : self.dim] = [self.lower, self.upper, self.fill, self.centre, step, *_reciprocal(step), self.truth]
         return fields
+
+    @cached_property
+    def declared(self) -> Array:
+        """Places and fields as 64-bit words, for one copy to the device."""
+        places = np.full(self.padded, -1, dtype=np.int64)
+        places[: self.dim] = self.places
+        return np.concatenate([places, self.fields.reshape(-1).view(np.int64)])
 
 
 class DeviceSum:
@@ -133,13 +146,13 @@ class DeviceSum:
         self._scaling, self._row_bound, self._device = scaling, row_bound, device
         self._most = float(largest_square(row_bound))
         self._rows, self._spills = 0, 0
-        square = scaling.dim**2
-        self._state = torch.zeros(2 * square + 1, dtype=torch.int64, device=device)
-        self._high, self._low = self._state[:square], self._state[square : 2 * square]
-        self._broken = self._state[2 * square :]
         self._clips = self._most < scaling.dim * GRID**2  # else no row can exceed the bound
-        self._declared: dict[str, Tensor] = {}
-        self._kernels = _Kernels(self) if _has_kernels(device, scaling) else None
+        square = scaling.dim**2
+        words = torch.from_numpy(np.concatenate([np.zeros(2 * square + 1, dtype=np.int64), scaling.declared])).to(device)
+        self._state, declared = words[: 2 * square + 1], words[2 * square + 1 :]
+        self._limbs, self._broken = self._state[:-1].view(2, scaling.dim, scaling.dim), self._state[-1:]
+        self._vectors: dict[str, Tensor] = {}
+        self._kernels = _Kernels(self, declared) if _has_kernels(device, scaling) else None
         if scaling.dim > MOST_FUSED or self._kernels is None:
             _check_exact_products(device)
 
@@ -159,32 +172,39 @@ class DeviceSum:
 
     def total(self) -> GramSum:
         """The sum over all rows added so far."""
-        state = self._state.cpu().numpy()
-        if state[-1]:
+        import torch
+
+        self._carry()
+        limbs = torch.triu(self._limbs) + torch.triu(self._limbs, 1).mT  # what is below the diagonal need not have been added
+        words = torch.cat([limbs.flatten(), self._broken]).cpu().numpy()
+        if words[-1]:
             raise BoundBrokenError
-        high, low = (_mirrored(limb) for limb in state[:-1].reshape(2, self._scaling.dim, self._scaling.dim))
-        return GramSum.from_limbs(high, low, self._rows, self._row_bound)
+        high, low = words[:-1].reshape(limbs.shape)
+        return GramSum(high=high, low=low, rows=self._rows, row_bound=self._row_bound)
 
     def spilled(self, times: int) -> None:
         """Count additions to the low limbs, and carry before they could overflow."""
         self._spills += times
         if self._spills > MOST_SPILLS:
-            self._high += self._low >> LIMB_BITS
-            self._low &= LIMB_MASK
+            self._carry()
             self._spills = times
+
+    def _carry(self) -> None:
+        self._limbs[0] += self._limbs[1] >> LIMB_BITS
+        self._limbs[1] &= LIMB_MASK
 
     def _add_product(self, points: Tensor) -> None:
         """Add points' points for whole-number points: blocks of 4096 rows have sums below 2^53, hence exact in any order."""
         import torch
 
-        whole = len(points) // BLOCK_ROWS * BLOCK_ROWS
-        blocks, rest = points[:whole].view(-1, BLOCK_ROWS, self._scaling.dim), points[whole:]
+        whole, dim = len(points) // BLOCK_ROWS * BLOCK_ROWS, self._scaling.dim
+        blocks, rest = points[:whole].view(-1, BLOCK_ROWS, points.shape[1]), points[whole:]
         sums = (rest.T @ rest).to(torch.int64)
         if whole:
             sums += torch.bmm(blocks.transpose(1, 2), blocks).to(torch.int64).sum(0)
         self.spilled(1)
-        self._high += (sums >> LIMB_BITS).flatten()
-        self._low += (sums & LIMB_MASK).flatten()
+        self._limbs[0] += sums[:dim, :dim] >> LIMB_BITS
+        self._limbs[1] += sums[:dim, :dim] & LIMB_MASK
 
     def _points(self, cells: Tensor) -> Tensor:
         """Bounded grid points by PyTorch's operations, one correctly rounded step at a time."""
@@ -217,44 +237,45 @@ class DeviceSum:
     def _vector(self, name: str) -> Tensor:
         import torch
 
-        if name not in self._declared:
+        if name not in self._vectors:
             values = getattr(self._scaling, name).astype(np.float64)
-            self._declared[name] = torch.from_numpy(values).to(self._device)
-        return self._declared[name]
+            self._vectors[name] = torch.from_numpy(values).to(self._device)
+        return self._vectors[name]
 
 
 class _Kernels:
-    """The kernels of gram.cu, for one sum."""
+    """The kernels of gram.cu, for one sum; ``declared`` lies on the device."""
 
-    def __init__(self, owner: DeviceSum):
+    def __init__(self, owner: DeviceSum, declared: Tensor):
         import torch
 
-        self._sum, self._scaling, self._device = owner, owner._scaling, owner._device
-        self._bands = math.ceil(self._scaling.dim / 8)
-        plan = torch.from_numpy(self._scaling.for_kernel(8 * self._bands)).to(self._device)
-        self._bounds = (plan, self._scaling.dim, owner._most)
-        self._offsets: dict[int, Tensor] = {}
+        self._sum, self._scaling, self._device, self._declared = owner, owner._scaling, owner._device, declared
         self._processors = torch.cuda.get_device_properties(self._device).multi_processor_count
 
     def add(self, cells: Tensor) -> None:
         """One read of the cells, sums in registers."""
-        steps, threads, shared = SHAPES[self._bands]
-        kernel = self._kernel("gram", cells, FUSED=1, BANDS=self._bands, STEPS=steps, THREADS=threads, BLOCKS=shared)
+        bands = self._scaling.padded // 8
+        steps, threads, shared = SHAPES[bands]
+        kernel = self._kernel("gram", cells, FUSED=1, BANDS=bands, STEPS=steps, THREADS=threads, BLOCKS=shared)
         most = shared * self._processors
         for part in cells.split(ROWS_PER_BLOCK * most):
             blocks = min(most, math.ceil(len(part) / (4 * steps * (threads // 32))))
             self._sum.spilled(blocks)
-            kernel(blocks, threads, part, len(part), *self._layout(part), *self._bounds, self._sum._state)
+            kernel(blocks, threads, *self._table(part), self._sum._state)
 
     def points(self, cells: Tensor) -> Tensor:
-        """Bounded grid points, (rows, columns)."""
+        """Bounded grid points, (rows, padded columns)."""
         import torch
 
-        made = torch.empty((len(cells), self._scaling.dim), dtype=torch.float64, device=self._device)
+        made = torch.empty((len(cells), self._scaling.padded), dtype=torch.float64, device=self._device)
         kernel = self._kernel("grid_points", cells, FUSED=0, THREADS=POINTS_THREADS, BLOCKS=1)
         blocks = min(8 * self._processors, math.ceil(len(cells) / (4 * (POINTS_THREADS // 32))))
-        kernel(blocks, POINTS_THREADS, cells, len(cells), *self._layout(cells), *self._bounds, made, self._sum._state)
+        kernel(blocks, POINTS_THREADS, *self._table(cells), made, self._sum._state)
         return made
+
+    def _table(self, cells: Tensor) -> tuple:
+        """Where the cells lie, and what is declared about them."""
+        return cells, len(cells), *cells.stride(), self._declared, self._scaling.dim, self._sum._most
 
     def _kernel(self, name: str, cells: Tensor, **shape: int) -> Kernel:
         scaling = self._scaling
@@ -267,17 +288,6 @@ class _Kernels:
         }
         return _compiled(name, tuple(sorted(defines.items())), self._device)
 
-    def _layout(self, cells: Tensor) -> tuple[int, Tensor]:
-        """Elements from row to row, and from a row's first cell to each of its columns."""
-        import torch
-
-        row_stride, stride = cells.stride()
-        if stride not in self._offsets:
-            offsets = [place * stride if place >= 0 else -1 for place in self._scaling.places]
-            padding = [-1] * (8 * self._bands - len(offsets))
-            self._offsets[stride] = torch.tensor(offsets + padding, dtype=torch.int64, device=self._device)
-        return row_stride, self._offsets[stride]
-
 
 @lru_cache(maxsize=64)
 def _compiled(name: str, defines: tuple[tuple[str, object], ...], device: Any) -> Kernel:
@@ -289,7 +299,7 @@ def _has_kernels(device: Any, scaling: Scaling) -> bool:
     """Whether gram.cu runs on the device; a warning where it should and does not."""
     if device.type != "cuda":
         return False
-    why = "the declared bounds reach beyond the grid" if not scaling.within_grid() else _trouble(device)
+    why = "the declared bounds reach beyond the grid" if not scaling.within_grid else _trouble(device)
     if why:
         warnings.warn(
             f"the kernel for {device} cannot be used ({why}): PyTorch's own operations sum instead, with the same bits, "
@@ -349,8 +359,3 @@ def _halves(values: Array) -> tuple[Array, Array]:
     wide = (2**27 + 1) * values
     upper = wide - (wide - values)
     return upper, values - upper
-
-
-def _mirrored(limb: Array) -> Array:
-    """The symmetric matrix with this upper triangle."""
-    return np.triu(limb) + np.triu(limb, 1).T

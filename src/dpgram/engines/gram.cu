@@ -17,6 +17,7 @@ constexpr unsigned ALL = 0xffffffffu;
 
 struct half_bits { unsigned short bits; };
 struct bfloat_bits { unsigned short bits; };
+typedef CELL cell;  // one word, whatever CELL is
 
 __device__ __forceinline__ double widen(double x) { return x; }
 __device__ __forceinline__ double widen(float x) { return x; }
@@ -35,8 +36,9 @@ __device__ __forceinline__ double widen(unsigned short x) { return (int)x; }
 __device__ __forceinline__ double widen(signed char x) { return (int)x; }
 __device__ __forceinline__ double widen(unsigned char x) { return (int)x; }
 
-// What is declared about the encoded columns, each an array of padded doubles, one after the other. An intercept and the columns
-// of padding have no cells: bounds that meet, in 1 and in 0, make them what they are.
+// What is declared about the encoded columns: which column of the cells each is (padded whole numbers), then these fields, each of
+// padded doubles. An intercept and the columns of padding have no cells, and the place -1: bounds that meet, in 1 and in 0, make
+// them what they are.
 enum { LOWER, UPPER, FILL, CENTRE, STEP, INVERSE, INVERSE_LOW, IS_TRUTH, FIELDS };
 
 struct Column {
@@ -128,25 +130,25 @@ __device__ __forceinline__ double squares_of(double (&points)[BANDS][STEPS], int
 }
 
 struct Cells {
-    const CELL* first;
+    const cell* first;
     i64 row_stride;
     i64 offset[BANDS];
     bool here[BANDS];
 
     template <bool TAIL>
-    __device__ __forceinline__ void load(CELL (&raw)[BANDS][STEPS], i64 row, i64 rows) const {
+    __device__ __forceinline__ void load(cell (&raw)[BANDS][STEPS], i64 row, i64 rows) const {
 #pragma unroll
         for (int s = 0; s < STEPS; s++) {
             bool inside = !TAIL || row + 4 * s < rows;
-            const CELL* at = first + (row + 4 * s) * row_stride;
+            const cell* at = first + (row + 4 * s) * row_stride;
 #pragma unroll
-            for (int j = 0; j < BANDS; j++) raw[j][s] = inside && here[j] ? at[offset[j]] : CELL{};
+            for (int j = 0; j < BANDS; j++) raw[j][s] = inside && here[j] ? at[offset[j]] : cell{};
         }
     }
 };
 
 template <bool TAIL>
-__device__ __forceinline__ void add_rows(double (&sums)[TILES][2], const CELL (&raw)[BANDS][STEPS], const double* plan, double most,
+__device__ __forceinline__ void add_rows(double (&sums)[TILES][2], const cell (&raw)[BANDS][STEPS], const double* plan, double most,
                                          i64 row, i64 rows, int lane, i64* broken) {
     double points[BANDS][STEPS];
 #pragma unroll
@@ -201,11 +203,11 @@ __device__ __forceinline__ void spill(double (&sums)[TILES][2], u64* total, int 
 // state: dim * dim high limbs, as many low limbs, and the flag of a broken bound; entries on and above the diagonal are added to.
 // A block sees at most 2^22 rows, so its 64-bit sums stay below 2^62.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
-gram(const CELL* __restrict__ first, i64 rows, i64 row_stride, const i64* __restrict__ offsets, const double* __restrict__ plan,
-     i64 dim, double most, i64* state) {
-    __shared__ double declared[FIELDS * PADDED];
+gram(const cell* __restrict__ first, i64 rows, i64 row_stride, i64 column_stride, const i64* __restrict__ declared, i64 dim,
+     double most, i64* state) {
+    __shared__ double plan[FIELDS * PADDED];
     __shared__ u64 total[PADDED * PADDED];
-    for (int c = threadIdx.x; c < FIELDS * PADDED; c += THREADS) declared[c] = plan[c];
+    for (int c = threadIdx.x; c < FIELDS * PADDED; c += THREADS) plan[c] = __longlong_as_double(declared[PADDED + c]);
     for (int c = threadIdx.x; c < PADDED * PADDED; c += THREADS) total[c] = 0;
     __syncthreads();
 
@@ -213,20 +215,20 @@ gram(const CELL* __restrict__ first, i64 rows, i64 row_stride, const i64* __rest
     Cells cells{first, row_stride};
 #pragma unroll
     for (int j = 0; j < BANDS; j++) {
-        i64 offset = offsets[8 * j + (lane >> 2)];
-        cells.here[j] = offset >= 0;
-        cells.offset[j] = offset;
+        i64 place = declared[8 * j + (lane >> 2)];
+        cells.here[j] = place >= 0;
+        cells.offset[j] = place * column_stride;
     }
     double sums[TILES][2] = {};
     const i64 groups = rows / GROUP, stride = (i64)gridDim.x * (THREADS / 32);
     i64 group = (i64)blockIdx.x * (THREADS / 32) + threadIdx.x / 32;
     i64* broken = state + 2 * dim * dim;
     int iterations = 0;
-    CELL raw[BANDS][STEPS], next[BANDS][STEPS];
+    cell raw[BANDS][STEPS], next[BANDS][STEPS];
     if (group < groups) cells.load<false>(raw, group * GROUP + (lane & 3), rows);
     for (; group < groups; group += stride) {
         if (group + stride < groups) cells.load<false>(next, (group + stride) * GROUP + (lane & 3), rows);
-        add_rows<false>(sums, raw, declared, most, 0, 0, lane, broken);
+        add_rows<false>(sums, raw, plan, most, 0, 0, lane, broken);
         if (++iterations == ITERATIONS - 1) {  // one is left for the tail
             spill(sums, total, lane);
             iterations = 0;
@@ -238,7 +240,7 @@ gram(const CELL* __restrict__ first, i64 rows, i64 row_stride, const i64* __rest
     }
     if (group == groups && rows % GROUP) {
         cells.load<true>(raw, group * GROUP + (lane & 3), rows);
-        add_rows<true>(sums, raw, declared, most, group * GROUP + (lane & 3), rows, lane, broken);
+        add_rows<true>(sums, raw, plan, most, group * GROUP + (lane & 3), rows, lane, broken);
     }
     spill(sums, total, lane);
     __syncthreads();
@@ -255,26 +257,29 @@ gram(const CELL* __restrict__ first, i64 rows, i64 row_stride, const i64* __rest
 
 #else
 
-// Cells to bounded grid points, row-major, for a matrix product by the library. A warp takes 4 rows.
+// Cells to bounded grid points, row-major and padded with zeros, for a matrix product by the library. A warp takes 4 rows.
 extern "C" __global__ void __launch_bounds__(THREADS)
-grid_points(const CELL* __restrict__ first, i64 rows, i64 row_stride, const i64* __restrict__ offsets, const double* __restrict__ plan,
-            i64 dim, double most, double* points, i64* state) {
+grid_points(const cell* __restrict__ first, i64 rows, i64 row_stride, i64 column_stride, const i64* __restrict__ declared, i64 dim,
+            double most, double* points, i64* state) {
     const int padded = (int)(dim + 7) / 8 * 8;
+    const double* plan = (const double*)(declared + padded);
     const int lane = threadIdx.x & 31;
     const i64 warps = (i64)gridDim.x * (THREADS / 32);
     for (i64 row = 4 * ((i64)blockIdx.x * (THREADS / 32) + threadIdx.x / 32); row < rows; row += 4 * warps) {
         double squares[4] = {};
-        for (int c = lane; c < dim; c += 32) {
+#pragma unroll 2
+        for (int c = lane; c < padded; c += 32) {
+            i64 place = declared[c];
+            const cell* at = first + row * row_stride + place * column_stride;
+            cell raw[4];
+#pragma unroll
+            for (int s = 0; s < 4; s++) raw[s] = place >= 0 && row + s < rows ? at[s * row_stride] : cell{};
             Column column(plan, padded, c);
-            i64 offset = offsets[c];
 #pragma unroll
             for (int s = 0; s < 4; s++) {
-                if (row + s < rows) {
-                    double x = offset >= 0 ? widen(first[(row + s) * row_stride + offset]) : 0.0;
-                    double p = grid_point(x, column);
-                    points[(row + s) * dim + c] = p;
-                    squares[s] = __fma_rn(p, p, squares[s]);
-                }
+                double p = grid_point(widen(raw[s]), column);
+                if (row + s < rows) points[(row + s) * padded + c] = p;
+                squares[s] = __fma_rn(p, p, squares[s]);
             }
         }
 #if CLIP
@@ -282,10 +287,10 @@ grid_points(const CELL* __restrict__ first, i64 rows, i64 row_stride, const i64*
         for (int s = 0; s < 4; s++) {
 #pragma unroll
             for (int mask = 16; mask > 0; mask /= 2) squares[s] += __shfl_xor_sync(ALL, squares[s], mask);
-            if (squares[s] > most) {  // the same in every lane; each reads back what it wrote
+            if (squares[s] > most && row + s < rows) {  // the same in every lane; each reads back what it wrote
                 double factor = shrinking(most, squares[s]), again = 0.0;
-                for (int c = lane; c < dim; c += 32) {
-                    double* at = points + (row + s) * dim + c;
+                for (int c = lane; c < padded; c += 32) {
+                    double* at = points + (row + s) * padded + c;
                     double p = truncate(__dmul_rn(*at, factor));
                     *at = p;
                     again = __fma_rn(p, p, again);

@@ -33,11 +33,6 @@ class GramSum:
         nothing = np.zeros((dim, dim), dtype=np.int64)
         return cls(high=nothing, low=nothing, rows=0, row_bound=row_bound)
 
-    @classmethod
-    def from_limbs(cls, high: Array, low: Array, rows: int, row_bound: float) -> GramSum:
-        """The sum ``high * 2^40 + low`` over ``rows`` rows, for any 64-bit whole numbers."""
-        return cls.zero(len(high), row_bound)._plus(high, low, rows, row_bound)
-
     def update(self, rows: BoundedRows) -> GramSum:
         """This sum and the rows."""
         term = integer_gram(rows.points)
