@@ -487,3 +487,29 @@ def test_cuda_millions_of_rows():
     cells = torch.randn((3_000_001, 22), dtype=torch.float64)
     expected = tensor_bits(cells, numbers(22), 1.0, "cpu")
     assert tensor_bits(cells.to("cuda"), numbers(22), 1.0, None) == expected
+
+
+@needs_cuda
+def test_cuda_more_rows_than_32_bits_count():
+    """One row, repeated by a stride of zero: the sum is a multiple of that row's."""
+    schema, rows = numbers(22), 2**32 + 5
+    row = torch.randn((1, 22), dtype=torch.float64, device="cuda")
+    found = open_pass(row.expand(rows, 22), schema, columns=list(schema.names)).gram(1.0)
+    one = LocalPass(dpgram_source(row.cpu().numpy(), list(schema.names)), schema).gram(1.0)
+    exact = (one.high.astype(object) * 2**40 + one.low) * rows
+    assert np.array_equal(found.high.astype(object) * 2**40 + found.low, exact)
+    assert found.rows == rows
+
+
+@needs_cuda
+@pytest.mark.slow
+def test_cuda_a_tensor_that_fills_most_of_the_memory():
+    """No second copy of it fits; its sum is the sum of its halves."""
+    schema = numbers(22)
+    rows = int(0.75 * torch.cuda.mem_get_info()[0]) // (4 * 22)
+    cells = torch.empty((rows, 22), dtype=torch.float32, device="cuda").normal_()
+    names = list(schema.names)
+    whole, *halves = (
+        open_pass(part, schema, columns=names).gram(1.0) for part in (cells, cells[: rows // 2], cells[rows // 2 :])
+    )
+    assert bits(whole) == bits(halves[0].merge(halves[1]))

@@ -148,11 +148,10 @@ class DeviceSum:
         self._rows, self._spills = 0, 0
         self._clips = self._most < scaling.dim * GRID**2  # else no row can exceed the bound
         square = scaling.dim**2
-        words = torch.from_numpy(np.concatenate([np.zeros(2 * square + 1, dtype=np.int64), scaling.declared])).to(device)
-        self._state, declared = words[: 2 * square + 1], words[2 * square + 1 :]
+        self._state = torch.zeros(2 * square + 1, dtype=torch.int64, device=device)
         self._limbs, self._broken = self._state[:-1].view(2, scaling.dim, scaling.dim), self._state[-1:]
         self._vectors: dict[str, Tensor] = {}
-        self._kernels = _Kernels(self, declared) if _has_kernels(device, scaling) else None
+        self._kernels = _Kernels(self) if _has_kernels(device, scaling) else None
         if scaling.dim > MOST_FUSED or self._kernels is None:
             _check_exact_products(device)
 
@@ -244,12 +243,13 @@ class DeviceSum:
 
 
 class _Kernels:
-    """The kernels of gram.cu, for one sum; ``declared`` lies on the device."""
+    """The kernels of gram.cu, for one sum."""
 
-    def __init__(self, owner: DeviceSum, declared: Tensor):
+    def __init__(self, owner: DeviceSum):
         import torch
 
-        self._sum, self._scaling, self._device, self._declared = owner, owner._scaling, owner._device, declared
+        self._sum, self._scaling, self._device = owner, owner._scaling, owner._device
+        self._declared = torch.from_numpy(self._scaling.declared).to(self._device)
         self._processors = torch.cuda.get_device_properties(self._device).multi_processor_count
 
     def add(self, cells: Tensor) -> None:
