@@ -48,8 +48,9 @@ def release(
     """One private release of the Gram matrix of ``table``, which costs (``epsilon``, ``delta``).
 
     ``table`` is a path to CSV, Parquet or Arrow (a file, a folder, a glob), a pandas or polars frame, a polars LazyFrame,
-    anything that offers an Arrow stream, a NumPy structured array, a dict of arrays, or a two-dimensional array whose
-    names are given by ``columns``. ``threads`` is how many threads read and sum, by default one per core.
+    anything that offers an Arrow stream, a NumPy structured array, a dict of arrays or PyTorch tensors, or a two-dimensional
+    array or tensor whose names are given by ``columns``. ``device`` is where PyTorch sums the rows, such as "cuda"; a tensor is
+    summed where it lies (docs/gpu.md). ``threads`` is how many threads read and sum, by default one per core.
 
     ``insecure_seed`` draws the noise from a seed, for tests and experiments: the release is then marked as not private.
     ``ledger`` keeps account: the budget is reserved there when the mechanism is calibrated and asks for its first sum, before

@@ -23,11 +23,14 @@
     ├── ModelError               a regression that the release cannot answer
     │   ├── UnknownColumnError
     │   └── IndefiniteGramError
+    ├── DeviceError              a device that PyTorch does not have here, or that cannot sum exactly
+    │   └── InexactDeviceError
     └── MissingExtraError        an optional dependency is not installed
 
     DpgramWarning
     ├── LargeDeltaWarning        delta above one over the (public) number of rows
     ├── NotPrivateWarning        noise from a seed: the result protects nobody
+    ├── SlowDeviceWarning        a CUDA device on which our kernel does not run: same bits, slower
     └── RefitWarning             every fit of an estimator spends budget, and scores on private rows are not protected
 
 A message says what was found, what is needed and what to do. Upstream of a release it names columns and declared
@@ -199,6 +202,20 @@ class IndefiniteGramError(ModelError):
         )
 
 
+class DeviceError(DpgramError):
+    """PyTorch has no such device here, or cannot sum there."""
+
+
+class InexactDeviceError(DeviceError):
+    """A product of whole numbers came out wrong on the device."""
+
+    def __init__(self, *, device: str):
+        super().__init__(
+            f"device {device} multiplies whole numbers inexactly in double precision, and sums must be exact: switch off "
+            f"emulated double precision (CUBLAS_EMULATE_DOUBLE_PRECISION), or leave device= out."
+        )
+
+
 class MissingExtraError(DpgramError, ImportError):
     """An optional dependency is not installed."""
 
@@ -216,6 +233,10 @@ class LargeDeltaWarning(DpgramWarning):
 
 class NotPrivateWarning(DpgramWarning):
     """The noise comes from a seed, so whoever knows the seed can subtract it."""
+
+
+class SlowDeviceWarning(DpgramWarning):
+    """Our kernel does not run on this CUDA device."""
 
 
 class RefitWarning(DpgramWarning):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from dpgram.engines.base import Pass, Progress
 from dpgram.engines.local import LocalPass
+from dpgram.engines.torch import DevicePass, holds_tensors, tensor_pass
 from dpgram.errors import TableError
 from dpgram.sources.open import open_source
 from dpgram.terms.schema import Schema
@@ -25,6 +26,9 @@ def open_pass(
     many sum here."""
     if query is not None:
         raise TableError("query= needs a database.")
+    if holds_tensors(table):
+        return tensor_pass(table, schema, columns=columns, device=device, progress=progress)
+    source = open_source(table, columns=columns)
     if device is not None:
-        raise TableError("device= needs PyTorch.")
-    return LocalPass(open_source(table, columns=columns), schema, progress=progress, threads=threads)
+        return DevicePass(source, schema, device, progress)
+    return LocalPass(source, schema, progress=progress, threads=threads)
