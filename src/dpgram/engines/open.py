@@ -27,7 +27,7 @@ def open_pass(
     if query is not None:
         raise TableError("query= needs a database.")
     if holds_tensors(table):
-        return tensor_pass(table, schema, columns=columns, device=device, progress=progress)
+        return tensor_pass(table, schema, columns=columns, device=device, threads=threads, progress=progress)
     source = open_source(table, columns=columns)
     if device is not None:
         return DevicePass(source, schema, device, progress)

@@ -48,15 +48,23 @@ def holds_tensors(table: object) -> bool:
 
 
 def tensor_pass(
-    table: Any, schema: Schema, *, columns: Sequence[str] | None, device: str | None, progress: Progress | None
+    table: Any,
+    schema: Schema,
+    *,
+    columns: Sequence[str] | None,
+    device: str | None,
+    threads: int | None = None,
+    progress: Progress | None = None,
 ) -> Pass:
     """The pass over a tensor, or over a dict of tensors."""
     if isinstance(table, Mapping) and not all(_is_tensor(values) for values in table.values()):
         source = _mixed_source(table, columns)
-        return LocalPass(source, schema, progress=progress) if device is None else DevicePass(source, schema, device, progress)
+        if device is not None:
+            return DevicePass(source, schema, device, progress)
+        return LocalPass(source, schema, progress=progress, threads=threads)
     tensors = Tensors.of_columns(table, columns) if isinstance(table, Mapping) else Tensors.of_matrix(table, columns)
     if device is None and tensors.device.type == "cpu":
-        return LocalPass(tensors.on_host(), schema, progress=progress)
+        return LocalPass(tensors.on_host(), schema, progress=progress, threads=threads)
     where = found_device(tensors.device if device is None else device)
     check_columns(tensors, schema.names)
     Encoder(schema).check_types(tensors.columns)

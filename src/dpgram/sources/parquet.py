@@ -31,6 +31,8 @@ class ParquetFile:
             self._metadata = file.metadata
 
     def _open(self, metadata: pq.FileMetaData | None = None) -> pq.ParquetFile:
+        import pyarrow.parquet as pq  # slow to import, and most tables are something else
+
         try:
             return quietly(self.where, pq.ParquetFile, self._path, metadata=metadata, pre_buffer=False, buffer_size=READ_BUFFER)
         except UnreadableTableError as error:
