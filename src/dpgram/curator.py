@@ -47,8 +47,9 @@ def release(
     """One private release of the Gram matrix of ``table``, which costs (``epsilon``, ``delta``).
 
     ``table`` is a path to CSV, Parquet or Arrow (a file, a folder, a glob), a pandas or polars frame, a polars LazyFrame,
-    anything that offers an Arrow stream, a NumPy structured array, a dict of arrays, or a two-dimensional array whose
-    names are given by ``columns``. ``insecure_seed`` draws the noise from a seed, for tests and experiments: the release
+    anything that offers an Arrow stream, a NumPy structured array, a dict of arrays, a two-dimensional array whose
+    names are given by ``columns``, or a database (a DuckDB file, ``duckdb:``, ``postgresql://...``, an open connection) whose
+    answer to ``query`` is the table. ``insecure_seed`` draws the noise from a seed, for tests and experiments: the release
     is then marked as not private. ``ledger`` keeps account: the budget is reserved there when the mechanism is calibrated and
     asks for its first sum, before any row is read, and a ledger that has too little left raises BudgetSpentError.
     ``calibration`` is "exact", or "paper" for Sheffet's printed formulas; ``options`` are the mechanism's own, such as
@@ -84,6 +85,7 @@ def release(
         schema=schema,
         gram=outcome.gram,
         rows=rows,
+        rows_of=rows_pass.rows_of,
         row_bound=task.row_bound,
         budget=budget,
         mechanism=chosen.name,
@@ -104,9 +106,11 @@ def encoded_rows(table: object, schema: Schema) -> Array:
     return LocalPass(open_source(table), schema).encoded()
 
 
-def draft_schema(table: object) -> str:
-    """A schema for ``table`` to fill in, as TOML: names, and kinds where the format declares types, but never a value."""
-    source = open_source(table)
+def draft_schema(table: object, *, query: str | None = None) -> str:
+    """A schema for ``table`` to fill in, as TOML: names, and kinds where the format declares types, but never a value.
+
+    ``query`` is asked of a database, as in ``release``."""
+    source = open_source(table, query=query)
     check_header(source)
     declared = ((f.name, None if f.name in source.untyped else likely_kind(f.type)) for f in source.columns if f.name)
     return schema_file.draft(declared)

@@ -19,11 +19,10 @@ class LocalPass:
 
     Making one checks names and types, which are public, and reads no row."""
 
-    rows_of = "table"
-
     def __init__(self, source: Source, schema: Schema, *, progress: Progress | None = None):
         check_columns(source, schema.names)
         self._source, self._schema, self._progress = source, schema, progress
+        self.rows_of = source.rows_of
         self._encoder = Encoder(schema, untyped=source.untyped)
         self._encoder.check_types(source.columns)
 

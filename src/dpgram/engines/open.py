@@ -21,8 +21,6 @@ def open_pass(
     progress: Progress | None = None,
 ) -> Pass:
     """The pass over ``table``. ``query`` is asked of a database, ``device`` is where PyTorch sums."""
-    if query is not None:
-        raise TableError("query= needs a database.")
     if device is not None:
         raise TableError("device= needs PyTorch.")
-    return LocalPass(open_source(table, columns=columns), schema, progress=progress)
+    return LocalPass(open_source(table, columns=columns, query=query), schema, progress=progress)
