@@ -27,6 +27,10 @@ REFUSALS = {
     "HTTPException": ("the query reads an address that cannot be reached", "check the address"),
     "PermissionException": ("the query does something that is not permitted here", "use a plain select"),
     "OutOfMemoryException": ("DuckDB ran out of memory", "pass an open connection with a memory_limit of your own"),
+    "ResourceInUseException": (
+        "the connection has a result that was not read to its end",
+        "read it, or pass connection.cursor()",
+    ),
     "InterruptException": ("the query was interrupted", "run it again"),
 }
 OTHER = ("DuckDB refused the query", "check it in DuckDB's own shell")
@@ -89,7 +93,7 @@ def _over_own_connection(where: str, path: str, query: str | None) -> DuckDBQuer
 def _settle(connection: Any) -> None:
     """A connection of ours keeps little in memory, and never takes a Python variable for a table."""
     connection.execute("set preserve_insertion_order = false; set python_enable_replacements = false")
-    threads, limit = connection.execute("select current_setting('threads'), current_setting('memory_limit')").fetchone()
+    ((threads, limit),) = connection.execute("select current_setting('threads'), current_setting('memory_limit')").fetchall()
     wanted = max(LEAST_MEMORY, MEMORY_PER_THREAD * int(threads))
     if _mebibytes(limit) > wanted:
         connection.execute(f"set memory_limit = '{wanted}MiB'")

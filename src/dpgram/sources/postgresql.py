@@ -194,7 +194,7 @@ class PostgreSQLQuery:
         """Whether the connection still lives. One of ours is made ready for another query."""
         try:
             if self._own:
-                self._connection.rollback()
+                self._connection.adbc_connection.rollback()
                 self._run("select 1")
             return True
         except Exception:

@@ -107,13 +107,22 @@ def interruptible(call: Callable[[], T], cancel: Callable[[], None] = lambda: No
 
     threading.Thread(target=work, name="dpgram-query", daemon=True).start()
     try:
-        good, found = done.get()
+        good, found = _next(done)
     except BaseException:
         cancel()
         raise
     if good:
         return found  # type: ignore[return-value]
     raise found  # type: ignore[misc]
+
+
+def _next(items: queue.Queue[T]) -> T:
+    """The next item. Waits in short steps: some libraries set up signals so that an endless wait cannot be interrupted."""
+    while True:
+        try:
+            return items.get(timeout=0.1)
+        except queue.Empty:
+            pass
 
 
 def fetched(where: str, start: Callable[[], Iterator[pa.RecordBatch]], cancel: Callable[[], None]) -> Iterator[pa.RecordBatch]:
@@ -145,7 +154,7 @@ def fetched(where: str, start: Callable[[], Iterator[pa.RecordBatch]], cancel: C
     worker = threading.Thread(target=work, name="dpgram-fetch", daemon=True)
     worker.start()
     try:
-        while isinstance(item := batches.get(), pa.RecordBatch):
+        while isinstance(item := _next(batches), pa.RecordBatch):
             yield item
     finally:
         left.set()
