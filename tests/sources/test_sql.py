@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -162,7 +163,7 @@ def test_types_of_postgresql(postgresql):
     )
     source = open_source(postgresql.uri, query="select * from kinds")
     found = cells(source, *source.columns.names)
-    utc = datetime.timezone.utc
+    utc = datetime.UTC
     first = {name: column[0] for name, column in found.items()}
     assert (first["i2"], first["i4"], first["i8"], first["f4"], first["f8"]) == (1, 2, 3, 0.5, 0.1)
     assert (first["n"], first["n2"], first["m"], first["o"]) == (0.1, 1.5, 12.34, 4_000_000_000)
@@ -439,21 +440,44 @@ def test_what_each_source_is_a_row_of(file):
 # --- failures in the middle
 
 
+SMALL = """
+unit = "p"
+neighbours = "add-remove"
+[[columns]]
+name = "x"
+kind = "numeric"
+lower = 0
+upper = 1
+"""
+
+
+def started_release(table, query, folder):
+    """The command line at work, in a process of its own."""
+    (folder / "s.toml").write_text(SMALL)
+    words = [table, "--query", query, "--schema", "s.toml", "--epsilon", "1", "--delta", "1e-6", "--out", "r.json"]
+    return subprocess.Popen(
+        [sys.executable, "-m", "dpgram", "release", *map(str, words)], stderr=subprocess.PIPE, text=True, cwd=folder
+    )
+
+
 def test_a_server_that_dies_in_the_middle_leaves_no_release(tmp_path):
     server = make_server()
     try:
-        server.run("create table big as select g::float8 as x, repeat('y', 100) as c from generate_series(1, 2000000) g")
-        schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric("x", 0, 10), dpgram.Categorical("c", ["a", "b"])])
-        source = open_source(server.uri, query="select * from big")
-        pieces = source.pieces(["x", "c"])
+        query = "select g::float8 as x from generate_series(1, 3000000) g where g < 2500000 or pg_sleep(1)::text = ''"
+        source = open_source(server.uri, query=query)
+        pieces = source.pieces(["x"])
         next(pieces)
+        process = started_release(server.uri, query, tmp_path)
+        wait_until(lambda: busy(server) == 2)
         server.stop()
         with pytest.raises(UnreadableTableError, match="the connection was lost before the last row") as caught:
             list(pieces)
         assert PASSWORD not in str(caught.value)
-        pieces.close()
-        with pytest.raises(QueryError, match="nothing answers at this host and port"):
-            dpgram.release(server.uri, schema, query="select * from big", **DRAWN)
+        _, said = process.communicate(timeout=60)
+        assert process.returncode == 2
+        assert "the connection was lost before the last row" in said
+        assert PASSWORD not in said
+        assert [path.name for path in tmp_path.iterdir()] == ["s.toml"]
     finally:
         shutil.rmtree(server.folder)
 
@@ -469,6 +493,18 @@ def test_leaving_in_the_middle_cancels_the_query_and_breaks_nothing(ask, name, p
     assert name == "duckdb" or busy(people) == 0
 
 
+def wait_until(true) -> None:
+    for _ in range(600):
+        if true():
+            return
+        time.sleep(0.1)
+    raise TimeoutError
+
+
+def has_open(pid: int, path: Path) -> bool:
+    return any(link.readlink() == path for link in Path(f"/proc/{pid}/fd").iterdir())
+
+
 def busy(server) -> int:
     """How many others are being answered."""
     with server.connect() as connection, connection.cursor() as cursor:
@@ -478,33 +514,21 @@ def busy(server) -> int:
         return cursor.fetchone()[0]
 
 
-PROGRAM = """
-import sys, dpgram
-from dpgram.cli import main
-main(sys.argv[1:])
-"""
-
-
 @both
-def test_an_interrupt_stops_the_query(name, people, file, tmp_path):
+def test_an_interrupt_stops_the_query(name, people, file):
     """A query that would run for hours before its first row: Ctrl-C ends it at once, with nothing left behind."""
-    schema = tmp_path / "s.toml"
-    schema.write_text(
-        'unit = "p"\nneighbours = "add-remove"\n[[columns]]\nname = "x"\nkind = "numeric"\nlower = 0\nupper = 1\n'
-    )
+    folder = file.parent
     query = "select sum(a.x * b.x * c.x + d.y) as x from people a, people b, people c, people d"
-    table = people.uri if name == "postgresql" else str(file)
-    words = ["release", table, "--query", query, "--schema", str(schema), "--epsilon", "1", "--delta", "1e-6"]
-    process = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, *words, "--out", str(tmp_path / "r.json")], stderr=subprocess.PIPE, text=True
-    )
-    time.sleep(4)
+    process = started_release(people.uri if name == "postgresql" else file, query, folder)
+    before = {path.name for path in folder.iterdir()}
+    wait_until(lambda: busy(people) == 1 if name == "postgresql" else has_open(process.pid, file))
+    time.sleep(1)
     assert process.poll() is None
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=30)
     assert process.returncode == 130
     assert said == "interrupted: no part of a file was left behind.\n"
-    assert not (tmp_path / "r.json").exists()
+    assert {path.name for path in folder.iterdir()} == before
     assert name == "duckdb" or busy(people) == 0
 
 
@@ -515,7 +539,7 @@ def test_the_command_line(people, file, tmp_path, capfd):
     from dpgram.cli.app import run
 
     schema = tmp_path / "s.toml"
-    schema.write_text('unit = "p"\n[[columns]]\nname = "x"\nkind = "numeric"\nlower = 0\nupper = 1\n')
+    schema.write_text(SMALL)
     for place, table in enumerate((people.uri, str(file))):
         words = [table, "--query", "select x, c from people where c <> 'CANARY'"]
         assert run(["schema", "draft", *words]) == 0

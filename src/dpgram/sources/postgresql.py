@@ -19,6 +19,7 @@ WHERE = "the result of the query to PostgreSQL"
 SESSION = (
     "set session characteristics as transaction isolation level repeatable read, read only",
     "set client_encoding to 'UTF8'",
+    "set client_min_messages to 'error'",  # libpq prints notices, and a function may put a cell into one
 )
 
 # What a failure means that comes before any row is read, by SQLSTATE or its first two characters, and what to do about it.
