@@ -16,7 +16,7 @@ from dpgram.sources.query import fetched, interruptible, one_statement, projecte
 
 SUFFIXES = (".duckdb", ".ddb")
 MAGIC = (8, b"DUCK")  # where every DuckDB file says what it is
-LEAST_MEMORY, MEMORY_PER_THREAD = 512, 128  # MiB of DuckDB's own cache; by itself it takes most of the machine's memory
+LEAST_MEMORY, MEMORY_PER_THREAD = 256, 128  # MiB of DuckDB's own cache; by itself it takes most of the machine's memory
 
 # What DuckDB's exceptions mean when they come before any row is read. Its own words may quote a line of a file it looked into.
 REFUSALS = {
@@ -92,7 +92,9 @@ def _over_own_connection(where: str, path: str, query: str | None) -> DuckDBQuer
 
 def _settle(connection: Any) -> None:
     """A connection of ours keeps little in memory, and never takes a Python variable for a table."""
-    connection.execute("set preserve_insertion_order = false; set python_enable_replacements = false")
+    connection.execute(
+        "set preserve_insertion_order = false; set python_enable_replacements = false; set enable_progress_bar = false"
+    )
     ((threads, limit),) = connection.execute("select current_setting('threads'), current_setting('memory_limit')").fetchall()
     wanted = max(LEAST_MEMORY, MEMORY_PER_THREAD * int(threads))
     if _mebibytes(limit) > wanted:
