@@ -78,6 +78,12 @@ def test_the_page_on_scikit_learn_runs(tmp_path):
     assert len(blocks) == 1
 
 
+def test_the_page_on_sources_runs(capsys):
+    (code,) = (code for language, code in BLOCK.findall((ROOT / "docs" / "sources.md").read_text()) if language == "python")
+    exec(compile(code, "sources.md", "exec"), {})
+    assert capsys.readouterr().out == "result\n"
+
+
 def test_the_page_on_selection_runs(capsys):
     ((_, code),) = BLOCK.findall((ROOT / "docs" / "selection.md").read_text(encoding="utf-8"))
     exec(compile(code, "selection.md", "exec"), {})

@@ -48,8 +48,9 @@ def release(
     """One private release of the Gram matrix of ``table``, which costs (``epsilon``, ``delta``).
 
     ``table`` is a path to CSV, Parquet or Arrow (a file, a folder, a glob), a pandas or polars frame, a polars LazyFrame,
-    anything that offers an Arrow stream, a NumPy structured array, a dict of arrays or PyTorch tensors, or a two-dimensional
-    array or tensor whose names are given by ``columns``. ``device`` is where PyTorch sums the rows, such as "cuda"; a tensor is
+    anything that offers an Arrow stream, a NumPy structured array, a dict of arrays or PyTorch tensors, a two-dimensional
+    array or tensor whose names are given by ``columns``, or a database (a DuckDB file, ``duckdb:``, ``postgresql://...``, an open
+    connection) whose answer to ``query`` is the table. ``device`` is where PyTorch sums the rows, such as "cuda"; a tensor is
     summed where it lies (docs/gpu.md). ``threads`` is how many threads read and sum, by default one per core.
 
     ``insecure_seed`` draws the noise from a seed, for tests and experiments: the release is then marked as not private.
@@ -88,6 +89,7 @@ def release(
         schema=schema,
         gram=outcome.gram,
         rows=rows,
+        rows_of=rows_pass.rows_of,
         row_bound=task.row_bound,
         budget=budget,
         mechanism=chosen.name,
@@ -108,9 +110,11 @@ def encoded_rows(table: object, schema: Schema) -> Array:
     return LocalPass(open_source(table), schema).encoded()
 
 
-def draft_schema(table: object) -> str:
-    """A schema for ``table`` to fill in, as TOML: names, and kinds where the format declares types, but never a value."""
-    source = open_source(table)
+def draft_schema(table: object, *, query: str | None = None) -> str:
+    """A schema for ``table`` to fill in, as TOML: names, and kinds where the format declares types, but never a value.
+
+    ``query`` is asked of a database, as in ``release``."""
+    source = open_source(table, query=query)
     check_header(source)
     declared = ((f.name, None if f.name in source.untyped else likely_kind(f.type)) for f in source.columns if f.name)
     return schema_file.draft(declared)

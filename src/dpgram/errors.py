@@ -8,6 +8,7 @@
     │   ├── DuplicateColumnError
     │   ├── ColumnTypeError      a typed source holds the column in a type its kind cannot take
     │   ├── UnreadableTableError the library underneath failed; its own message is withheld, it may quote a cell
+    │   ├── QueryError           a database refused the connection or the query before any row was read; its words are withheld
     │   ├── RowsShapeError       X or y of an estimator is no table of rows; the message holds no cell and no count
     │   └── EmptyTableError      no rows, under REPLACE, where the number of rows is public
     ├── OptionError              an option of the pass over the rows makes no sense
@@ -88,6 +89,13 @@ class UnreadableTableError(TableError):
     def __init__(self, *, where: str, failure: str, do: str = "check that it opens with another tool"):
         self.where, self.failure = where, failure
         super().__init__(f"{where} cannot be read ({failure}; details withheld, they may quote a cell): {do}.")
+
+
+class QueryError(TableError):
+    """A database refused the connection or the query. No row was read; the database's own words are withheld all the same."""
+
+    def __init__(self, *, where: str, problem: str, do: str):
+        super().__init__(f"{where} cannot be had: {problem}: {do}.")
 
 
 class RowsShapeError(TableError, ValueError):

@@ -96,6 +96,7 @@ def test_wide_tables_come_in_shorter_batches():
 class Reader:
     """A source of endless pieces that a test stops in its own way."""
 
+    rows_of = "table"
     where, untyped, typed_by_format = "the table of a test", frozenset(), True
     columns = TABLE.schema
 

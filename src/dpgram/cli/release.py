@@ -45,7 +45,7 @@ def release(
     Parameters
     ----------
     data
-        CSV, Parquet or Arrow: a file, a folder or a glob.
+        CSV, Parquet or Arrow: a file, a folder or a glob; a DuckDB file, duckdb: or a postgresql:// URI.
     schema
         TOML file that declares the columns; `dpgram schema draft` writes one to fill in.
     epsilon
@@ -86,7 +86,7 @@ def release(
     declared = Schema.load(schema)
     Budget(epsilon, delta)
     check_writable(out)  # before anything is spent
-    if any(out.exists() and other.exists() and out.samefile(other) for other in (Path(data), schema)):
+    if any(_same_file(out, other) for other in (data, schema)):
         raise OutputError(f"{out} is the table or the schema itself: choose another place for the release.")
     if out.exists() and not overwrite:
         raise OutputError(f"{out} exists, and a release that was paid for is not replaced: pass --overwrite to do it.")
@@ -119,3 +119,11 @@ def release(
     note(f"{len(made.columns)} columns, {noise}, written to {out}")
     if not made.private:
         note("NOT PRIVATE: the noise came from a seed, and whoever knows it can subtract the noise.")
+
+
+def _same_file(out: Path, other: str | Path) -> bool:
+    """Whether ``other`` is the file ``out``; what cannot be a path, such as a long URI, is not."""
+    try:
+        return out.samefile(other)
+    except (OSError, ValueError):
+        return False

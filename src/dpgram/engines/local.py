@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from collections.abc import Iterator
-from contextlib import nullcontext
+from collections.abc import Generator
+from contextlib import closing, nullcontext
 from typing import NamedTuple
 
 import numpy as np
@@ -31,11 +31,10 @@ class LocalPass:
     Making one checks names and types, which are public, and reads no row. ``threads`` are as many as this process has cores, unless given
     here or in the environment; the sum does not depend on them."""
 
-    rows_of = "table"
-
     def __init__(self, source: Source, schema: Schema, *, progress: Progress | None = None, threads: int | None = None):
         check_columns(source, schema.names)
         self._source, self._schema, self._progress = source, schema, progress
+        self.rows_of = source.rows_of
         self._threads = _checked_threads(threads)
         self._encoder = Encoder(schema, untyped=source.untyped)
         self._encoder.check_types(source.columns)
@@ -107,16 +106,17 @@ class _Team:
         self._stop = threading.Event()
         self._failures: list[BaseException] = []
 
-    def run(self, jobs: Iterator[_Job]) -> None:
+    def run(self, jobs: Generator[_Job, None, None]) -> None:
         """Do all jobs. ``jobs`` itself is read in the calling thread."""
         threads = [threading.Thread(target=self._work, args=(summing,), daemon=True) for summing in self._summings]
         for thread in threads:
             thread.start()
         try:
-            for job in jobs:
-                if self._stop.is_set():
-                    break
-                self._jobs.put(job)
+            with closing(jobs):
+                for job in jobs:
+                    if self._stop.is_set():
+                        break
+                    self._jobs.put(job)
         except BaseException:
             self._stop.set()
             raise
@@ -128,10 +128,11 @@ class _Team:
         if self._failures:
             raise self._failures[0]
 
-    def run_alone(self, jobs: Iterator[_Job]) -> None:
+    def run_alone(self, jobs: Generator[_Job, None, None]) -> None:
         """The same in the calling thread."""
-        for job in jobs:
-            self._do(job, self._summings[0])
+        with closing(jobs):
+            for job in jobs:
+                self._do(job, self._summings[0])
 
     def _work(self, summing: Summing) -> None:
         while (job := self._jobs.get()) is not None:  # after a failure too: the calling thread may be waiting for room
@@ -149,10 +150,16 @@ class _Team:
             self._steps.reach(job.part, fraction)
 
 
-def _jobs(parts: list[Part], threads: int) -> Iterator[_Job]:
+def _jobs(parts: list[Part], threads: int) -> Generator[_Job, None, None]:
     """Parts, where there is one for every thread; else pieces, read in the calling thread, as a user's own reader may need it."""
     for place, part in enumerate(parts):
         if 1 < threads <= len(parts):
             yield _Job(place, part)
-        else:
-            yield from (_Job(place, piece) for piece in part())
+            continue
+        pieces = part()
+        try:
+            for piece in pieces:
+                yield _Job(place, piece)
+        finally:
+            if isinstance(pieces, Generator):
+                pieces.close()  # a query that was left off in the middle is cancelled at once

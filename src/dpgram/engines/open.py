@@ -24,11 +24,11 @@ def open_pass(
 ) -> Pass:
     """The pass over ``table``. ``query`` is asked of a database, ``device`` is where PyTorch sums, ``threads`` how
     many sum here."""
-    if query is not None:
-        raise TableError("query= needs a database.")
     if holds_tensors(table):
+        if query is not None:
+            raise TableError("query= is asked of a database, and this table holds PyTorch tensors: leave it out.")
         return tensor_pass(table, schema, columns=columns, device=device, threads=threads, progress=progress)
-    source = open_source(table, columns=columns)
+    source = open_source(table, columns=columns, query=query)
     if device is not None:
         return DevicePass(source, schema, device, progress)
     return LocalPass(source, schema, progress=progress, threads=threads)

@@ -98,10 +98,9 @@ class TensorPass:
 class DevicePass:
     """Sums the Gram of any source's rows on a device: this machine reads and encodes, the device clips and adds."""
 
-    rows_of = "table"
-
     def __init__(self, source: Source, schema: Schema, device: str | Device, progress: Progress | None = None):
         self._device = found_device(device)
+        self.rows_of = source.rows_of
         check_columns(source, schema.names)
         self._source, self._schema, self._progress = source, schema, progress
         self._encoder = Encoder(schema, untyped=source.untyped)
@@ -127,7 +126,7 @@ class DevicePass:
 class Tensors:
     """Named columns held by PyTorch: one matrix, or one-dimensional tensors of one length. A source like the others, too."""
 
-    where = "the table (PyTorch tensors)"
+    where, rows_of = "the table (PyTorch tensors)", "table"
     untyped: frozenset[str] = frozenset()
     typed_by_format = True
 

@@ -23,6 +23,7 @@ class NamedArrays:
 
     where = "the table (NumPy arrays)"
     typed_by_format = True
+    rows_of = "table"
 
     def __init__(self, columns: Sequence[tuple[str, Column]]):
         if not columns:

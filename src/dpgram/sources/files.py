@@ -83,6 +83,8 @@ def _open_file(path: Path) -> Source:
 class ManyFiles:
     """Files of one format, one after the other. Each must have the declared columns."""
 
+    rows_of = "table"
+
     def __init__(self, where: str, files: Sequence[Source]):
         self._files = files
         self.where = f"the table of {len(files)} files at {where}"

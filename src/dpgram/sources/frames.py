@@ -23,6 +23,7 @@ class PandasFrame:
 
     where = "the table (a pandas DataFrame)"
     typed_by_format = True
+    rows_of = "table"
 
     def __init__(self, frame: pd.DataFrame):
         self._frame = frame
@@ -75,6 +76,7 @@ class PolarsLazyFrame:
     where = "the table (a polars LazyFrame)"
     untyped: frozenset[str] = frozenset()
     typed_by_format = True
+    rows_of = "result"
 
     def __init__(self, frame: pl.LazyFrame):
         self._frame = frame

@@ -22,6 +22,7 @@ class ParquetFile:
 
     untyped: frozenset[str] = frozenset()
     typed_by_format = True
+    rows_of = "table"
 
     def __init__(self, path: Path):
         self.where = f"Parquet file {path}"
