@@ -76,17 +76,19 @@ def _processor() -> str:
 
 
 def print_table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Columns of one width each; numbers to the right."""
+    """A table in Markdown, its columns aligned so that it reads well on a terminal too."""
     cells = [list(heads), *([_cell(value) for value in row] for row in rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(heads))]
-    for row in cells:
-        print(
-            "  ".join(text.ljust(w) if i == 0 else text.rjust(w) for i, (text, w) in enumerate(zip(row, widths, strict=True)))
-        )
+    lines = ["| " + " | ".join(t.ljust(w) if i == 0 else t.rjust(w) for i, (t, w) in enumerate(zip(row, widths, strict=True))) + " |"
+             for row in cells]  # fmt: skip
+    lines.insert(1, "|" + "|".join("-" * (w + 2) if i == 0 else "-" * (w + 1) + ":" for i, w in enumerate(widths)) + "|")
+    print("\n" + "\n".join(lines) + "\n")
 
 
 def _cell(value: object) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:#.3g}".rstrip(".") if isinstance(value, float) and 1e-3 < abs(value) < 1e4 else f"{value}"
 
 
 def options(doc: str | None) -> argparse.ArgumentParser:

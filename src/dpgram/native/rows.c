@@ -43,28 +43,97 @@ static void mark_missing(const struct column *column, int64_t start, int64_t n, 
     }
 }
 
-/* Numbers in own units to grid points; `from` may be `out`, n is a multiple of 8. */
-#define NUMBERS(SCALE)                                                   \
-    for (int64_t r = 0; r < n; r += LANES) {                             \
-        lanes x = l_finite_or(l_load(from + r), fill);                   \
-        x = l_min(l_max(x, lower), upper);                               \
-        x = SCALE(l_sub(x, centre), scale);                              \
-        x = l_min(l_max(x, low), high);                                  \
-        x = l_trunc(l_mul(x, grid));                                     \
-        l_store(out + r, x);                                             \
-        l_store(squares + r, l_add(l_load(squares + r), l_mul(x, x)));   \
-    }
+/* What turns numbers in own units into grid points. */
+struct scale {
+    lanes fill, lower, upper, centre, factor, low, high;
+};
 
-static void numbers(const struct column *column, int64_t n, const double *from, double *out, double *squares) {
-    const lanes lower = l_set(column->lower), upper = l_set(column->upper), centre = l_set(column->centre);
-    const lanes fill = l_set(column->fill), low = l_set(-1.0), high = l_set(1.0), grid = l_set(GRID);
+/* Whether the last clamp has nothing to do: the bounds themselves land within [-1, 1], and rounding keeps the order. */
+static int stays_within(const struct column *column) {
+    return (column->upper - column->centre) / column->half <= 1.0 && (column->lower - column->centre) / column->half >= -1.0;
+}
+
+static int is_power_of_two(double x) {
     int exponent;
-    if (frexp(column->half, &exponent) == 0.5 && exponent > -1000 && exponent < 1000) {
-        const lanes scale = l_set(1.0 / column->half); /* a power of two: the product is the quotient to the bit, and faster */
+    return frexp(x, &exponent) == 0.5 && exponent > -1000 && exponent < 1000;
+}
+
+static struct scale scale_of(const struct column *column, int product) {
+    return (struct scale){l_set(column->fill),   l_set(column->lower), l_set(column->upper),
+                          l_set(column->centre), l_set(product ? 1.0 / column->half : column->half),
+                          l_set(-1.0),           l_set(1.0)};
+}
+
+/* One step: SCALE divides by the half-width, or multiplies with its inverse where that is a power of two and gives the same bits;
+ * LAST is the last clamp, or nothing. */
+#define STEP(x, s, SCALE, LAST)                     \
+    x = l_finite_or(x, (s).fill);                   \
+    x = l_min(l_max(x, (s).lower), (s).upper);      \
+    x = SCALE(l_sub(x, (s).centre), (s).factor);    \
+    LAST(x, s)                                      \
+    x = l_trunc(l_mul(x, l_set(GRID)));
+
+#define CLAMP(x, s) x = l_min(l_max(x, (s).low), (s).high);
+#define NO_CLAMP(x, s)
+
+/* Numbers in own units to grid points; `from` may be `out`, n is a multiple of 8. Cells that will be wanted `ahead` rows from here
+ * are asked for in passing; beyond the end of a table that does no harm. */
+static void numbers(const struct column *column, int64_t n, int64_t ahead, const double *from, double *out, double *squares) {
+    const int product = is_power_of_two(column->half);
+    const struct scale s = scale_of(column, product);
+#define NUMBERS(SCALE)                                                 \
+    for (int64_t r = 0; r < n; r += LANES) {                           \
+        __builtin_prefetch(from + r + ahead);                          \
+        lanes x = l_load(from + r);                                    \
+        STEP(x, s, SCALE, CLAMP)                                       \
+        l_store(out + r, x);                                           \
+        l_store(squares + r, l_add(l_load(squares + r), l_mul(x, x))); \
+    }
+    if (product) {
         NUMBERS(l_mul)
     } else {
-        const lanes scale = l_set(column->half);
         NUMBERS(l_div)
+    }
+}
+
+/* The same for four columns at a time, each `ld` doubles from the one before it in `out`. */
+static void four_numbers(const struct column *columns, int64_t n, int64_t ahead, const double *const *from, double *out,
+                         int64_t ld, double *squares) {
+    const double *f0 = from[0], *f1 = from[1], *f2 = from[2], *f3 = from[3];
+    double *o0 = out, *o1 = o0 + ld, *o2 = o1 + ld, *o3 = o2 + ld;
+    int product = 1, within = 1;
+    for (int k = 0; k < 4; k++) {
+        product &= is_power_of_two(columns[k].half);
+        within &= stays_within(columns + k);
+    }
+    const struct scale s0 = scale_of(columns, product), s1 = scale_of(columns + 1, product), s2 = scale_of(columns + 2, product),
+                       s3 = scale_of(columns + 3, product);
+#define FOUR_NUMBERS(SCALE, LAST)                                                                    \
+    for (int64_t r = 0; r < n; r += LANES) {                                                         \
+        __builtin_prefetch(f0 + r + ahead);                                                          \
+        __builtin_prefetch(f1 + r + ahead);                                                          \
+        __builtin_prefetch(f2 + r + ahead);                                                          \
+        __builtin_prefetch(f3 + r + ahead);                                                          \
+        lanes x0 = l_load(f0 + r), x1 = l_load(f1 + r), x2 = l_load(f2 + r), x3 = l_load(f3 + r);    \
+        STEP(x0, s0, SCALE, LAST)                                                                    \
+        STEP(x1, s1, SCALE, LAST)                                                                    \
+        STEP(x2, s2, SCALE, LAST)                                                                    \
+        STEP(x3, s3, SCALE, LAST)                                                                    \
+        l_store(o0 + r, x0);                                                                         \
+        l_store(o1 + r, x1);                                                                         \
+        l_store(o2 + r, x2);                                                                         \
+        l_store(o3 + r, x3);                                                                         \
+        const lanes more = l_add(l_add(l_mul(x0, x0), l_mul(x1, x1)), l_add(l_mul(x2, x2), l_mul(x3, x3))); \
+        l_store(squares + r, l_add(l_load(squares + r), more));                                      \
+    }
+    if (product && within) {
+        FOUR_NUMBERS(l_mul, NO_CLAMP)
+    } else if (product) {
+        FOUR_NUMBERS(l_mul, CLAMP)
+    } else if (within) {
+        FOUR_NUMBERS(l_div, NO_CLAMP)
+    } else {
+        FOUR_NUMBERS(l_div, CLAMP)
     }
 }
 
@@ -95,10 +164,10 @@ static void ones(int64_t n, double *restrict out, double *restrict squares) {
     }
 }
 
-/* Whether columns c..c+3 are neighbours in a row-major table of doubles. */
+/* Whether columns c..c+3 are neighbouring numbers in a row-major table of doubles. */
 static int four_neighbours(const struct column *c) {
     for (int k = 0; k < 4; k++)
-        if (c[k].cells != F64 || c[k].rule == CONSTANT_ONE || c[k].stride != c->stride || c[k].stride == 8 ||
+        if (c[k].cells != F64 || c[k].rule != NUMBER || c[k].valid || c[k].stride != c->stride ||
             (const char *)c[k].data != (const char *)c->data + 8 * k)
             return 0;
     return 1;
@@ -113,12 +182,13 @@ typedef int64_t places __attribute__((vector_size(32)));
 #define PICK(a, b, i, j, k, l) __builtin_shuffle(a, b, (places){i, j, k, l})
 #endif
 
-/* n rows of four neighbouring columns, turned. */
-static void read_four(const struct column *column, int64_t start, int64_t n, double *restrict out, int64_t ld) {
+/* n rows of four neighbouring columns, turned; rows `ahead` of them are asked for in passing. */
+static void read_four(const struct column *column, int64_t start, int64_t n, int64_t ahead, double *restrict out, int64_t ld) {
     const char *from = (const char *)column->data + start * column->stride;
     const int64_t stride = column->stride;
     int64_t r = 0;
     for (; r + 4 <= n; r += 4) {
+        for (int k = 0; k < 4; k++) __builtin_prefetch(from + (r + k + ahead) * stride);
         const four a = *(const four *)(from + r * stride), b = *(const four *)(from + (r + 1) * stride),
                    c = *(const four *)(from + (r + 2) * stride), d = *(const four *)(from + (r + 3) * stride);
         const four ab0 = PICK(a, b, 0, 4, 2, 6), ab1 = PICK(a, b, 1, 5, 3, 7), cd0 = PICK(c, d, 0, 4, 2, 6),
@@ -132,34 +202,46 @@ static void read_four(const struct column *column, int64_t start, int64_t n, dou
         for (int k = 0; k < 4; k++) out[k * ld + r] = ((const double *)(from + r * stride))[k];
 }
 
+/* Whether a column's cells can be worked on where they lie. */
+static int in_place(const struct column *column) {
+    return column->cells == F64 && column->stride == 8 && column->rule == NUMBER && !column->valid;
+}
+
 /* n rows as grid points before the clip, and their sums of squares. */
-static void encode(const struct column *columns, int32_t d, int64_t start, int64_t n, double *restrict out, int64_t ld,
-                   double *restrict squares) {
+static void encode(const struct column *columns, int32_t d, int64_t start, int64_t n, int64_t ahead, double *out, int64_t ld,
+                   double *squares) {
     const int64_t whole = (n + 7) / 8 * 8;
-    int32_t turned = 0; /* columns below this one are in `out` already */
-    for (int32_t c = 0; c < d; c++) {
+    int32_t c = 0;
+    while (c < d) {
         const struct column *column = columns + c;
         double *to = out + c * ld;
         if (column->rule == CONSTANT_ONE) {
             ones(whole, to, squares);
+            c++;
             continue;
         }
-        if (c >= turned && c + 4 <= d && four_neighbours(column)) {
-            read_four(column, start, n, to, ld);
-            turned = c + 4;
+        const int32_t at_once = c + 4 <= d && n == whole ? 4 : 1;
+        if (at_once == 4 && in_place(column) && in_place(column + 1) && in_place(column + 2) && in_place(column + 3)) {
+            const double *from[4];
+            for (int k = 0; k < 4; k++) from[k] = (const double *)column[k].data + start;
+            four_numbers(column, n, ahead, from, to, ld, squares);
+            c += 4;
+            continue;
         }
-        const double *from = to;
-        if (c >= turned) {
-            if (column->cells == F64 && column->stride == 8 && column->rule == NUMBER && !column->valid && n == whole)
-                from = (const double *)column->data + start;
-            else
-                read_cells(column, start, n, to);
+        if (at_once == 4 && four_neighbours(column)) {
+            const double *const from[4] = {to, to + ld, to + 2 * ld, to + 3 * ld};
+            read_four(column, start, n, ahead, to, ld);
+            four_numbers(column, n, 0, from, to, ld, squares);
+            c += 4;
+            continue;
         }
+        read_cells(column, start, n, to);
         if (column->valid) mark_missing(column, start, n, to);
         for (int64_t r = n; r < whole; r++) to[r] = 0.0;
-        if (column->rule == NUMBER) numbers(column, whole, from, to, squares);
+        if (column->rule == NUMBER) numbers(column, whole, 0, to, to, squares);
         else if (column->rule == TRUTH) truths(column, n, to, squares);
         else levels(column, n, to, squares);
+        c++;
     }
 }
 
@@ -193,7 +275,7 @@ int ISA_NAME(points)(const struct column *columns, int32_t d, int64_t start, int
     for (int64_t at = 0; at < n; at += sub) {
         const int64_t m = n - at < sub ? n - at : sub, whole = (m + 7) / 8 * 8;
         for (int64_t r = 0; r < whole; r++) squares[r] = 0.0;
-        encode(columns, d, start + at, m, out + at, ld, squares);
+        encode(columns, d, start + at, m, 2 * sub, out + at, ld, squares);
         int over = 0;
         for (int64_t r = 0; r < m; r++) over |= squares[r] > most;
         if (over && shrink(d, whole, most, out + at, ld, squares)) return 1;
