@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: demo test test-slow lint smoke coverage errors bench-regress bench-release reproduce reproduce-quick clean
+.PHONY: demo test test-slow lint smoke coverage errors bench bench-regress bench-release reproduce reproduce-quick clean
 
 demo: .venv/installed
 	$(BIN)/dpgram demo
@@ -40,6 +40,10 @@ coverage: .venv/installed-test
 
 errors: .venv/installed-test
 	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.errors
+
+# All of the next ones but those against peers, one after the other; writes docs/benchmarks.md. The machine should do nothing else.
+bench: .venv/installed-test
+	$(BIN)/python -m benchmarks
 
 bench-regress: .venv/installed-test
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.bench_regress

@@ -32,8 +32,9 @@ SECTIONS = [
     Section(
         "Clip and Gram in memory",
         "bench_pass",
-        "`ours / bare` is the pass over an array with one thread (clamp, scale, clip, exact sum) over `np.dot(A.T, A)` of the same array with one thread. "
-        "The limit is the larger of the time to read the array once and the time of its multiply-adds at the speed of a large product; 2 threads gain is the time with one thread over the time with two.",
+        "`ours / bare` is the pass over an array with one thread (clamp, scale, clip, exact sum) over `np.dot(A.T, A)` of the same array "
+        "with one thread. The limit is the larger of the time to read the array once and the time of its multiply-adds at the speed of "
+        "a large product. `2 threads gain` is the time with one thread over the time with two.",
         quick=("--seconds", "0.05", "--cells", "1e6"),
     ),
     Section(
@@ -42,15 +43,20 @@ SECTIONS = [
         "From the opened source to the exact sum, over merely decoding the same batches with the same threads.",
         quick=("--rows", "200000", "--csv-rows", "20000", "--seconds", "0.1"),
     ),
-    Section("Spark", "bench_spark", "Start-up excluded. [scaling.md](scaling.md) says what the figures mean for larger tables.", quick=("--rows", "100000", "--repeats", "1")),
+    Section(
+        "Spark",
+        "bench_spark",
+        "Start-up excluded. [scaling.md](scaling.md) says what the figures mean for larger tables.",
+        quick=("--rows", "100000", "--repeats", "1"),
+    ),
     Section(
         "The release step",
         "bench_release_step",
-        "What comes after the pass: calibration with empty caches, and from the Gram to the outcome, noise from the operating system. The pass is not in it.",
+        "What comes after the pass: calibration with empty caches, and from the Gram to the outcome with noise from the operating system.",
         quick=("--repeats", "2"),
     ),
-    Section("Regressions from a release", "bench_regress", "", quick=("--count", "50")),
-]  # fmt: skip
+    Section("Regressions from a release", "bench_regress", "The columns are found by name in both.", quick=("--count", "50")),
+]
 
 
 @contextmanager
@@ -85,10 +91,11 @@ def page(found: dict[str, tuple[Section, str]]) -> str:
         "",
         "Made by `make bench`. Every table is one run, in which the contestants took turns; what counts are the ratios.",
         "",
-        f"Machine: {facts['processor']}, {facts['cores']} cores; Python {facts['python']}, NumPy {facts['numpy']}; kernel {facts['kernel']}; "
-        f"load when the run ended {os.getloadavg()[0]:.1f}.",
+        f"Machine: {facts['processor']}, {facts['cores']} cores; Python {facts['python']}, NumPy {facts['numpy']}; kernel "
+        f"{facts['kernel']}; load when the run ended {os.getloadavg()[0]:.1f}.",
         "",
-        "Time and memory end to end, and accuracy against other private regressions, are in [peers.md](peers.md); figures from a GPU in [gpu.md](gpu.md).",
+        "Time and memory end to end, and accuracy against other private regressions, are in [peers.md](peers.md); figures from a GPU in "
+        "[gpu.md](gpu.md).",
     ]
     body = [f"\n## {title}\n\n{section.words}\n\n{text}\n" for title, (section, text) in found.items()]
     return "\n".join(head) + "\n" + "".join(body)
