@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from dpgram.engines.base import Pass, Progress
 from dpgram.engines.local import LocalPass
+from dpgram.engines.spark import is_spark, open_spark
 from dpgram.errors import TableError
 from dpgram.sources.open import open_source
 from dpgram.terms.schema import Schema
@@ -21,6 +22,10 @@ def open_pass(
     progress: Progress | None = None,
 ) -> Pass:
     """The pass over ``table``. ``query`` is asked of a database, ``device`` is where PyTorch sums."""
+    if is_spark(table):
+        if columns is not None or device is not None:
+            raise TableError("columns= names the columns of an array, and device= is for PyTorch: a Spark table takes neither.")
+        return open_spark(table, schema, query=query, progress=progress)
     if query is not None:
         raise TableError("query= needs a database.")
     if device is not None:
