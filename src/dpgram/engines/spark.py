@@ -6,10 +6,12 @@ Spark takes one attempt per partition: a task that is retried or run twice count
 from __future__ import annotations
 
 import builtins
+import logging
 import re
 import sys
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
@@ -28,6 +30,7 @@ DataFrame = Any  # pyspark.sql.DataFrame, classic or Connect
 Session = Any
 
 PREFIX = "spark:"
+LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 MOST_GROUPS = 32  # tasks that add up pieces
 PARTIAL_DDL = "piece int, part int, rows long, high binary, low binary"
 SUM_DDL = "piece int, parts int, rows long, high binary, low binary"
@@ -215,7 +218,8 @@ def _asked(where: str, call: Callable[[], T], do: str | None = None) -> T:
 
     As in ``quietly``, it is raised after the handler has ended, so that nothing hangs on it."""
     try:
-        return call()
+        with _without_log():
+            return call()
     except (DpgramError, SystemExit, GeneratorExit):
         raise
     except KeyboardInterrupt:
@@ -225,6 +229,24 @@ def _asked(where: str, call: Callable[[], T], do: str | None = None) -> T:
     if failure is None:
         raise KeyboardInterrupt
     raise UnreadableTableError(where=where, failure=failure, do=advice or do or "run the same frame or query in Spark itself")
+
+
+@contextmanager
+def _without_log() -> Iterator[None]:
+    """Holds back the lines that PySpark itself logs, in this process, about a query that failed: they quote the cell."""
+
+    def nothing(record: logging.LogRecord) -> bool:
+        return False
+
+    found = sys.modules.get("pyspark.logger")
+    loggers = [found.PySparkLogger.getLogger(name) for name in LOGGERS] if found else []
+    for logger in loggers:
+        logger.addFilter(nothing)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(nothing)
 
 
 def _what_failed(error: BaseException) -> tuple[str, str | None]:
