@@ -8,7 +8,7 @@ demo: .venv/installed
 	$(BIN)/dpgram demo
 
 test: .venv/installed-test
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto -m "not slow"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup -m "not slow"
 
 test-slow: .venv/installed-test
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow

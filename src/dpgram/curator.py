@@ -9,7 +9,7 @@ import numpy as np
 
 from dpgram.artifact.release import GramRelease
 from dpgram.engines.local import LocalPass
-from dpgram.engines.open import open_pass
+from dpgram.engines.open import open_header, open_pass
 from dpgram.errors import EmptyTableError, LargeDeltaWarning, LedgerError, SchemaError
 from dpgram.ledger.base import Ledger, Reservation
 from dpgram.mechanisms import registry
@@ -47,8 +47,9 @@ def release(
     """One private release of the Gram matrix of ``table``, which costs (``epsilon``, ``delta``).
 
     ``table`` is a path to CSV, Parquet or Arrow (a file, a folder, a glob), a pandas or polars frame, a polars LazyFrame,
-    anything that offers an Arrow stream, a NumPy structured array, a dict of arrays, or a two-dimensional array whose
-    names are given by ``columns``. ``insecure_seed`` draws the noise from a seed, for tests and experiments: the release
+    anything that offers an Arrow stream, a NumPy structured array, a dict of arrays, a two-dimensional array whose
+    names are given by ``columns``, a Spark DataFrame, or the name of a Spark table, such as "spark:sales.visits" ("spark:" with
+    a ``query``): docs/spark.md. ``insecure_seed`` draws the noise from a seed, for tests and experiments: the release
     is then marked as not private. ``ledger`` keeps account: the budget is reserved there when the mechanism is calibrated and
     asks for its first sum, before any row is read, and a ledger that has too little left raises BudgetSpentError.
     ``calibration`` is "exact", or "paper" for Sheffet's printed formulas; ``options`` are the mechanism's own, such as
@@ -106,7 +107,7 @@ def encoded_rows(table: object, schema: Schema) -> Array:
 
 def draft_schema(table: object) -> str:
     """A schema for ``table`` to fill in, as TOML: names, and kinds where the format declares types, but never a value."""
-    source = open_source(table)
+    source = open_header(table)
     check_header(source)
     declared = ((f.name, None if f.name in source.untyped else likely_kind(f.type)) for f in source.columns if f.name)
     return schema_file.draft(declared)

@@ -116,7 +116,6 @@ def cluster(tmp_path_factory):
         "spark.executor.memory": "512m",
         "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dderby.system.home={place}",
-        "spark.pyspark.python": sys.executable,
         "spark.sql.warehouse.dir": str(place / "warehouse"),
         "spark.sql.shuffle.partitions": "3",
         "spark.sql.files.maxPartitionBytes": "64k",
@@ -133,10 +132,13 @@ def cluster(tmp_path_factory):
     for name, value in settings.items():
         builder = builder.config(name, value)
     handler = signal.getsignal(signal.SIGINT)
+    changed = pytest.MonkeyPatch()
+    changed.setenv("PYSPARK_PYTHON", sys.executable)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     yield session, f"sc://127.0.0.1:{port}"
     session.stop()
+    changed.undo()
     signal.signal(signal.SIGINT, handler)  # Spark puts its own there
 
 

@@ -44,7 +44,7 @@ def release(
     Parameters
     ----------
     data
-        CSV, Parquet or Arrow: a file, a folder or a glob.
+        CSV, Parquet or Arrow: a file, a folder or a glob. Or a Spark table: spark:sales.visits
     schema
         TOML file that declares the columns; `dpgram schema draft` writes one to fill in.
     epsilon

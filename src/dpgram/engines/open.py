@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from dpgram.engines.base import Pass, Progress
 from dpgram.engines.local import LocalPass
-from dpgram.engines.spark import is_spark, open_spark
+from dpgram.engines.spark import find_frame, is_spark, open_spark
 from dpgram.errors import TableError
 from dpgram.sources.open import open_source
 from dpgram.terms.schema import Schema
@@ -31,3 +32,8 @@ def open_pass(
     if device is not None:
         raise TableError("device= needs PyTorch.")
     return LocalPass(open_source(table, columns=columns), schema, progress=progress)
+
+
+def open_header(table: object) -> Any:
+    """Names and types of ``table``, as a source has them; no row of a Spark table is read for it."""
+    return find_frame(table)[0] if is_spark(table) else open_source(table)
