@@ -1,7 +1,8 @@
-"""Spark's pass against its own count over the same columns, and against the local engine, in one run: ``python -m benchmarks.bench_spark``.
+"""Spark's pass against its own count over the same columns, and against the local engine: ``python -m benchmarks.bench_spark``.
 
-Every way reads the same Parquet files of float64 columns. Start-up is left out: each way runs twice before it is timed, and the
-best of ``--repeats`` counts, by the clock and by the processors' own time, which a busy machine disturbs less. Prints a table; with ``--json`` the same as JSON."""
+Every way reads the same Parquet files of float64 columns, in one run. Start-up is left out: each way runs twice before it is
+timed, and the best of ``--repeats`` counts, by the clock and by the processors' own time, which a busy machine disturbs less.
+Prints a table; with ``--json`` the same as JSON."""
 
 from __future__ import annotations
 
