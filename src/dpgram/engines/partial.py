@@ -13,7 +13,7 @@ import pyarrow as pa
 from dpgram.engines.summing import Summing
 from dpgram.errors import TableError
 from dpgram.gram.accumulator import GramSum
-from dpgram.sources.base import quiet_iterator, quietly
+from dpgram.sources.base import quiet_iterator, quietly, record_batch
 from dpgram.terms.schema import Schema
 
 Array = np.ndarray
@@ -38,7 +38,7 @@ def sum_part(
     """The sum over ``batches``, whose columns are ``names`` in that order, in pieces. An empty part has a sum too: zero."""
     summing = Summing(Schema.from_dict(declared), row_bound)
     for batch in quiet_iterator(WHERE, iter(batches)):
-        quietly(WHERE, summing.add, pa.RecordBatch.from_arrays(batch.columns, names=list(names)))
+        quietly(WHERE, summing.add, record_batch(WHERE, names, batch.columns))
     yield to_pieces(summing.total(), _number_of_this_part() if part is None else part)
 
 

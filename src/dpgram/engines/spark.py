@@ -9,8 +9,10 @@ import builtins
 import logging
 import re
 import sys
+import threading
 import uuid
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
@@ -201,16 +203,36 @@ def _rows_of(session: Session, name: str) -> str:
 
 
 def _collect(frame: DataFrame) -> list:
-    """The rows of a small frame. An interrupt stops the job on the cluster, classic or Connect."""
+    """The rows of a small frame. An interrupt stops the job on the cluster, classic or Connect.
+
+    The job is waited for in a thread of its own: a classic session cannot be told to stop by the thread that waits for its answer."""
     session, tag = frame.sparkSession, f"dpgram-{uuid.uuid4().hex}"
-    session.addTag(tag)
+    tags = [*session.getTags(), tag]
+    answer: Future[list] = Future()
+
+    def ask() -> None:
+        try:
+            for each in tags:
+                session.addTag(each)
+            answer.set_result(frame.collect())
+        except BaseException as error:
+            answer.set_exception(error)
+
+    threading.Thread(target=_with_settings(session, ask), daemon=True).start()
     try:
-        return frame.collect()
+        return answer.result()
     except KeyboardInterrupt:
         session.interruptTag(tag)
         raise
-    finally:
-        session.removeTag(tag)
+
+
+def _with_settings(session: Session, call: Callable[[], None]) -> Callable[[], None]:
+    """``call`` for another thread, with what the user has set for this one: a scheduler's pool, a job's description."""
+    if type(session).__module__.startswith("pyspark.sql.connect"):
+        return call  # of a session of Connect only tags belong to a thread
+    from pyspark.util import inheritable_thread_target
+
+    return inheritable_thread_target(session)(call)
 
 
 def _asked(where: str, call: Callable[[], T], do: str | None = None) -> T:
