@@ -118,7 +118,10 @@ def bench(rows: int, columns: int, workers: list[int], repeats: int, cluster: bo
         for number in workers:
             session = start(number, cluster)
             frame = session.read.parquet(name)
-            found[str(number)] = {way: timed(call, repeats) for way, call in ways(frame, schema).items()}
+            found[str(number)] = {}
+            for way, call in ways(frame, schema).items():
+                found[str(number)][way] = timed(call, repeats)
+                print(f"{number} workers, {way}: {found[str(number)][way]}", file=sys.stderr, flush=True)
             session.stop()
     return {
         "rows": rows,
@@ -168,7 +171,7 @@ def as_table(result: dict) -> str:
 
 def main() -> None:
     options = argparse.ArgumentParser(prog="python -m benchmarks.bench_spark", description=__doc__)
-    options.add_argument("--rows", type=int, default=2_000_000)
+    options.add_argument("--rows", type=int, default=1_000_000)
     options.add_argument("--columns", type=int, default=22)
     options.add_argument("--workers", default="1,2", help="numbers of cores to try, such as 1,2")
     options.add_argument("--repeats", type=int, default=3)

@@ -121,10 +121,7 @@ def cluster(tmp_path_factory):
         "spark.sql.shuffle.partitions": "3",
         "spark.sql.files.maxPartitionBytes": "64k",
         "spark.sql.files.openCostInBytes": "64k",  # a partition for every file, the empty one included
-        "spark.speculation": "true",
-        "spark.speculation.interval": "100ms",
-        "spark.speculation.quantile": "0.5",
-        "spark.speculation.minTaskRuntime": "1s",
+        "spark.task.maxFailures": "2",
         "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
@@ -187,7 +184,7 @@ def test_tables_views_and_queries(classic, folder, expected):
     with pytest.raises(UnreadableTableError, match="the Spark table sales.nobody .*TABLE_OR_VIEW_NOT_FOUND.*show tables"):
         release("spark:sales.nobody")
     with pytest.raises(UnreadableTableError, match="the answer to the Spark query .*PARSE_SYNTAX_ERROR"):
-        release("spark:", query="select select")
+        release("spark:", query="selec 1")
     with pytest.raises(TableError, match="one of both"):
         release("spark:")
     with pytest.raises(TableError, match="one of both"):
