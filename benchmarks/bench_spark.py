@@ -2,7 +2,7 @@
 
 Every way reads the same Parquet files of float64 columns, in one run. Start-up is left out: each way runs twice before it is
 timed, and the best of ``--repeats`` counts, by the clock and by the processors' own time, which a busy machine disturbs less.
-Prints a table; with ``--json`` the same as JSON."""
+``make bench-spark`` prints a table; with ``--json`` it is JSON."""
 
 from __future__ import annotations
 
