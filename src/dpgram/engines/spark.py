@@ -33,6 +33,7 @@ Session = Any
 
 PREFIX = "spark:"
 LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+PIECES_PER_GROUP = 8  # a task costs Spark some 50 ms, which a small table should not pay for every piece
 MOST_GROUPS = 32  # tasks that add up pieces
 PARTIAL_DDL = "piece int, part int, rows long, high binary, low binary"
 SUM_DDL = "piece int, parts int, rows long, high binary, low binary"
@@ -90,7 +91,7 @@ class SparkPass:
     def gram(self, row_bound: float) -> GramSum:
         """The exact sum over all rows, each shrunk to ``row_bound``. One Spark job; its first stage reads the rows once."""
         dim = len(self._schema.encoded)
-        groups = min(count_pieces(dim), MOST_GROUPS)
+        groups = min(-(-count_pieces(dim) // PIECES_PER_GROUP), MOST_GROUPS)
         where = self._table.where
         pieces = _asked(where, lambda: _collect(self._sums(row_bound, groups)))
         Steps(self._progress).reach(1.0)
