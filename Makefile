@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: demo test test-slow lint smoke coverage errors bench-regress bench-spark reproduce reproduce-quick clean
+.PHONY: demo test test-slow lint smoke coverage errors bench-regress bench-release bench-spark reproduce reproduce-quick clean
 
 demo: .venv/installed
 	$(BIN)/dpgram demo
@@ -46,6 +46,9 @@ bench-regress: .venv/installed-test
 
 bench-spark: .venv/installed-test
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.bench_spark
+
+bench-release: .venv/installed-test
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.bench_release_step --json
 
 clean:
 	rm -rf .venv demo build

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import dpgram
+from tests.servers import make_server
 
 
 def small_schema(**changes) -> dpgram.Schema:
@@ -44,3 +47,12 @@ def table() -> pa.Table:
 @pytest.fixture(scope="session")
 def small_release(table, schema) -> dpgram.GramRelease:
     return dpgram.release(table, schema, epsilon=5.0, delta=1e-6, insecure_seed=1)
+
+
+@pytest.fixture(scope="session")
+def postgresql():
+    """A PostgreSQL server, one per process that runs tests."""
+    server = make_server()
+    yield server
+    server.stop()
+    shutil.rmtree(server.folder)

@@ -78,11 +78,27 @@ def test_the_page_on_scikit_learn_runs(tmp_path):
     assert len(blocks) == 1
 
 
+def test_the_page_on_sources_runs(capsys):
+    (code,) = (code for language, code in BLOCK.findall((ROOT / "docs" / "sources.md").read_text()) if language == "python")
+    exec(compile(code, "sources.md", "exec"), {})
+    assert capsys.readouterr().out == "result\n"
+
+
 def test_the_page_on_selection_runs(capsys):
     ((_, code),) = BLOCK.findall((ROOT / "docs" / "selection.md").read_text(encoding="utf-8"))
     exec(compile(code, "selection.md", "exec"), {})
     first, *_, last = capsys.readouterr().out.splitlines()
     assert first == last == "('x0', 'x1')"
+
+
+def test_the_page_on_gpus_runs(tmp_path):
+    """On the host where no GPU is, in a process of its own."""
+    if not os.environ.get("DPGRAM_REQUIRE_SERVERS"):
+        pytest.importorskip("torch", reason="PyTorch is not installed: the example of docs/gpu.md was not run")
+    ((_, code),) = BLOCK.findall((ROOT / "docs" / "gpu.md").read_text(encoding="utf-8"))
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "('(intercept)', 'age', 'minutes', 'urgent')" in done.stdout
 
 
 def test_the_pages_that_the_code_names_exist():

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from dpgram.artifact.release import GramRelease
-from dpgram.linalg.symmetric import expected_norm
+from dpgram.linalg.norms import expected_norm
 from dpgram.regression.design import Design
 from dpgram.regression.fit import fit_linear, solve
 from dpgram.terms.noise import SymmetricGaussian

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpgram.artifact.release import GramRelease
-from dpgram.linalg.symmetric import expected_norm, positive_part, smallest_eigenvalue
+from dpgram.linalg.norms import expected_norm
+from dpgram.linalg.symmetric import positive_part, smallest_eigenvalue
 from dpgram.mechanisms import registry
 from dpgram.mechanisms.conversation import EXACT, PAPER, GramAnswer, Outcome, Task, hold
 from dpgram.mechanisms.gaussian_sketch import draw_sketch

@@ -39,6 +39,7 @@ def release(
     columns: Sequence[str] | None = None,
     query: str | None = None,
     device: str | None = None,
+    threads: int | None = None,
     insecure_seed: int | None = None,
     ledger: Ledger | None = None,
     progress: Callable[[float], None] | None = None,
@@ -47,13 +48,17 @@ def release(
     """One private release of the Gram matrix of ``table``, which costs (``epsilon``, ``delta``).
 
     ``table`` is a path to CSV, Parquet or Arrow (a file, a folder, a glob), a pandas or polars frame, a polars LazyFrame,
-    anything that offers an Arrow stream, a NumPy structured array, a dict of arrays, a two-dimensional array whose
-    names are given by ``columns``, a Spark DataFrame, or the name of a Spark table, such as "spark:sales.visits" ("spark:" with
-    a ``query``): docs/spark.md. ``insecure_seed`` draws the noise from a seed, for tests and experiments: the release
-    is then marked as not private. ``ledger`` keeps account: the budget is reserved there when the mechanism is calibrated and
-    asks for its first sum, before any row is read, and a ledger that has too little left raises BudgetSpentError.
-    ``calibration`` is "exact", or "paper" for Sheffet's printed formulas; ``options`` are the mechanism's own, such as
-    ``sketch_rows``. ``progress`` is called with the fraction of the table that has been read."""
+    anything that offers an Arrow stream, a NumPy structured array, a dict of arrays or PyTorch tensors, a two-dimensional
+    array or tensor whose names are given by ``columns``, or a database (a DuckDB file, ``duckdb:``, ``postgresql://...``, an open
+    connection) whose answer to ``query`` is the table, a Spark DataFrame, or a Spark table's name, such as
+    "spark:sales.visits" ("spark:" with a ``query``; docs/spark.md). ``device`` is where PyTorch sums the rows, such as "cuda"; a tensor is
+    summed where it lies (docs/gpu.md). ``threads`` is how many threads read and sum, by default one per core.
+
+    ``insecure_seed`` draws the noise from a seed, for tests and experiments: the release is then marked as not private.
+    ``ledger`` keeps account: the budget is reserved there when the mechanism is calibrated and asks for its first sum, before
+    any row is read, and a ledger that has too little left raises BudgetSpentError. ``calibration`` is "exact", or "paper" for
+    Sheffet's printed formulas; ``options`` are the mechanism's own, such as ``sketch_rows``. ``progress`` is called with the
+    fraction of the table that has been read."""
     if not isinstance(schema, Schema):
         raise SchemaError(f"schema is a {type(schema).__name__} and must be a Schema: use dpgram.Schema.load(path).")
     if ledger is not None and not isinstance(ledger, Ledger):
@@ -64,7 +69,7 @@ def release(
         chosen, budget, schema.neighbours, len(schema.encoded), schema.effective_row_bound, calibration, options
     )
     rng: RandomSource = SecureSource() if insecure_seed is None else SeededSource(insecure_seed)
-    rows_pass = open_pass(table, schema, columns=columns, query=query, device=device, progress=progress)
+    rows_pass = open_pass(table, schema, columns=columns, query=query, device=device, threads=threads, progress=progress)
     rows: int | None = None
     reservation: Reservation | None = None
 
@@ -85,6 +90,7 @@ def release(
         schema=schema,
         gram=outcome.gram,
         rows=rows,
+        rows_of=rows_pass.rows_of,
         row_bound=task.row_bound,
         budget=budget,
         mechanism=chosen.name,
@@ -105,9 +111,11 @@ def encoded_rows(table: object, schema: Schema) -> Array:
     return LocalPass(open_source(table), schema).encoded()
 
 
-def draft_schema(table: object) -> str:
-    """A schema for ``table`` to fill in, as TOML: names, and kinds where the format declares types, but never a value."""
-    source = open_header(table)
+def draft_schema(table: object, *, query: str | None = None) -> str:
+    """A schema for ``table`` to fill in, as TOML: names, and kinds where the format declares types, but never a value.
+
+    ``query`` is asked of a database, as in ``release``."""
+    source = open_header(table, query=query)
     check_header(source)
     declared = ((f.name, None if f.name in source.untyped else likely_kind(f.type)) for f in source.columns if f.name)
     return schema_file.draft(declared)

@@ -8,8 +8,10 @@
     │   ├── DuplicateColumnError
     │   ├── ColumnTypeError      a typed source holds the column in a type its kind cannot take
     │   ├── UnreadableTableError the library underneath failed; its own message is withheld, it may quote a cell
+    │   ├── QueryError           a database refused the connection or the query before any row was read; its words are withheld
     │   ├── RowsShapeError       X or y of an estimator is no table of rows; the message holds no cell and no count
     │   └── EmptyTableError      no rows, under REPLACE, where the number of rows is public
+    ├── OptionError              an option of the pass over the rows makes no sense
     ├── BoundMismatchError       two sums of rows bounded differently
     ├── BoundBrokenError         a row left the clip above its bound: a bug, stopped before anything is released
     ├── MechanismError           a mechanism cannot be used like this
@@ -22,11 +24,14 @@
     ├── ModelError               a regression that the release cannot answer
     │   ├── UnknownColumnError
     │   └── IndefiniteGramError
+    ├── DeviceError              a device that PyTorch does not have here, or that cannot sum exactly
+    │   └── InexactDeviceError
     └── MissingExtraError        an optional dependency is not installed
 
     DpgramWarning
     ├── LargeDeltaWarning        delta above one over the (public) number of rows
     ├── NotPrivateWarning        noise from a seed: the result protects nobody
+    ├── SlowDeviceWarning        a CUDA device on which our kernel does not run: same bits, slower
     └── RefitWarning             every fit of an estimator spends budget, and scores on private rows are not protected
 
 A message says what was found, what is needed and what to do. Upstream of a release it names columns and declared
@@ -86,6 +91,13 @@ class UnreadableTableError(TableError):
         super().__init__(f"{where} cannot be read ({failure}; details withheld, they may quote a cell): {do}.")
 
 
+class QueryError(TableError):
+    """A database refused the connection or the query. No row was read; the database's own words are withheld all the same."""
+
+    def __init__(self, *, where: str, problem: str, do: str):
+        super().__init__(f"{where} cannot be had: {problem}: {do}.")
+
+
 class RowsShapeError(TableError, ValueError):
     """X or y of an estimator does not have the shape of a table of rows."""
 
@@ -98,6 +110,10 @@ class EmptyTableError(TableError, ValueError):
             'the table has no rows, and under neighbours = "replace" at least one is needed: check the source, or '
             'declare neighbours = "add-remove", under which an empty table is a table like any other.'
         )
+
+
+class OptionError(DpgramError, ValueError):
+    """An option of the pass over the rows, such as the number of threads, makes no sense."""
 
 
 class BoundMismatchError(DpgramError):
@@ -194,6 +210,20 @@ class IndefiniteGramError(ModelError):
         )
 
 
+class DeviceError(DpgramError):
+    """PyTorch has no such device here, or cannot sum there."""
+
+
+class InexactDeviceError(DeviceError):
+    """A product of whole numbers came out wrong on the device."""
+
+    def __init__(self, *, device: str):
+        super().__init__(
+            f"device {device} multiplies whole numbers inexactly in double precision, and sums must be exact: switch off "
+            f"emulated double precision (CUBLAS_EMULATE_DOUBLE_PRECISION), or leave device= out."
+        )
+
+
 class MissingExtraError(DpgramError, ImportError):
     """An optional dependency is not installed."""
 
@@ -211,6 +241,10 @@ class LargeDeltaWarning(DpgramWarning):
 
 class NotPrivateWarning(DpgramWarning):
     """The noise comes from a seed, so whoever knows the seed can subtract it."""
+
+
+class SlowDeviceWarning(DpgramWarning):
+    """Our kernel does not run on this CUDA device."""
 
 
 class RefitWarning(DpgramWarning):

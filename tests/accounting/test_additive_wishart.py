@@ -134,7 +134,7 @@ def test_one_eigenvalue_moving_agrees_with_fifty_digits(k, epsilon, b):
     grown, shrunk = (float(x) for x in corners_one(epsilon, k, 5, b))
     found = corners(epsilon, k, 5, b)
     assert found[1] == pytest.approx(grown, rel=1e-9, abs=1e-300)
-    assert found[2] == pytest.approx(shrunk, rel=MARGIN / 10, abs=0)  # sqrt(x - b) for k = d + 2
+    assert found[2] == pytest.approx(shrunk, rel=1e-10, abs=0)  # sqrt(x - b) for k = d + 2
     assert additive_delta(epsilon, k, 5, b, ADD_REMOVE) == max(found[1:])
 
 

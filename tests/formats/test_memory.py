@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -38,3 +39,45 @@ def test_a_table_sixteen_times_larger_takes_no_more_memory(tmp_path):
     small, large = peak_megabytes(tmp_path / "small"), peak_megabytes(tmp_path / "large")
     assert large < 600
     assert large < small + 100
+
+
+ROWS, COLUMNS = 3_000_000, 10
+QUERY = """
+import resource, sys, dpgram
+schema = dpgram.Schema(unit="r", columns=[dpgram.Numeric(f"x{i}", -3, 3) for i in range(10)])
+dpgram.release(sys.argv[1], schema, query=sys.argv[2], epsilon=1, delta=1e-9)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def peaks(table, query="select * from many") -> tuple[float, float]:
+    """Peak megabytes for few rows and for all of them."""
+    found = []
+    for limit in (" limit 1000", ""):
+        command = [sys.executable, "-c", QUERY, str(table), query + limit]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        found.append(int(done.stdout) / 1024)
+    return found[0], found[1]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read the Linux way")
+def test_a_query_to_postgresql_takes_memory_for_a_few_batches(postgresql):
+    """240 MB of cells through batches of 16 MB."""
+    cells = ", ".join(f"random() as x{i}" for i in range(COLUMNS))
+    postgresql.run("drop table if exists many", f"create table many as select {cells} from generate_series(1, {ROWS})")
+    small, large = peaks(postgresql.uri)
+    postgresql.run("drop table many")
+    assert large < small + 150
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read the Linux way")
+def test_a_query_to_duckdb_keeps_to_the_cache_that_it_is_given(tmp_path):
+    """800 MB of cells. DuckDB's cache is held to 256 MB where there are two cores; left alone it would keep the table."""
+    with duckdb.connect(tmp_path / "t.duckdb") as connection:
+        cells = ", ".join(f"random() as x{i}" for i in range(COLUMNS))
+        connection.execute(f"create table many as select {cells} from range(10_000_000)")
+    small, large = peaks(tmp_path / "t.duckdb")
+    assert large < small + 650  # the rest is what the allocator keeps

@@ -142,6 +142,30 @@ def test_files(form, expected, tmp_path):
     assert np.array_equal(release(next(tmp_path.iterdir())), expected)
 
 
+def test_duckdb(expected, tmp_path):
+    with duckdb.connect(tmp_path / "t.duckdb") as connection:
+        connection.register("given", pa.Table.from_pandas(FRAME))
+        connection.execute("create table t as select * from given")
+        connection.execute("alter table t alter n type decimal(20, 3); alter table t alter k type hugeint")
+        connection.execute("create table nothing (x integer)")
+    assert np.array_equal(release(tmp_path / "t.duckdb", query="select * from t"), expected)
+    pq.write_table(pa.Table.from_pandas(FRAME), tmp_path / "t.parquet")
+    assert np.array_equal(release("duckdb:", query=f"select * from '{tmp_path}/t.parquet'"), expected)
+
+
+@pytest.mark.parametrize(
+    "kinds", [{}, {"n": "numeric", "k": "numeric(9, 4)", "x": "numeric", "when": "timestamptz", "c": "bpchar"}]
+)
+def test_postgresql(expected, postgresql, kinds):
+    """The driver's own types, and those that need help on the way."""
+    with postgresql.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("set timezone to 'UTC'")
+        cursor.adbc_ingest("bits", pa.Table.from_pandas(FRAME, preserve_index=False), mode="replace")
+        for name, kind in kinds.items():
+            cursor.execute(f'alter table bits alter "{name}" type {kind} using "{name}"::{kind}')
+    assert np.array_equal(release(postgresql.uri, query='select * from bits order by "x"'), expected)
+
+
 @pytest.mark.parametrize("opener", [gzip.open, bz2.open, lzma.open])
 def test_compressed_csv(opener, expected, tmp_path):
     path = tmp_path / f"t.csv.{ {gzip.open: 'gz', bz2.open: 'bz2', lzma.open: 'xz'}[opener] }"

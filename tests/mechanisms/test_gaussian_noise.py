@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from dpgram import Budget, Neighbours
 from dpgram.accounting.gaussian import calibrate_mu, gaussian_delta
 from dpgram.errors import CalibrationError, MechanismError, UnknownMechanismError
-from dpgram.linalg.symmetric import expected_norm
+from dpgram.linalg.norms import expected_norm
 from dpgram.mechanisms import gaussian_noise, registry
 from dpgram.mechanisms.conversation import GramAnswer, GramQuestion, Task, hold
 from dpgram.mechanisms.gaussian_noise import calibrate, gram_sensitivity, shift

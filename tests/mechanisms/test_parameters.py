@@ -248,3 +248,11 @@ def test_the_gaussian_first_stage_is_told_to_the_last_digit(delta):
 def test_a_huge_gram_is_a_gram(scale):
     conversation = MECHANISMS["gaussian-sketch-adaptive"].start(task("gaussian-sketch-adaptive"), SeededSource(0))
     assert np.isfinite(hold(conversation, lambda question: GramAnswer(scale * np.eye(5), 9)).gram).all()
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "dim"), [(0.012, 0.045, 5), (1.556, 0.0997, 1000), (0.036, 0.00575, 22)])
+def test_wishart_noise_uses_its_budget_where_the_gaussian_limit_is_out_of_reach(epsilon, delta, dim):
+    """The sum of three corners is promised, so at a large delta no number of degrees of freedom comes within 5 %."""
+    found = calibrate("wishart-noise", epsilon=epsilon, delta=delta, dim=dim, bound=1.0)
+    assert found["sd_off_diagonal"] * calibrate_mu(Budget(epsilon, delta)) > 1.05
+    assert delta * (1 - 3e-6) <= found["delta_at_epsilon"] <= delta

@@ -8,6 +8,7 @@ import pytest
 
 from dpgram import Boolean, Categorical, Numeric, Schema
 from dpgram.errors import ColumnTypeError
+from dpgram.rows.cells import as_numbers
 from dpgram.rows.encode import Encoder
 
 
@@ -178,3 +179,29 @@ def test_truth_values(cells, untyped):
 def test_a_wrong_declared_type_is_an_error(column, type_):
     with pytest.raises(ColumnTypeError, match=f"column 'x' is declared {column.kind}, but the table holds"):
         encoded(column, pa.array([], type_))
+
+
+NUMBERS = [b"1", b"-0", b"+1", b"1.", b".5", b"1e5", b"1E-5", b" 1 ", b"\t2\n", b"1e-400", b"0." + b"1" * 900]
+OTHERS = [
+    b"",
+    b"1e",
+    b"e1",
+    b"nan",
+    b"-inf",
+    b"Infinity",
+    b"1e400",
+    b"0x10",
+    b"1_0",
+    b"1,0",
+    b"\xff1",
+    b"1\x00",
+    b"\xef\xbc\x91",
+]
+
+
+@pytest.mark.parametrize("cell", [*NUMBERS, *OTHERS, b"true", b"FALSE"])
+def test_a_number_in_text_does_not_depend_on_the_cells_beside_it(cell):
+    """Numbers alone are cast at once, others with care: one cell must not change what another becomes."""
+    alone = as_numbers(pa.array([cell], pa.binary()))
+    beside = as_numbers(pa.array([cell, b"no number"], pa.binary()))[:1]
+    np.testing.assert_array_equal(alone, beside)

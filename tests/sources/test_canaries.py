@@ -17,6 +17,7 @@ import pytest
 
 import dpgram
 from dpgram.errors import DpgramError
+from tests.servers import PASSWORD
 
 CANARY, NUMBER = "CANARY-SMITH", "8675309.25"
 SCHEMA = dpgram.Schema(unit="p", columns=[dpgram.Numeric("x", 0, 10), dpgram.Categorical("c", ["a", "b"])])
@@ -82,6 +83,56 @@ def test_the_canary_sings_without_the_gate(make):
 
     with pytest.raises(Exception, match=CANARY):
         read()
+
+
+@pytest.fixture(scope="module")
+def canaries(postgresql, tmp_path_factory):
+    """Two databases whose table ``cells`` holds the canary; as (what to pass, its queries that fail in some row)."""
+    postgresql.run(
+        "drop table if exists cells",
+        f"create table cells as select * from (values (1.0::float8, '1'), (0.0, '{CANARY}'), ({NUMBER}, 'a')) v(x, c)",
+        "create or replace function shout(t text) returns text language plpgsql as "
+        "$$ begin raise warning 'cell %', t; raise notice 'cell %', t; return t; end $$",
+        "create or replace function fail(t text) returns float8 language plpgsql as "
+        "$$ begin raise exception 'cell %', t using detail = t, hint = t; end $$",
+    )
+    path = tmp_path_factory.mktemp("canaries") / "cells.duckdb"
+    with duckdb.connect(path) as connection:
+        connection.execute("create table cells (x double, c varchar)")
+        connection.execute(f"insert into cells values (1.0, '1'), (0.0, '{CANARY}'), ({NUMBER}, 'a')")
+    casts = ["select cast(c as double precision) as x, c from cells", "select cast(c as integer) as x, c from cells"]
+    own = ["select 1 / x as x, c from cells", "select fail(c) as x, c from cells", "select exp(x) as x, c from cells"]
+    return [(postgresql.uri, casts + own), (path, [*casts, "select error(c)::double as x, c from cells"])]
+
+
+def test_queries_that_fail_in_some_row_are_as_quiet(canaries, capfd, tmp_path):
+    for table, queries in canaries:
+        for query in queries:
+            with pytest.raises(DpgramError, match="details withheld") as caught:
+                dpgram.release(table, SCHEMA, query=query, epsilon=1, delta=1e-6)
+            said = everything_said(caught.value) + "".join(capfd.readouterr())
+            for kept in (CANARY, NUMBER, PASSWORD, query):
+                assert kept not in said
+            assert caught.value.__cause__ is caught.value.__context__ is None
+
+
+def test_the_canaries_of_the_databases_sing_without_the_gate(canaries):
+    (uri, queries), (path, others) = canaries
+    from adbc_driver_postgresql import dbapi
+
+    with dbapi.connect(uri) as connection, connection.cursor() as cursor, pytest.raises(Exception, match=CANARY):
+        cursor.execute(queries[0]).fetch_arrow_table()
+    with duckdb.connect(path, read_only=True) as connection, pytest.raises(Exception, match=CANARY):
+        connection.sql(others[0]).to_arrow_table()
+
+
+def test_notices_of_the_server_are_not_printed(canaries, capfd, tmp_path):
+    uri, _ = canaries[0]
+    made = dpgram.release(uri, SCHEMA, query="select x, shout(c) as c from cells", epsilon=1, delta=1e-6, insecure_seed=1)
+    assert "".join(capfd.readouterr()) == ""
+    made.save(tmp_path / "r.json")
+    for kept in (CANARY, NUMBER, PASSWORD, "shout"):
+        assert kept not in (tmp_path / "r.json").read_text()
 
 
 def malformed_tables(folder):

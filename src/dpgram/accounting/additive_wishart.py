@@ -12,13 +12,15 @@ The sum is what is promised for REPLACE; ADD_REMOVE, and REPLACE with one column
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
 from scipy.special import betainc, k0e
 
-from dpgram.accounting.chi_square import expm1_minus, log_excess, log_expectation, log_integral, refuse_nonsense
-from dpgram.accounting.roots import epsilon_for, largest
+from dpgram.accounting.chi_square import expm1_minus, log_constant, log_excess, log_expectation, log_integral, refuse_nonsense
+from dpgram.accounting.gaussian import steepness, usual_mu
+from dpgram.accounting.roots import epsilon_for, largest, smallest
 from dpgram.terms.budget import Budget, Neighbours
 
 Array = np.ndarray
@@ -26,12 +28,14 @@ Array = np.ndarray
 MARGIN = 1e-6  # relative, in delta; far above the error of the incomplete beta functions where their difference is small
 MOST_DEGREES = 10**12
 FEW, FAR = 1000, 45.0
+NEGLIGIBLE = 40.0  # e^-40 of the rest: a bound serves as well as the number
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
-_STEPS = np.concatenate([(panel + (1 + _NODES) / 2) / 4 for panel in range(4)])
-_STEP_WEIGHTS = np.tile(_WEIGHTS / 8, 4)
+_MANY_STEPS = np.concatenate([(panel + (1 + _NODES) / 2) / 4 for panel in range(4)]), np.tile(_WEIGHTS / 8, 4)
+_FEW_NODES, _FEW_WEIGHTS = np.polynomial.legendre.leggauss(40)
+_FEW_STEPS = (1 + _FEW_NODES) / 2, _FEW_WEIGHTS / 2  # to 1e-14 where the end of the excess is not far above the middle
 
 
-def corners(epsilon: float, k: int, dim: int, b: float, *, both_move: bool = True) -> tuple[float, float, float]:
+def corners(epsilon: float, k: float, dim: int, b: float, *, both_move: bool = True) -> tuple[float, float, float]:
     """(d_bb, d_b0, d_0b) for k >= d + 1 and epsilon >= 0; d_bb is 0 where only one eigenvalue can move."""
     if k < dim + 1 or epsilon < 0:
         raise ValueError("the curve is proven for k >= d + 1 degrees of freedom and epsilon >= 0")
@@ -41,13 +45,18 @@ def corners(epsilon: float, k: int, dim: int, b: float, *, both_move: bool = Tru
 
 
 @lru_cache(maxsize=4096)  # a release asks for the same number several times
-def additive_delta(epsilon: float, k: int, dim: int, b: float, neighbours: Neighbours) -> float:
+def additive_delta(epsilon: float, k: float, dim: int, b: float, neighbours: Neighbours) -> float:
     """A delta that holds at ``epsilon``, for noise W_d(C I, k) and b = B^2/C; exact but for REPLACE with d >= 2."""
     one_moves = neighbours is Neighbours.ADD_REMOVE or dim == 1
     both, grown, shrunk = corners(epsilon, k, dim, b, both_move=not one_moves)
     if one_moves:
         return max(grown, shrunk)
     return min(1.0, both + grown + shrunk)
+
+
+def meets_budget(budget: Budget, k: float, dim: int, b: float, neighbours: Neighbours) -> bool:
+    """Whether noise W_d(C I, k) with b = B^2/C meets ``budget``, with the margin that the calibrations keep."""
+    return additive_delta(budget.epsilon, k, dim, b, neighbours) <= budget.delta * (1 - MARGIN)
 
 
 def additive_epsilon(delta: float, k: int, dim: int, b: float, neighbours: Neighbours) -> float:
@@ -67,14 +76,26 @@ def calibrate_degrees(budget: Budget, dim: int, b: float, neighbours: Neighbours
     """
     aim = budget.delta * (1 - MARGIN)
 
-    def meets(k: int) -> bool:
-        return additive_delta(budget.epsilon, k, dim, b, neighbours) <= aim
+    def curve(more: float) -> float:
+        return additive_delta(budget.epsilon, dim + more, dim, b, neighbours) if more >= 1 else 1.0
 
-    too_few, enough = dim, dim + 1
+    if curve(1) <= aim:
+        return dim + 1
+    start = min(max(2.0, (b / usual_mu(budget)) ** 2 / _movers(neighbours, dim)), MOST_DEGREES / 2)
+    more = smallest(curve, aim, start, slope=steepness(budget) / 2, precision=1e-13, most=float(MOST_DEGREES))
+    if dim + more > MOST_DEGREES:
+        raise ValueError("more than 10^12 degrees of freedom would be needed: use a larger scale")
+    return dim + _whole(lambda more: curve(more) <= aim, math.ceil(more))
+
+
+def _whole(meets: Callable[[int], bool], about: int) -> int:
+    """The smallest whole number that ``meets``, above one that does not, near ``about``; 1 is known not to."""
+    too_few, enough, step = about - 1, about, 1
     while not meets(enough):
-        too_few, enough = enough, dim + 2 * (enough - dim)
-        if enough > MOST_DEGREES:
-            raise ValueError("more than 10^12 degrees of freedom would be needed: use a larger scale")
+        too_few, enough, step = enough, enough + step, 2 * step
+    step = 1
+    while too_few > 1 and meets(too_few):
+        too_few, enough, step = max(1, too_few - step), too_few, 2 * step
     while enough - too_few > 1:
         middle = (too_few + enough) // 2
         too_few, enough = (too_few, middle) if meets(middle) else (middle, enough)
@@ -86,10 +107,16 @@ def calibrate_b(budget: Budget, k: int, dim: int, neighbours: Neighbours) -> flo
     """Largest b = B^2/C (smallest scale C) that meets ``budget`` with ``k`` degrees of freedom, from the private side."""
     aim = budget.delta * (1 - MARGIN)
 
-    def meets(b: float) -> bool:
-        return additive_delta(budget.epsilon, k, dim, b, neighbours) <= aim
+    def curve(b: float) -> float:
+        return additive_delta(budget.epsilon, k, dim, b, neighbours)
 
-    return largest(meets, math.sqrt(k) * min(0.2 * budget.epsilon, 1.0), precision=1e-9)
+    start = math.sqrt(_movers(neighbours, dim) * (k - dim)) * usual_mu(budget)
+    return largest(curve, aim, start, slope=steepness(budget), precision=1e-9)
+
+
+def _movers(neighbours: Neighbours, dim: int) -> int:
+    """What b^2 gains, about, when one eigenvalue moves instead of two: only for places to start."""
+    return 1 if neighbours is Neighbours.REPLACE and dim >= 2 else 2
 
 
 def _grown(epsilon: float, m: float, nu: float, b: float) -> float:
@@ -117,8 +144,10 @@ def _shrunk(epsilon: float, m: float, nu: float, b: float) -> float:
             loss = np.where(x > b, -m * np.log1p(-b / np.maximum(x, b)), np.inf) - b / 2
         return np.where(x <= b, 0.0, log_excess(loss - epsilon))
 
-    inside = log_expectation(log_f, nu, upper=math.log(b / nu))
-    rest = log_expectation(log_f, nu, lower=math.log(b / nu), upper=math.log(end / nu)) if end > b else -math.inf
+    edge = math.log(b / nu)
+    rest = log_expectation(log_f, nu, lower=edge, upper=math.log(end / nu)) if end > b else -math.inf
+    bound = -nu / 2 * float(expm1_minus(edge)) if edge < 0 else 0.0  # Chernoff's, on the chance that the noise is below b
+    inside = bound if bound < rest - NEGLIGIBLE else log_expectation(log_f, nu, upper=edge)
     return math.exp(inside) + math.exp(rest)
 
 
@@ -135,7 +164,7 @@ def _both(epsilon: float, m: float, kappa: float, b: float) -> float:
 
     width = math.sqrt(1600 / kappa)
     low, high = -(width + 800 / kappa), min(width, math.log1p(800 / kappa) + 1)
-    mass = log_integral(log_weight, low, high)
+    mass = math.log(kappa) / 2 - 2 * math.log(2) - 2 * log_constant(kappa / 2)  # the weight's integral: t^(kappa - 1) K_0(t)
 
     def log_integrand(y: Array) -> Array:
         values = log_f(y)
@@ -143,7 +172,7 @@ def _both(epsilon: float, m: float, kappa: float, b: float) -> float:
         return log_weight(y) + values
 
     kink = min(max(math.log(b / (2 * kappa)), low), high)  # below it t < b/2, and the two laws have no support in common
-    pieces = (log_integral(log_integrand, low, kink), log_integral(log_integrand, kink, high))
+    pieces = (log_integral(log_weight, low, kink), log_integral(log_integrand, kink, high))
     return sum(math.exp(piece - mass) for piece in pieces)
 
 
@@ -174,12 +203,13 @@ def _excess_by_cdf(epsilon: float, m: float, above: Array, below: Array) -> Arra
 def _excess_by_integral(epsilon: float, m: float, beta: Array, end: Array) -> Array:
     """The same as an integral of positive terms: for many degrees of freedom the two values of F agree in most digits."""
     reach = np.minimum(end + np.sqrt(end**2 + FAR / m), end + 1)  # beyond it the density is e^-45 of what it is at the end
-    x = end[:, None] - reach[:, None] * _STEPS
+    steps, weights = _FEW_STEPS if m * float(end.max()) ** 2 < 4 or end.max() < 0 else _MANY_STEPS
+    x = end[:, None] - reach[:, None] * steps
     with np.errstate(all="ignore"):
         ratio = epsilon + m * np.log1p(beta[:, None] * (2 * x - beta[:, None]) / (1 - x**2))
         ratio = np.where(x - beta[:, None] <= -1, -np.inf, ratio)  # outside the support of the other
         density = np.exp(m * np.log1p(-(x**2)) + _log_density_at_zero(m))
-    return reach * ((density * -np.expm1(np.minimum(ratio, 0.0))) @ _STEP_WEIGHTS)
+    return reach * ((density * -np.expm1(np.minimum(ratio, 0.0))) @ weights)
 
 
 def _log_density_at_zero(m: float) -> float:

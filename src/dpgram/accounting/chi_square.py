@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import gammaln
@@ -15,7 +16,35 @@ Array = np.ndarray
 
 FAR = 50.0  # what lies e^-50 below the largest value of an integrand is left out
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
-PANELS = 48
+SCOUTS, POINTS, PANELS = 41, 101, 48
+AGREEMENT = (
+    1e-10  # of an exponentially convergent rule at twice its step: at its own step it has then all the digits of a float
+)
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """Points of the double exponential rule on (0, 1) (Takahasi and Mori 1974), as distances from either end."""
+
+    from_left: Array
+    from_right: Array
+    log_weights: Array
+
+    @classmethod
+    def of(cls, count: int) -> _Steps:
+        t = np.linspace(-3.3, 3.3, 2 * count + 1)
+        turn = np.pi * np.sinh(t)
+        return cls(
+            1 / (1 + np.exp(-turn)), 1 / (1 + np.exp(turn)), _log_slope(turn) + np.log(np.pi * np.cosh(t) * (t[1] - t[0]))
+        )
+
+
+def _log_slope(turn: Array) -> Array:
+    """ln of the derivative of 1/(1 + e^-turn)."""
+    return -np.abs(turn) - 2 * np.log1p(np.exp(-np.abs(turn)))
+
+
+_COARSE, _FINE = _Steps.of(100), _Steps.of(200)
 
 
 def expm1_minus(y: Array | float) -> Array:
@@ -50,10 +79,10 @@ def log_excess(excess: Array) -> Array:
 
 def log_density(y: Array, r: float) -> Array:
     """Log density of y = ln(X / r) for X chi-square with ``r`` degrees of freedom."""
-    return _log_constant(r / 2) - (r / 2) * expm1_minus(y)
+    return log_constant(r / 2) - (r / 2) * expm1_minus(y)
 
 
-def _log_constant(s: float) -> float:
+def log_constant(s: float) -> float:
     """s ln s - s - ln Gamma(s), by Stirling's series where s is large."""
     if s < 50:
         return s * math.log(s) - s - float(gammaln(s))
@@ -92,22 +121,54 @@ def _reach(r: float, lower: float, upper: float) -> tuple[float, float]:
 
 
 def log_integral(log_integrand: Callable[[Array], Array], low: float, high: float) -> float:
-    """ln of the integral of exp(log_integrand) over [low, high], by composite Gauss-Legendre about its maximum."""
+    """ln of the integral of exp(log_integrand) over [low, high]; the integrand is smooth inside and has one maximum.
+
+    Three rules, from the cheapest: the trapezoidal rule, where the integrand vanishes at both ends; the double exponential rule,
+    which does not mind what happens at the ends; composite Gauss-Legendre. The first two converge exponentially, so that
+    halving their step about doubles the digits: each is taken when it agrees with itself at twice the step to ten digits."""
     if not low < high:
         return -math.inf
     left, right = low, high
-    for _ in range(6):  # narrow down to where the integrand matters
-        grid = np.linspace(left, right, 201)
+    for _ in range(6):  # narrow down to where the integrand matters: the maximum lies beside the largest of these values
+        grid = np.linspace(left, right, SCOUTS)
         values = log_integrand(grid)
         best = int(np.argmax(values))
         if values[best] == -np.inf:
             return -math.inf
         near = np.flatnonzero(values >= values[best] - FAR)
-        new_left, new_right = grid[max(near[0] - 1, 0)], grid[min(near[-1] + 1, 200)]
+        new_left, new_right = float(grid[max(near[0] - 1, 0)]), float(grid[min(near[-1] + 1, SCOUTS - 1)])
         done = new_right - new_left > 0.3 * (right - left)
-        left, right = float(new_left), float(new_right)
+        left, right = new_left, new_right
         if done:
             break
+    if low < left and right < high:  # then it is below e^-50 of its maximum at both ends
+        values = log_integrand(np.linspace(left, right, POINTS))
+        if (settled := _settled(values, (right - left) / (POINTS - 1))) is not None:
+            return settled
+    width = right - left
+    for steps in (_COARSE, _FINE):
+        values = log_integrand(
+            np.where(steps.from_left < 0.5, left + width * steps.from_left, right - width * steps.from_right)
+        )
+        if (settled := _settled(values + steps.log_weights, width)) is not None:
+            return settled
+    return _by_panels(log_integrand, left, right)
+
+
+def _settled(log_terms: Array, step: float) -> float | None:
+    """ln of ``step`` times the sum of the terms, if every other term at twice the step gives the same."""
+    peak = float(log_terms.max())
+    if peak == -math.inf:
+        return -math.inf
+    terms = np.exp(log_terms - peak)
+    total = float(terms.sum())
+    if abs(2 * float(terms[::2].sum()) - total) <= AGREEMENT * total:
+        return peak + math.log(total * step)
+    return None
+
+
+def _by_panels(log_integrand: Callable[[Array], Array], left: float, right: float) -> float:
+    """The same integral by composite Gauss-Legendre."""
     edges = np.linspace(left, right, PANELS + 1)
     half = (right - left) / PANELS / 2
     points = (edges[:-1, None] + half * (1 + _NODES)).ravel()

@@ -17,7 +17,7 @@ from functools import lru_cache
 import numpy as np
 
 from dpgram.accounting.chi_square import log1p_minus, log_excess, log_expectation
-from dpgram.accounting.gaussian import MARGIN, log_gaussian_delta
+from dpgram.accounting.gaussian import MARGIN, log_gaussian_delta, steepness, usual_mu
 from dpgram.accounting.roots import epsilon_for, largest, smallest
 from dpgram.terms.budget import Budget, Neighbours
 
@@ -93,10 +93,11 @@ def calibrate_floor(budget: Budget, r: float, neighbours: Neighbours, dim: int) 
     """
     aim = budget.delta * (1 - MARGIN)
 
-    def meets(floor: float) -> bool:
-        return sampling_delta(budget.epsilon, r, floor, neighbours, dim) <= aim
+    def curve(floor: float) -> float:
+        return sampling_delta(budget.epsilon, r, floor, neighbours, dim)
 
-    return smallest(meets, math.sqrt(r) * 5 / budget.epsilon, precision=1e-11)
+    start = math.sqrt(r / _movers(neighbours, dim)) / usual_mu(budget)
+    return smallest(curve, aim, start, slope=steepness(budget), precision=1e-11)
 
 
 @lru_cache(maxsize=1024)
@@ -104,13 +105,19 @@ def calibrate_degrees(budget: Budget, floor: float, neighbours: Neighbours, dim:
     """Largest (real) degrees of freedom that meet ``budget`` at ``floor``, from the private side; at most ``most``, 0 below one."""
     aim = budget.delta * (1 - MARGIN)
 
-    def meets(r: float) -> bool:
-        return r <= most and sampling_delta(budget.epsilon, r, floor, neighbours, dim) <= aim
+    def curve(r: float) -> float:
+        return sampling_delta(budget.epsilon, r, floor, neighbours, dim) if r <= most else 1.0
 
-    if meets(most):
+    if curve(most) <= aim:
         return most
-    found = largest(meets, max(1.0, (floor * budget.epsilon / 5) ** 2), precision=1e-11, ceiling=most)
+    start = min(max(1.0, _movers(neighbours, dim) * floor * (floor + 1) * usual_mu(budget) ** 2), most)
+    found = largest(curve, aim, start, slope=steepness(budget) / 2, precision=1e-11, ceiling=most)
     return min(found, most) if found >= 1 else 0.0
+
+
+def _movers(neighbours: Neighbours, dim: int) -> int:
+    """By what the degrees of freedom are divided when one eigenvalue moves instead of two, about: only for places to start."""
+    return 1 if neighbours is Neighbours.REPLACE and dim >= 2 else 2
 
 
 def sampling_renyi(alpha: float, r: float, floor: float) -> float:

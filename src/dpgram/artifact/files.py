@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -71,8 +71,8 @@ _SHAPES: dict[type, type] = {
 }
 
 
-class _File(_Strict):
-    """The file, field by field, in the order it is written."""
+class _File(_Strict, kw_only=True, omit_defaults=True):
+    """The file, field by field, in the order it is written. A field that came later has a default, and stands only where it differs."""
 
     format: int
     library_version: str
@@ -81,6 +81,7 @@ class _File(_Strict):
     neighbours: str
     unit: str
     rows: int | None
+    rows_of: Literal["table", "result"] = "table"
     row_bound: float
     mechanism: _Mechanism
     noise: _SymmetricGaussian | _WishartSample | _InverseWishartSample | _NoisyInverse
@@ -105,6 +106,7 @@ def save(release: GramRelease, path: Path) -> None:
         neighbours=release.neighbours.value,
         unit=release.schema.unit,
         rows=release.rows,
+        rows_of=release.rows_of,  # type: ignore[arg-type]
         row_bound=release.row_bound,
         mechanism=_Mechanism(
             name=release.mechanism,
@@ -153,6 +155,7 @@ class _Reader:
             schema=schema,
             gram=self._gram(file, noise),
             rows=file.rows,
+            rows_of=file.rows_of,
             row_bound=file.row_bound,
             budget=budget,
             mechanism=file.mechanism.name,

@@ -21,6 +21,7 @@ class GramRelease:
     schema: Schema  # public, declared: columns, bounds, unit, neighbours
     gram: Array  # protected, (d, d) over schema.encoded_names, in scaled units; may be indefinite
     rows: int | None  # public under REPLACE; None under ADD_REMOVE, where the number of rows is protected
+    rows_of: str = "table"  # public; or "result" of a query, a lazy frame or a stream, where a row may stand for something else
     row_bound: float  # public; the bound in force
     budget: Budget  # what this release cost, read together with schema.neighbours
     mechanism: str  # public

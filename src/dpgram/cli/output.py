@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -56,11 +56,13 @@ def print_json(data: object) -> None:
 
 @contextmanager
 def reading_bar() -> Iterator[Callable[[float], None] | None]:
-    """A progress bar on standard error while a table is read, where that is a terminal. Shows the fraction, never a count."""
+    """A progress bar on standard error while a table is read, where that is a terminal. Shows the fraction, never a count.
+
+    Until a fraction is known, which for a database is never, it only shows that something happens."""
     if not sys.stderr.isatty():
         yield None
         return
-    columns = (TextColumn("reading"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    columns = (TextColumn("reading"), BarColumn(), TextColumn("{task.fields[percent]}"), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("reading", total=1.0)
-        yield lambda fraction: bar.update(task, completed=fraction)
+        task = bar.add_task("reading", total=None, percent="")
+        yield lambda fraction: bar.update(task, total=1.0, completed=fraction, percent=f"{fraction:4.0%}")

@@ -29,6 +29,7 @@ def release(
     calibration: str = "exact",
     query: str | None = None,
     device: str | None = None,
+    threads: int | None = None,
     sketch_rows: float | None = None,
     degrees_of_freedom: float | None = None,
     scale: float | None = None,
@@ -44,7 +45,7 @@ def release(
     Parameters
     ----------
     data
-        CSV, Parquet or Arrow: a file, a folder or a glob. Or a Spark table: spark:sales.visits
+        CSV, Parquet or Arrow: a file, a folder or a glob; a DuckDB file, duckdb: a postgresql:// URI, or a Spark table: spark:sales.visits
     schema
         TOML file that declares the columns; `dpgram schema draft` writes one to fill in.
     epsilon
@@ -61,6 +62,8 @@ def release(
         A database's answer to this SQL is the table; its text stays out of the release.
     device
         Sum the rows there with PyTorch, such as cuda.
+    threads
+        How many threads read and sum; by default one per core.
     sketch_rows
         gaussian-sketch, gaussian-sketch-adaptive: rows of the sketch.
     degrees_of_freedom
@@ -83,7 +86,7 @@ def release(
     declared = Schema.load(schema)
     Budget(epsilon, delta)
     check_writable(out)  # before anything is spent
-    if any(out.exists() and other.exists() and out.samefile(other) for other in (Path(data), schema)):
+    if any(_same_file(out, other) for other in (data, schema)):
         raise OutputError(f"{out} is the table or the schema itself: choose another place for the release.")
     if out.exists() and not overwrite:
         raise OutputError(f"{out} exists, and a release that was paid for is not replaced: pass --overwrite to do it.")
@@ -106,6 +109,7 @@ def release(
             calibration=calibration,
             query=query,
             device=device,
+            threads=threads,
             insecure_seed=insecure_seed,
             progress=progress,
             **options,
@@ -115,3 +119,11 @@ def release(
     note(f"{len(made.columns)} columns, {noise}, written to {out}")
     if not made.private:
         note("NOT PRIVATE: the noise came from a seed, and whoever knows it can subtract the noise.")
+
+
+def _same_file(out: Path, other: str | Path) -> bool:
+    """Whether ``other`` is the file ``out``; what cannot be a path, such as a long URI, is not."""
+    try:
+        return out.samefile(other)
+    except (OSError, ValueError):
+        return False

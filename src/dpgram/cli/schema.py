@@ -5,12 +5,14 @@ from __future__ import annotations
 from dpgram import curator
 
 
-def draft(data: str, /) -> None:
+def draft(data: str, /, *, query: str | None = None) -> None:
     """Write a schema for DATA to standard output, to be filled in.
 
     Parameters
     ----------
     data
-        CSV, Parquet or Arrow: a file, a folder or a glob.
+        CSV, Parquet or Arrow: a file, a folder or a glob; a DuckDB file, duckdb: or a postgresql:// URI.
+    query
+        A database's answer to this SQL is the table.
     """
-    print(curator.draft_schema(data), end="")
+    print(curator.draft_schema(data, query=query), end="")

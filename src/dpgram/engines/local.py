@@ -1,44 +1,165 @@
-"""The pass over the rows on this machine: read, encode, clip, add, a block at a time."""
+"""The pass over the rows on this machine: read, encode, clip, add, a batch at a time, by several threads."""
 
 from __future__ import annotations
+
+import os
+import queue
+import threading
+from collections.abc import Generator
+from contextlib import closing, nullcontext
+from typing import NamedTuple
 
 import numpy as np
 
 from dpgram.engines.base import Progress, Steps
-from dpgram.engines.summing import Summing
+from dpgram.engines.summing import Summing, one_blas_thread
+from dpgram.errors import OptionError
 from dpgram.gram.accumulator import GramSum
+from dpgram.native.library import kernel
 from dpgram.rows.encode import Encoder
-from dpgram.sources.base import Source, check_columns, quietly
+from dpgram.sources.base import Part, Piece, Source, check_columns, parts_of, quietly
 from dpgram.terms.schema import Schema
 
 Array = np.ndarray
+
+THREADS = "DPGRAM_THREADS"  # the environment variable that says how many threads a pass may use
 
 
 class LocalPass:
     """Sums the Gram of a source's rows under a schema.
 
-    Making one checks names and types, which are public, and reads no row."""
+    Making one checks names and types, which are public, and reads no row. ``threads`` are as many as this process has cores, unless given
+    here or in the environment; the sum does not depend on them."""
 
-    rows_of = "table"
-
-    def __init__(self, source: Source, schema: Schema, *, progress: Progress | None = None):
+    def __init__(self, source: Source, schema: Schema, *, progress: Progress | None = None, threads: int | None = None):
         check_columns(source, schema.names)
         self._source, self._schema, self._progress = source, schema, progress
+        self.rows_of = source.rows_of
+        self._threads = _checked_threads(threads)
         self._encoder = Encoder(schema, untyped=source.untyped)
         self._encoder.check_types(source.columns)
 
     def gram(self, row_bound: float) -> GramSum:
         """The exact sum over all rows, each shrunk to ``row_bound``. Memory does not grow with the number of rows."""
-        summing = Summing(self._schema, row_bound, untyped=self._source.untyped)
-        steps = Steps(self._progress)
-        for batch, fraction in self._source.pieces(self._schema.names):
-            quietly(self._source.where, summing.add, batch)
-            steps.reach(fraction or 0.0)
-        steps.reach(1.0)
-        return summing.total()
+        parts = parts_of(self._source, self._schema.names)
+        steps = _PartSteps(self._progress, len(parts))
+        summings = [Summing(self._schema, row_bound, untyped=self._source.untyped) for _ in range(self._threads)]
+        team = _Team(self._source.where, summings, steps)
+        run = team.run_alone if self._threads == 1 else team.run
+        with nullcontext() if kernel() is not None else one_blas_thread():
+            run(_jobs(parts, self._threads))
+        steps.end()
+        total = GramSum.zero(len(self._schema.encoded), row_bound)
+        for summing in summings:
+            total = total.merge(summing.total())
+        return total
 
     def encoded(self) -> Array:
         """The rows themselves in scaled units, one below the other, as they are before the clip. Unprotected."""
         pieces = self._source.pieces(self._schema.names)
         blocks = [quietly(self._source.where, self._encoder.encode, batch).T for batch, _ in pieces]
         return np.concatenate([np.empty((0, len(self._schema.encoded))), *blocks])
+
+
+def _checked_threads(threads: int | None) -> int:
+    given: object = os.environ.get(THREADS, "") if threads is None else threads
+    if given == "":
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        found = int(str(given))
+    except ValueError:
+        found = 0
+    if found < 1:
+        raise OptionError(f"threads ({THREADS} in the environment) is {given!r} and must be a whole number from 1.")
+    return found
+
+
+class _PartSteps:
+    """Progress over several parts that are read at the same time, all counted alike."""
+
+    def __init__(self, progress: Progress | None, parts: int):
+        self._steps, self._lock = Steps(progress), threading.Lock()
+        self._done = [0.0] * parts
+
+    def reach(self, part: int, fraction: float | None) -> None:
+        with self._lock:
+            self._done[part] = max(self._done[part], fraction or 0.0)
+            self._steps.reach(sum(self._done) / len(self._done))
+
+    def end(self) -> None:
+        self._steps.reach(1.0)
+
+
+class _Job(NamedTuple):
+    """A part to read and add, or a piece that was read already."""
+
+    part: int
+    work: Part | Piece
+
+
+class _Team:
+    """Threads that add batches, each to its own sum. The first failure, or an interrupt, stops them all, and comes out of ``run``."""
+
+    def __init__(self, where: str, summings: list[Summing], steps: _PartSteps):
+        self._where, self._summings, self._steps = where, summings, steps
+        self._jobs: queue.Queue[_Job | None] = queue.Queue(maxsize=len(summings))
+        self._stop = threading.Event()
+        self._failures: list[BaseException] = []
+
+    def run(self, jobs: Generator[_Job, None, None]) -> None:
+        """Do all jobs. ``jobs`` itself is read in the calling thread."""
+        threads = [threading.Thread(target=self._work, args=(summing,), daemon=True) for summing in self._summings]
+        for thread in threads:
+            thread.start()
+        try:
+            with closing(jobs):
+                for job in jobs:
+                    if self._stop.is_set():
+                        break
+                    self._jobs.put(job)
+        except BaseException:
+            self._stop.set()
+            raise
+        finally:
+            for _ in threads:
+                self._jobs.put(None)
+            for thread in threads:
+                thread.join()
+        if self._failures:
+            raise self._failures[0]
+
+    def run_alone(self, jobs: Generator[_Job, None, None]) -> None:
+        """The same in the calling thread."""
+        with closing(jobs):
+            for job in jobs:
+                self._do(job, self._summings[0])
+
+    def _work(self, summing: Summing) -> None:
+        while (job := self._jobs.get()) is not None:  # after a failure too: the calling thread may be waiting for room
+            try:
+                self._do(job, summing)
+            except BaseException as error:
+                self._failures.append(error)
+                self._stop.set()
+
+    def _do(self, job: _Job, summing: Summing) -> None:
+        for batch, fraction in [job.work] if isinstance(job.work, Piece) else job.work():
+            if self._stop.is_set():
+                return
+            quietly(self._where, summing.add, batch)
+            self._steps.reach(job.part, fraction)
+
+
+def _jobs(parts: list[Part], threads: int) -> Generator[_Job, None, None]:
+    """Parts, where there is one for every thread; else pieces, read in the calling thread, as a user's own reader may need it."""
+    for place, part in enumerate(parts):
+        if 1 < threads <= len(parts):
+            yield _Job(place, part)
+            continue
+        pieces = part()
+        try:
+            for piece in pieces:
+                yield _Job(place, piece)
+        finally:
+            if isinstance(pieces, Generator):
+                pieces.close()  # a query that was left off in the middle is cancelled at once

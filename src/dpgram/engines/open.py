@@ -8,6 +8,7 @@ from typing import Any
 from dpgram.engines.base import Pass, Progress
 from dpgram.engines.local import LocalPass
 from dpgram.engines.spark import find_frame, is_spark, open_spark
+from dpgram.engines.torch import DevicePass, holds_tensors, tensor_pass
 from dpgram.errors import TableError
 from dpgram.sources.open import open_source
 from dpgram.terms.schema import Schema
@@ -20,20 +21,27 @@ def open_pass(
     columns: Sequence[str] | None = None,
     query: str | None = None,
     device: str | None = None,
+    threads: int | None = None,
     progress: Progress | None = None,
 ) -> Pass:
-    """The pass over ``table``. ``query`` is asked of a database, ``device`` is where PyTorch sums."""
+    """The pass over ``table``. ``query`` is asked of a database, ``device`` is where PyTorch sums, ``threads`` how
+    many sum here."""
     if is_spark(table):
-        if columns is not None or device is not None:
-            raise TableError("columns= names the columns of an array, and device= is for PyTorch: a Spark table takes neither.")
+        if columns is not None or device is not None or threads is not None:
+            raise TableError(
+                "columns= is for arrays, device= for PyTorch, threads= for this machine: a Spark table takes none."
+            )
         return open_spark(table, schema, query=query, progress=progress)
-    if query is not None:
-        raise TableError("query= needs a database.")
+    if holds_tensors(table):
+        if query is not None:
+            raise TableError("query= is asked of a database, and this table holds PyTorch tensors: leave it out.")
+        return tensor_pass(table, schema, columns=columns, device=device, threads=threads, progress=progress)
+    source = open_source(table, columns=columns, query=query)
     if device is not None:
-        raise TableError("device= needs PyTorch.")
-    return LocalPass(open_source(table, columns=columns), schema, progress=progress)
+        return DevicePass(source, schema, device, progress)
+    return LocalPass(source, schema, progress=progress, threads=threads)
 
 
-def open_header(table: object) -> Any:
+def open_header(table: object, *, query: str | None = None) -> Any:
     """Names and types of ``table``, as a source has them; no row of a Spark table is read for it."""
-    return find_frame(table)[0] if is_spark(table) else open_source(table)
+    return find_frame(table, query=query)[0] if is_spark(table) else open_source(table, query=query)

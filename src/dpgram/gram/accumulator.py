@@ -14,6 +14,7 @@ Array = np.ndarray
 
 LIMB_BITS = 40
 LIMB_MASK = 2**LIMB_BITS - 1
+MOST_ROWS = 2**52  # the upper limb is then below 2^53, which float64 holds exactly
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -33,25 +34,29 @@ class GramSum:
         nothing = np.zeros((dim, dim), dtype=np.int64)
         return cls(high=nothing, low=nothing, rows=0, row_bound=row_bound)
 
+    @classmethod
+    def of_integers(cls, total: Array, rows: int, row_bound: float) -> GramSum:
+        """A sum that was made elsewhere, as (dim, dim) int64 in grid units."""
+        return cls(high=total >> LIMB_BITS, low=total & LIMB_MASK, rows=rows, row_bound=row_bound)
+
     def update(self, rows: BoundedRows) -> GramSum:
         """This sum and the rows."""
-        term = integer_gram(rows.points)
-        return self._plus(term >> LIMB_BITS, term & LIMB_MASK, rows.points.shape[1], rows.row_bound)
+        return self.merge(GramSum.of_integers(integer_gram(rows.points), rows.points.shape[1], rows.row_bound))
 
     def merge(self, other: GramSum) -> GramSum:
         """This sum and another."""
-        return self._plus(other.high, other.low, other.rows, other.row_bound)
-
-    def _plus(self, high: Array, low: Array, rows: int, row_bound: float) -> GramSum:
-        if row_bound != self.row_bound:
-            raise BoundMismatchError(expected=self.row_bound, got=row_bound)
-        low = self.low + low
-        return replace(self, high=self.high + high + (low >> LIMB_BITS), low=low & LIMB_MASK, rows=self.rows + rows)
+        if other.row_bound != self.row_bound:
+            raise BoundMismatchError(expected=self.row_bound, got=other.row_bound)
+        low = self.low + other.low
+        high = self.high + other.high + (low >> LIMB_BITS)
+        return replace(self, high=high, low=low & LIMB_MASK, rows=self.rows + other.rows)
 
     def in_scaled_units(self) -> Array:
         """The sum of z z' in float64, each entry the exact value correctly rounded."""
-        exact = self.high.astype(object) * 2**LIMB_BITS + self.low.astype(object)
-        return np.ldexp(exact.astype(np.float64), -2 * GRID_BITS)
+        if self.rows > MOST_ROWS:
+            raise OverflowError("a sum over more than 2^52 rows cannot be rounded exactly: release the table in parts.")
+        # Both terms are exact in float64, so the one addition is the one rounding.
+        return np.ldexp(np.ldexp(self.high.astype(np.float64), LIMB_BITS) + self.low, -2 * GRID_BITS)
 
     def __repr__(self) -> str:
         return f"GramSum(dim={len(self.low)}, row_bound={self.row_bound:g}, total=<private>)"

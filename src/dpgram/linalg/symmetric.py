@@ -44,17 +44,3 @@ def square_root(matrix: Array, *, ridge: float = 0.0) -> Array:
     Eigenvalues that rounding made negative count as zero, so that R R' is never below ridge I."""
     values, vectors = np.linalg.eigh(matrix)
     return vectors * np.sqrt(np.maximum(values, 0.0) + ridge)
-
-
-def expected_norm(dim: int, sd_off_diagonal: float, sd_diagonal: float) -> float:
-    """Expected spectral norm of symmetric Gaussian noise: a public constant.
-
-    The mean over draws of a fixed generator up to 64 columns, then 2 sd sqrt(d) (1 - 0.33 d^(-2/3)), the edge of the
-    spectrum with its first correction."""
-    if dim > 64:
-        return float(2 * sd_off_diagonal * np.sqrt(dim) * (1 - 0.33 * dim ** (-2 / 3)))
-    rng, draws = np.random.default_rng(20150707), 400 if dim > 12 else 20_000
-    upper = np.triu(rng.normal(scale=sd_off_diagonal, size=(draws, dim, dim)), 1)
-    noise = upper + upper.transpose(0, 2, 1)
-    noise[:, np.arange(dim), np.arange(dim)] = rng.normal(scale=sd_diagonal, size=(draws, dim))
-    return float(np.abs(np.linalg.eigvalsh(noise)).max(axis=1).mean())

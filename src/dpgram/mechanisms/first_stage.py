@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammainccinv, ndtr
 
-from dpgram.accounting.gaussian import MARGIN, calibrate_mu, gaussian_delta
+from dpgram.accounting.gaussian import MARGIN, calibrate_mu, gaussian_delta, steepness
 from dpgram.accounting.laplace import truncated_laplace_delta, truncation
 from dpgram.accounting.roots import largest
 from dpgram.accounting.wishart import calibrate_degrees, calibrate_floor, sampling_delta
@@ -83,7 +83,7 @@ def _gauss(task: Task, r0: float) -> TwoStages:
     z = _cut(mu1, delta1)
     inside = float(ndtr(z))
     room = (delta - delta1) * inside - beta
-    mu2 = largest(lambda m: gaussian_delta(epsilon, math.hypot(mu1, m)) <= room, mu / 2)
+    mu2 = largest(lambda m: gaussian_delta(epsilon, math.hypot(mu1, m)), room, mu / 2, slope=steepness(task.budget))
     if mu2 == 0.0:
         raise MechanismError("the first stage leaves nothing for the second at this budget: use first_stage='laplace'.")
     base = _floor_of(mu2**2 / _quantile(r0, beta))
@@ -147,12 +147,18 @@ def second_stage(task: Task, stages: TwoStages, s: float) -> tuple[float, float]
         r = calibrate_degrees(stages.second, floor, task.neighbours, task.dim, most=MOST_DEGREES)
     elif stages.kind == "gauss":
         mu2, beta = stages.mixture
-        r = largest(lambda r: _quantile(r, beta) / (floor * (floor + 1)) <= mu2**2, stages.base_degrees, ceiling=MOST_DEGREES)
+        allowed = mu2**2 * floor * (floor + 1)
+        r = largest(
+            lambda r: _quantile(r, beta), allowed, stages.base_degrees, slope=1.0, ceiling=MOST_DEGREES, height=math.log
+        )
     else:
         r = largest(
-            lambda r: printed_floor(r, stages.second.epsilon, stages.second.delta) <= floor,
+            lambda r: printed_floor(r, stages.second.epsilon, stages.second.delta),
+            floor,
             stages.base_degrees,
+            slope=0.5,
             ceiling=MOST_DEGREES,
+            height=math.log,
         )
     return 0.0, max(stages.base_degrees, float(math.floor(min(r, MOST_DEGREES))))
 

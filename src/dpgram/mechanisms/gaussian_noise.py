@@ -14,7 +14,8 @@ import numpy as np
 
 from dpgram.accounting.gaussian import calibrate_mu, gaussian_delta
 from dpgram.errors import MechanismError
-from dpgram.linalg.symmetric import expected_norm, positive_part, smallest_eigenvalue
+from dpgram.linalg.norms import expected_norm
+from dpgram.linalg.symmetric import positive_part, smallest_eigenvalue
 from dpgram.mechanisms.conversation import PAPER, Conversation, GramQuestion, Mechanism, Outcome, Parameters, Task, ask_back
 from dpgram.mechanisms.proven import proven
 from dpgram.sampling.base import RandomSource

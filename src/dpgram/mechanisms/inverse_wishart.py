@@ -10,7 +10,6 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from dpgram.accounting.wishart import calibrate_floor, sampling_delta
 from dpgram.errors import MechanismError
@@ -72,9 +71,9 @@ def calibrate(task: Task) -> Parameters:
 @proven("inverse_wishart.md#theorem-1")
 def draw_posterior(gram: Array, psi: float, nu: float, rng: RandomSource) -> Array:
     """One draw of the inverse-Wishart law of scale gram + psi I with ``nu`` degrees of freedom."""
-    factor = bartlett_factor(
-        len(gram), nu, rng
-    )  # T T' is Wishart with identity scale, so V = R T^-T T^-1 R' with R R' the scale
+    from scipy.linalg import solve_triangular  # a tenth of a second to import, which the other mechanisms need not wait for
+
+    factor = bartlett_factor(len(gram), nu, rng)  # T T' is Wishart of identity scale: V = R T^-T T^-1 R' with R R' the scale
     root = solve_triangular(factor, square_root(gram, ridge=psi).T, lower=True).T
     draw = root @ root.T
     return (draw + draw.T) / 2

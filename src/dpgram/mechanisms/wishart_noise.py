@@ -8,10 +8,11 @@ Proof: proofs/wishart_noise.md, in real arithmetic."""
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 
 import numpy as np
 
-from dpgram.accounting.additive_wishart import additive_delta, calibrate_b, calibrate_degrees
+from dpgram.accounting.additive_wishart import additive_delta, calibrate_b, calibrate_degrees, meets_budget
 from dpgram.accounting.gaussian import calibrate_mu
 from dpgram.errors import MechanismError
 from dpgram.linalg.symmetric import smallest_eigenvalue
@@ -79,13 +80,15 @@ def _near_the_gaussian_limit(task: Task) -> tuple[int, float]:
     bound, mu = task.row_bound**2, calibrate_mu(task.budget)
     limit = bound / mu if task.neighbours is Neighbours.REPLACE else bound / (math.sqrt(2) * mu)
     excess = 1.3 * (task.budget.epsilon / mu) ** 2 + (task.dim - 2) / 2  # the noise exceeds its limit by about this over kappa
-    k = task.dim - 2 + max(3, math.ceil(1.1 * excess / (WITHIN - 1)))
+    tries = [task.dim - 2 + max(3, math.ceil(1.1 * excess / (WITHIN - 1)))]
     for _ in range(12):
-        scale = bound / _b(task, k)
-        if scale * math.sqrt(k) <= WITHIN * limit:
-            break
-        k = task.dim + math.ceil(1.5 * (k - task.dim))
-    return k, scale
+        tries.append(task.dim + math.ceil(1.5 * (tries[-1] - task.dim)))
+
+    def near(k: int) -> bool:  # whether 5 % more than the limit is enough: what is calibrated below is then no more
+        return meets_budget(task.budget, k, task.dim, bound * math.sqrt(k) / (WITHIN * limit), task.neighbours)
+
+    k = tries[0] if near(tries[0]) else tries[bisect_left(tries, True, lo=1, hi=12, key=near)]  # the last where none is near
+    return k, bound / _b(task, k)
 
 
 @proven("wishart_noise.md#theorem-3")

@@ -13,7 +13,14 @@ from dpgram.terms.noise import SymmetricGaussian
 from dpgram.terms.products import Product
 from dpgram.terms.schema import Schema
 
-ASSUMED = "one row per {unit} is assumed, not enforced: a {unit} with several rows is protected less"
+ASSUMED = {
+    "table": "one row per {unit} is assumed, not enforced: a {unit} with several rows is protected less",
+    "result": (
+        "one row of the result per {unit} is assumed, not enforced: a {unit} that appears in several rows of it is protected less "
+        "(a join can multiply rows, an aggregate mixes the rows of several in one)"
+    ),
+}
+ROW = {"table": "one row: {unit}", "result": "one row of the result of a query, lazy frame or stream: {unit}"}
 
 
 def label_data(release: GramRelease) -> dict:
@@ -25,7 +32,8 @@ def label_data(release: GramRelease) -> dict:
         "neighbours": release.neighbours.value,
         "neighbours_in_words": release.neighbours.in_words,
         "unit": release.schema.unit,
-        "unit_assumption": ASSUMED.format(unit=release.schema.unit),
+        "rows_of": release.rows_of,
+        "unit_assumption": ASSUMED[release.rows_of].format(unit=release.schema.unit),
         "rows": release.rows,
         "mechanism": release.mechanism,
         "calibration": release.calibration,
@@ -61,8 +69,8 @@ def label_sections(release: GramRelease) -> list[tuple[str, list[tuple[str, str]
                 ("epsilon", f"{release.budget.epsilon:g}"),
                 ("delta", f"{release.budget.delta:g}"),
                 ("neighbours", f"{release.neighbours.value}: {release.neighbours.in_words}"),
-                ("unit of privacy", f"one row: {unit}"),
-                ("assumed", ASSUMED.format(unit=unit)),
+                ("unit of privacy", ROW[release.rows_of].format(unit=unit)),
+                ("assumed", ASSUMED[release.rows_of].format(unit=unit)),
                 *([("CONDITIONAL", release.condition)] if release.condition else []),
                 ("rows", "protected" if release.rows is None else f"{release.rows} (public)"),
             ],

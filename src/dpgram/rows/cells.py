@@ -33,15 +33,25 @@ def as_numbers(cells: pa.Array) -> Array:
     if pt.is_decimal(cells.type):
         cells = cells.cast(pa.string())  # by way of text a decimal becomes the nearest float, as it does in a CSV
     if is_text(cells.type):
-        text = pc.utf8_lower(pc.utf8_trim_whitespace(as_text(cells)))
-        word = pc.index_in(text, value_set=pa.array(["false", "true"], pa.large_string()))
-        number = pc.if_else(pc.match_substring_regex(text, NUMBER), text, None)
-        cells = pc.coalesce(number.cast(pa.float64()), word.cast(pa.float64()))
+        cells = _numbers_of_text(cells)
     if pt.is_boolean(cells.type):
         cells = cells.cast(pa.int8())
     values = np.array(cells.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
     values[~np.isfinite(values)] = np.nan
     return values
+
+
+def _numbers_of_text(cells: pa.Array) -> pa.Array:
+    """float64, null where a cell holds no number. Where all cells are numbers or empty, as they mostly are, they are cast at once."""
+    plain = _as_bytes(cells)
+    try:
+        return pc.if_else(pc.equal(pc.binary_length(plain), 0), None, plain).cast(pa.float64())
+    except pa.ArrowInvalid:  # its message quotes a cell, and goes no further
+        pass
+    text = pc.utf8_lower(pc.utf8_trim_whitespace(as_text(cells)))
+    word = pc.index_in(text, value_set=pa.array(["false", "true"], pa.large_string()))
+    number = pc.if_else(pc.match_substring_regex(text, NUMBER), text, None)
+    return pc.coalesce(number.cast(pa.float64()), word.cast(pa.float64()))
 
 
 def as_text(cells: pa.Array) -> pa.Array:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from dpgram.rows.batch import Batch, arrow_column
 from dpgram.rows.cells import as_days, as_numbers, as_truth, number_levels, text_levels
 from dpgram.rows.types import check_type
 from dpgram.terms.columns import MISSING, Boolean, Categorical, Column, Date, Numeric, bounds
@@ -24,12 +25,12 @@ class Encoder:
     def __init__(self, schema: Schema, *, untyped: frozenset[str] = frozenset()):
         self._schema, self._untyped = schema, untyped
         self._checked: pa.Schema | None = None
-        self._parents = {parent for encoded in schema.encoded for parent in encoded.parents}
-        self._places: dict[str, slice] = {}
+        self.parents = {parent for encoded in schema.encoded for parent in encoded.parents}
+        self.places: dict[str, slice] = {}  # where the encoded columns of a column stand, together
         for i, encoded in enumerate(schema.encoded):
-            if encoded.column is not None:  # the encoded columns of one column stand together
-                first = self._places.get(encoded.column, slice(i, i))
-                self._places[encoded.column] = slice(first.start, i + 1)
+            if encoded.column is not None:
+                first = self.places.get(encoded.column, slice(i, i))
+                self.places[encoded.column] = slice(first.start, i + 1)
 
     def check_types(self, found: pa.Schema) -> None:
         """Raise ColumnTypeError if a declared column has a type that its kind cannot take."""
@@ -38,28 +39,32 @@ class Encoder:
                 check_type(column, found.field(column.name).type)
         self._checked = found
 
-    def encode(self, batch: pa.RecordBatch) -> Array:
-        """The rows as columns of a (number of encoded columns, number of rows) array, every entry in [-1, 1]."""
-        if batch.schema != self._checked:
+    def check_batch(self, batch: Batch) -> None:
+        """The same for a batch, unless one of its types was just checked."""
+        if batch.schema is not self._checked and batch.schema != self._checked:
             self.check_types(batch.schema)
+
+    def encode(self, batch: Batch) -> Array:
+        """The rows as columns of a (number of encoded columns, number of rows) array, every entry in [-1, 1]."""
+        self.check_batch(batch)
         out = np.empty((len(self._schema.encoded), batch.num_rows))
         if self._schema.intercept:
             out[0] = 1.0
         parents: dict[str, Array] = {}
         with np.errstate(all="ignore"):  # a warning would depend on somebody's row
             for column in self._schema.columns:
-                cells = _cells(column, batch.column(column.name))
-                if column.name in self._parents:
+                cells = cells_of(column, arrow_column(batch.column(column.name)))
+                if column.name in self.parents:
                     parents[column.name] = cells.copy()
                 self._encode(column, cells, out)
             for derived in self._schema.derived:
-                place = self._places[derived.name]
+                place = self.places[derived.name]
                 _scale(self._schema.derive(derived, parents), self._schema.encoded[place.start], out[place])
         return out
 
     def _encode(self, column: Column, cells: Array, out: Array) -> None:
         """Fill the column's missing ``cells``, and write it to its places in ``out``."""
-        place = self._places[column.name]
+        place = self.places[column.name]
         missing = np.isnan(cells)
         match column:
             case Numeric() | Date():
@@ -75,7 +80,7 @@ class Encoder:
                 out[place.start] = cells
 
 
-def _cells(column: Column, cells: pa.Array) -> Array:
+def cells_of(column: Column, cells: pa.Array) -> Array:
     """A new array of numbers in own units, places among the levels, or 0 and 1; NaN where a cell is missing."""
     match column:
         case Numeric():

@@ -9,11 +9,12 @@ import numpy as np
 import pyarrow as pa
 
 from dpgram.errors import TableError
-from dpgram.sources.base import BATCH_ROWS, Piece, quietly, record_batch
+from dpgram.sources.base import ArrayBatch, Piece, batch_rows, quietly
 from dpgram.sources.cells import declared_type, is_arrow_text, text_as_bytes, untyped_array
 from dpgram.sources.frames import pandas_column
 
 Column = Any  # a NumPy array or an Arrow chunked array
+PLAIN_NUMBERS = frozenset(np.dtype(kind).str for kind in ("f8", "f4", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"))  # native
 FARTHEST_DAY = 10**12  # in seconds still within 64 bits
 
 
@@ -22,6 +23,7 @@ class NamedArrays:
 
     where = "the table (NumPy arrays)"
     typed_by_format = True
+    rows_of = "table"
 
     def __init__(self, columns: Sequence[tuple[str, Column]]):
         if not columns:
@@ -41,13 +43,17 @@ class NamedArrays:
         return pa.binary() if name in self.untyped else declared_type(lambda: pa.array(_native(values[:0])), values.dtype)
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
-        rows = len(next(iter(self._columns.values())))
-        for start in range(0, rows, BATCH_ROWS):
-            arrays = [quietly(self.where, self._array, name, slice(start, start + BATCH_ROWS)) for name in names]
-            yield Piece(record_batch(self.where, names, arrays), min(1.0, (start + BATCH_ROWS) / rows))
+        rows, step = len(next(iter(self._columns.values()))), batch_rows(len(names))
+        types = pa.schema([self.columns.field(name) for name in names])
+        for start in range(0, rows, step):
+            end = min(rows, start + step)
+            arrays = {name: quietly(self.where, self._array, name, slice(start, end)) for name in names}
+            yield Piece(ArrayBatch(arrays, types, end - start), end / rows)
 
-    def _array(self, name: str, part: slice) -> pa.Array:
+    def _array(self, name: str, part: slice) -> pa.Array | np.ndarray:
         whole = self._columns[name]
+        if type(whole) is np.ndarray and whole.dtype.str in PLAIN_NUMBERS and name not in self.untyped:
+            return whole[part]
         if isinstance(whole, pa.ChunkedArray):
             return whole.slice(part.start, part.stop - part.start).combine_chunks()
         values = whole[part]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ class ArrowStream:
 
     def __init__(self, stream: Any):
         self.where = f"the table (a {type(stream).__module__.partition('.')[0].lstrip('_')} {type(stream).__name__})"
+        self.rows_of = "table" if _is_table(stream) else "result"
         if isinstance(stream, pa.RecordBatch):
             stream = pa.Table.from_batches([stream])
         if not isinstance(stream, pa.RecordBatchReader):  # one that is a reader already may carry an interrupt through
@@ -33,11 +35,18 @@ class ArrowStream:
                 yield Piece(part, None)
 
 
+def _is_table(stream: Any) -> bool:
+    """Whether the rows lie there as they are. A reader, a relation or an unknown stream may compute them from other rows."""
+    polars = sys.modules.get("polars")
+    return isinstance(stream, pa.Table | pa.RecordBatch) or bool(polars and isinstance(stream, polars.DataFrame))
+
+
 class ArrowFile:
     """An Arrow IPC (Feather) file."""
 
     untyped: frozenset[str] = frozenset()
     typed_by_format = True
+    rows_of = "table"
 
     def __init__(self, path: Path):
         self.where = f"Arrow file {path}"

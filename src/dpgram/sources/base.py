@@ -5,22 +5,45 @@ call that may touch a cell goes through ``quietly``, which keeps the exception's
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
+import numpy as np
 import pyarrow as pa
 
 from dpgram.errors import DpgramError, DuplicateColumnError, MissingColumnError, TableError, UnreadableTableError
 
 T = TypeVar("T")
 BATCH_ROWS = 65_536
+BATCH_CELLS = 1 << 21  # cells in a batch: 16 MiB of numbers, so that a wide table has fewer rows in flight
+
+
+class ArrayBatch:
+    """Columns of some rows by name, NumPy's where they hold plain numbers, so that nothing is copied, else Arrow's."""
+
+    def __init__(self, columns: Mapping[str, np.ndarray | pa.Array], schema: pa.Schema, num_rows: int):
+        self._columns, self.schema, self.num_rows = columns, schema, num_rows
+
+    def column(self, name: str) -> np.ndarray | pa.Array:
+        return self._columns[name]
+
+    def slice(self, start: int, rows: int) -> ArrayBatch:
+        part = {name: cells[start : start + rows] for name, cells in self._columns.items()}
+        return ArrayBatch(part, self.schema, max(0, min(rows, self.num_rows - start)))
+
+
+Batch: TypeAlias = pa.RecordBatch | ArrayBatch
 
 
 class Piece(NamedTuple):
     """Some rows, and the fraction of the source that has been read, where that is known."""
 
-    batch: pa.RecordBatch
+    batch: Batch
     fraction: float | None
+
+
+B = TypeVar("B", pa.RecordBatch, ArrayBatch)
+Part = Callable[[], Iterator[Piece]]  # opens a part of a table, whose fractions are of the part
 
 
 class Source(Protocol):
@@ -33,10 +56,22 @@ class Source(Protocol):
     columns: pa.Schema
     untyped: frozenset[str]
     typed_by_format: bool  # False for CSV: nothing about kinds is declared
+    rows_of: str  # what one row is a row of: "table", or "result" of a query, a lazy frame or a stream
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         """The rows, with just the columns ``names``, in that order."""
         ...
+
+
+def parts_of(source: Source, names: Sequence[str]) -> list[Part]:
+    """Parts of the table that several threads may read at a time, each its own; one part if the source has no others."""
+    parts = getattr(source, "parts", None)
+    return [lambda: source.pieces(names)] if parts is None else parts(names)
+
+
+def batch_rows(columns: int) -> int:
+    """How many rows to read at a time."""
+    return max(1024, min(BATCH_ROWS, BATCH_CELLS // max(1, columns)))
 
 
 def quietly(where: str, call: Callable[..., T], *args: object, **kwargs: object) -> T:
@@ -106,7 +141,10 @@ def record_batch(where: str, names: Sequence[str], arrays: Sequence[pa.Array]) -
     return quietly(where, pa.RecordBatch.from_arrays, list(arrays), names=list(names))
 
 
-def slices(batch: pa.RecordBatch, rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
+def slices(batch: B, rows: int = BATCH_ROWS) -> Iterator[B]:
     """The batch in pieces of at most ``rows`` rows; no copy."""
+    if 0 < batch.num_rows <= rows:
+        yield batch
+        return
     for start in range(0, batch.num_rows, rows):
         yield batch.slice(start, rows)

@@ -33,6 +33,7 @@ class CsvFile:
     """A CSV file. Its format declares names but no types."""
 
     typed_by_format = False
+    rows_of = "table"
 
     def __init__(self, path: Path):
         self.where = f"CSV file {path}"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dpgram.errors import TableError
 from dpgram.sources.arrow import ArrowFile
-from dpgram.sources.base import Piece, Source, check_columns
+from dpgram.sources.base import Part, Piece, Source, check_columns, parts_of
 from dpgram.sources.csv import OPENERS, CsvFile
 from dpgram.sources.parquet import ParquetFile
 
@@ -83,6 +83,8 @@ def _open_file(path: Path) -> Source:
 class ManyFiles:
     """Files of one format, one after the other. Each must have the declared columns."""
 
+    rows_of = "table"
+
     def __init__(self, where: str, files: Sequence[Source]):
         self._files = files
         self.where = f"the table of {len(files)} files at {where}"
@@ -95,3 +97,8 @@ class ManyFiles:
         for i, file in enumerate(self._files):
             for batch, fraction in file.pieces(names):
                 yield Piece(batch, (i + (fraction or 0.0)) / len(self._files))
+
+    def parts(self, names: Sequence[str]) -> list[Part]:
+        for file in self._files:
+            check_columns(file, names)
+        return [part for file in self._files for part in parts_of(file, names)]

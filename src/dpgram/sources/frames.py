@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from dpgram.sources.base import BATCH_ROWS, Piece, quiet_iterator, quietly, record_batch
+from dpgram.sources.base import Piece, batch_rows, quiet_iterator, quietly, record_batch
 from dpgram.sources.cells import declared_type, is_arrow_text, text_as_bytes, untyped_array
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ class PandasFrame:
 
     where = "the table (a pandas DataFrame)"
     typed_by_format = True
+    rows_of = "table"
 
     def __init__(self, frame: pd.DataFrame):
         self._frame = frame
@@ -38,11 +39,11 @@ class PandasFrame:
         return declared_type(lambda: pa.Array.from_pandas(self._frame.iloc[:0, place]), self._frame.dtypes.iloc[place])
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
-        rows = len(self._frame)
-        for start in range(0, rows, BATCH_ROWS):
-            part = self._frame.iloc[start : start + BATCH_ROWS]
+        rows, step = len(self._frame), batch_rows(len(names))
+        for start in range(0, rows, step):
+            part = self._frame.iloc[start : start + step]
             arrays = [quietly(self.where, self._array, part, name) for name in names]
-            yield Piece(record_batch(self.where, names, arrays), min(1.0, (start + BATCH_ROWS) / rows))
+            yield Piece(record_batch(self.where, names, arrays), min(1.0, (start + step) / rows))
 
     def _array(self, part: pd.DataFrame, name: str) -> pa.Array:
         array = pandas_column(part.iloc[:, self._places[name]])
@@ -75,6 +76,7 @@ class PolarsLazyFrame:
     where = "the table (a polars LazyFrame)"
     untyped: frozenset[str] = frozenset()
     typed_by_format = True
+    rows_of = "result"
 
     def __init__(self, frame: pl.LazyFrame):
         self._frame = frame
@@ -82,7 +84,7 @@ class PolarsLazyFrame:
         self.columns = empty.schema
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
-        batches = quietly(self.where, lambda: self._frame.select(names).collect_batches(chunk_size=BATCH_ROWS))
+        batches = quietly(self.where, lambda: self._frame.select(names).collect_batches(chunk_size=batch_rows(len(names))))
         for frame in quiet_iterator(self.where, iter(batches)):
             for batch in quietly(self.where, lambda f: f.to_arrow().to_batches(), frame):
                 yield Piece(batch, None)

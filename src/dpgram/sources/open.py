@@ -14,10 +14,15 @@ from dpgram.sources.arrow import ArrowStream
 from dpgram.sources.base import Source
 from dpgram.sources.files import open_path
 from dpgram.sources.frames import PandasFrame, PolarsLazyFrame
+from dpgram.sources.sql import open_database
 
 
-def open_source(table: object, *, columns: Sequence[str] | None = None) -> Source:
-    """The source behind ``table``; ``columns`` names the columns of a plain two-dimensional array, and nothing else."""
+def open_source(table: object, *, columns: Sequence[str] | None = None, query: str | None = None) -> Source:
+    """The source behind ``table``; ``columns`` names the columns of a plain two-dimensional array, and nothing else.
+
+    ``query`` is asked of a database, and of nothing else."""
+    if (database := open_database(table, query)) is not None:
+        return database
     if columns is not None:
         if isinstance(columns, str) or not isinstance(columns, Sequence):
             raise TableError("columns= must be a list of names, one for each column of the array.")

@@ -1,0 +1,171 @@
+"""From files to the exact sum, over merely decoding the same batches with the same threads; and the memory that a release takes."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet as pq
+
+import dpgram
+from benchmarks.timing import best_times, machine, note, options, peak_memory, print_table, show
+from dpgram.engines import local
+from dpgram.engines.local import LocalPass
+from dpgram.sources.base import Source
+from dpgram.sources.open import open_source
+
+GROUP_ROWS = 2**17
+
+
+def make_table(rows: int, width: int, seed: int = 0) -> pa.Table:
+    """Numbers that compress a little, as real ones do: rounded to four decimals, some of them repeated."""
+    rng = np.random.default_rng(seed)
+    return pa.table({f"x{i}": np.round(rng.normal(size=rows), 4) for i in range(width)})
+
+
+def write_tables(folder: Path, rows: int, width: int, csv_rows: int) -> dict[str, Path]:
+    """The table in every format; text with fewer rows, because it is slower to read."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = {"Parquet": folder / "table.parquet", "Arrow": folder / "table.arrow", "CSV": folder / "table.csv"}
+    with pq.ParquetWriter(paths["Parquet"], make_table(1, width).schema) as parquet:
+        for start in range(0, rows, 2**20):
+            parquet.write_table(make_table(min(2**20, rows - start), width, start), row_group_size=GROUP_ROWS)
+    pyarrow.feather.write_feather(make_table(min(rows, 2**21), width), paths["Arrow"], compression="lz4", chunksize=GROUP_ROWS)
+    pyarrow.csv.write_csv(make_table(csv_rows, width), paths["CSV"])
+    return paths
+
+
+@contextmanager
+def decoding_only():
+    """Within it a pass reads and decodes, and adds nothing."""
+
+    class Nothing(local.Summing):
+        def add(self, batch) -> None:
+            pass
+
+    before = local.Summing
+    local.Summing = Nothing  # type: ignore[misc]
+    try:
+        yield
+    finally:
+        local.Summing = before  # type: ignore[misc]
+
+
+def bench_source(open_it, width: int, rows: int, threads: int, seconds: float) -> dict:
+    schema = dpgram.Schema(unit="row", row_bound=4, columns=[dpgram.Numeric(f"x{i}", -4, 4) for i in range(width)])
+
+    def whole() -> None:
+        source: Source = open_it()
+        LocalPass(source, schema, threads=threads).gram(4.0)
+
+    def decode() -> None:
+        with decoding_only():
+            whole()
+
+    best = best_times({"decode": decode, "sum": whole}, seconds=seconds)
+    return {
+        "rows": rows,
+        "threads": threads,
+        "decode_s": best["decode"],
+        "sum_s": best["sum"],
+        "over_decode": best["sum"] / best["decode"],
+        "million_rows_per_s": rows / best["sum"] / 1e6,
+    }
+
+
+def release_memory(path: Path, width: int, folder: Path) -> dict:
+    """``dpgram release`` as a command: its time and its largest size."""
+    schema = folder / "schema.toml"
+    columns = "".join(f'[[columns]]\nname = "x{i}"\nkind = "numeric"\nlower = -4\nupper = 4\n' for i in range(width))
+    schema.write_text(f'unit = "row"\nneighbours = "replace"\nrow_bound = 4.0\n{columns}')
+    command = ["-m", "dpgram", "release", str(path), "--schema", str(schema), "--epsilon", "1", "--delta", "1e-9"]
+    seconds, megabytes = peak_memory([sys.executable, *command, "--out", str(folder / "out.json"), "--overwrite"])
+    return {"seconds": seconds, "peak_mb": megabytes}
+
+
+def bench(rows: int, width: int, csv_rows: int, seconds: float, folder: Path, postgres: str | None = None) -> dict:
+    note(f"writing {rows} rows by {width} columns")
+    paths = write_tables(folder, rows, width, csv_rows)
+    counts = {"Parquet": rows, "Arrow": min(rows, 2**21), "CSV": csv_rows}
+    found = {}
+    for name, path in paths.items():
+        for threads in (1, 2):
+            note(f"{name}, {threads} threads")
+            found[f"{name}, {threads} threads"] = bench_source(
+                lambda path=path: open_source(path), width, counts[name], threads, seconds
+            )
+    found |= bench_databases(paths["Parquet"], width, seconds, folder, postgres)
+    memory = release_memory(paths["Parquet"], width, folder)
+    shutil.rmtree(folder)
+    return {"machine": machine(), "columns": width, "sources": found, "release_parquet": {"rows": rows, **memory}}
+
+
+def bench_databases(parquet: Path, width: int, seconds: float, folder: Path, postgres: str | None) -> dict:
+    """DuckDB over a file of its own, and PostgreSQL where there is a server to ask."""
+    import duckdb
+
+    rows = 2**20
+    file = folder / "table.duckdb"
+    with duckdb.connect(str(file)) as connection:
+        connection.execute(f"create table t as select * from '{parquet}' limit {rows}")
+    rows = min(rows, pq.read_metadata(parquet).num_rows)
+    note("DuckDB")
+    found = {
+        "DuckDB, 2 threads": bench_source(lambda: open_source(str(file), query="select * from t"), width, rows, 2, seconds),
+    }
+    if postgres is None:
+        note("PostgreSQL is left out: pass --postgres postgresql://... of a server that may be written to")
+        return found
+    import adbc_driver_postgresql.dbapi
+
+    rows = min(rows, 2**18)
+    with adbc_driver_postgresql.dbapi.connect(postgres) as connection, connection.cursor() as cursor:
+        cursor.execute("drop table if exists dpgram_bench")
+        cursor.adbc_ingest("dpgram_bench", make_table(rows, width))
+        connection.commit()
+    note("PostgreSQL")
+    found["PostgreSQL, 2 threads"] = bench_source(
+        lambda: open_source(postgres, query="select * from dpgram_bench"), width, rows, 2, seconds
+    )
+    return found
+
+
+def table(result: dict) -> None:
+    print(f"{result['columns']} float64 columns; {result['machine']['kernel']}")
+    print_table(
+        ["source", "rows", "decode s", "sum s", "sum / decode", "Mrows/s"],
+        [
+            [name, s["rows"], s["decode_s"], s["sum_s"], s["over_decode"], s["million_rows_per_s"]]
+            for name, s in result["sources"].items()
+        ],
+    )
+    memory = result["release_parquet"]
+    print(
+        f"dpgram release of {memory['rows']} rows of Parquet: {memory['seconds']:.1f} s in all, at most {memory['peak_mb']:.0f} MB"
+    )
+
+
+def main() -> None:
+    parser = options(__doc__)
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--columns", type=int, default=22)
+    parser.add_argument("--csv-rows", type=int, default=500_000)
+    parser.add_argument("--seconds", type=float, default=2.0, help="per contestant")
+    parser.add_argument(
+        "--folder", type=Path, default=Path("build/bench/files"), help="for the files, which are removed at the end"
+    )
+    parser.add_argument(
+        "--postgres", help="URI of a PostgreSQL server, such as postgresql://localhost/test, to which a table is written"
+    )
+    given = parser.parse_args()
+    show(bench(given.rows, given.columns, given.csv_rows, given.seconds, given.folder, given.postgres), given.json, table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,361 @@
+"""Cells on a device to an exact sum: only the sum, d by d, comes back.
+
+On a CUDA device one kernel of our own reads each cell once, or for many columns writes the grid points for the library's matrix
+product; anywhere else PyTorch's own operations do the same. Each is the arithmetic of rows/encode.py and rows/clip.py, operation by
+operation, so the bits are the same. What PyTorch does behind one operator was looked at: dividing by a number instead of a tensor
+would multiply by its reciprocal, which rounds otherwise."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from dpgram.engines.nvrtc import Kernel, KernelError
+from dpgram.errors import BoundBrokenError, InexactDeviceError, SlowDeviceWarning
+from dpgram.gram.accumulator import LIMB_BITS, LIMB_MASK, GramSum
+from dpgram.gram.kernel import BLOCK_ROWS
+from dpgram.rows.clip import GRID, JUST_BELOW_ONE, largest_square
+from dpgram.terms.columns import Boolean, Numeric
+from dpgram.terms.schema import Schema
+
+Array = np.ndarray
+Tensor = Any  # torch.Tensor; PyTorch is imported when it is needed
+
+MOST_FUSED = 64  # encoded columns whose sums a warp can hold in registers
+# Bands of 8 columns: groups of 4 rows in flight, threads of a block, blocks that share a multiprocessor. The fastest on an H200.
+SHAPES = {
+    1: (8, 256, 3),
+    2: (8, 128, 4),
+    3: (4, 256, 2),
+    4: (8, 128, 2),
+    5: (4, 128, 2),
+    6: (4, 256, 1),
+    7: (2, 128, 2),
+    8: (2, 128, 2),
+}
+POINTS_THREADS = 256
+POINTS_BYTES = 2**28  # grid points held for a matrix product on a device
+EAGER_BYTES = 2**25  # the same where PyTorch's operations make them, which takes several arrays of that size
+ROWS_PER_BLOCK = 2**21  # of threads; its 64-bit sums have room for twice as many
+MOST_SPILLS = 2**20  # each adds less than 2^40 to a low limb of 63 bits
+SAFE_HALVES = (2.0**-400, 2.0**400)  # far from overflow and underflow, where a fast division is exact
+CELL_TYPES = {
+    "float64": "double",
+    "float32": "float",
+    "float16": "half_bits",
+    "bfloat16": "bfloat_bits",
+    "int64": "i64",
+    "int32": "int",
+    "int16": "short",
+    "int8": "signed char",
+    "uint64": "u64",
+    "uint32": "unsigned",
+    "uint16": "unsigned short",
+    "uint8": "unsigned char",
+    "bool": "unsigned char",
+}
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """What is declared about each encoded column, as arrays: what a cell becomes.
+
+    A column whose place is -1 has no cells: its bounds meet in the one value that it has."""
+
+    lower: Array
+    upper: Array
+    fill: Array
+    centre: Array
+    half: Array
+    truth: Array  # of a Boolean column, whose cells are 0, 1 or missing
+    places: tuple[int, ...]  # which column of the cells it is
+
+    @classmethod
+    def of_schema(cls, schema: Schema, places: dict[str, int]) -> Scaling | None:
+        """That of a schema of numbers and truth values alone; None if it holds anything else."""
+        if schema.derived or not all(isinstance(column, Numeric | Boolean) for column in schema.columns):
+            return None
+        found = [(1.0, 1.0, 1.0, 0.0, 1.0, False, -1)] if schema.intercept else []
+        for encoded, column in zip(schema.encoded[len(found) :], schema.columns, strict=True):
+            place = places[column.name]
+            if isinstance(column, Numeric):
+                found.append((column.lower, column.upper, column.fill, encoded.centre, encoded.half, False, place))
+            elif isinstance(column, Boolean):
+                found.append((0.0, 1.0, float(column.missing), 0.0, 1.0, True, place))
+        return cls._of(found)
+
+    @classmethod
+    def of_encoded(cls, dim: int) -> Scaling:
+        """That of cells which are encoded already."""
+        return cls._of([(-1.0, 1.0, 0.0, 0.0, 1.0, False, place) for place in range(dim)])
+
+    @classmethod
+    def _of(cls, rows: Sequence[tuple]) -> Scaling:
+        lower, upper, fill, centre, half, truth, places = (np.array(field) for field in zip(*rows, strict=True))
+        return cls(lower, upper, fill, centre, half, truth, tuple(places.tolist()))
+
+    @property
+    def dim(self) -> int:
+        return len(self.places)
+
+    @property
+    def padded(self) -> int:
+        """The next multiple of 8 encoded columns."""
+        return -(-self.dim // 8) * 8
+
+    @property
+    def divides_fast(self) -> bool:
+        return bool(np.all((self.half >= SAFE_HALVES[0]) & (self.half <= SAFE_HALVES[1])))
+
+    @cached_property
+    def within_grid(self) -> bool:
+        """Whether the bounds reach less than one grid point beyond [-1, 1]; scaling is monotone, so every cell does then."""
+        ends = np.array([(bound - self.centre) / self.half * GRID for bound in (self.lower, self.upper)])
+        return bool(np.all(np.abs(ends) < GRID + 1))
+
+    @cached_property
+    def fields(self) -> Array:
+        """What gram.cu reads of each column, (fields, padded columns): bounds, fill, centre, step, its reciprocal, truth."""
+        step = self.half / GRID if self.divides_fast else self.half
+        fields = np.zeros((8, self.padded))
+        fields[4:6] = 1.0  # columns of padding divide by one
+        fields[:, : self.dim] = [self.lower, self.upper, self.fill, self.centre, step, *_reciprocal(step), self.truth]
+        return fields
+
+    @cached_property
+    def declared(self) -> Array:
+        """Places and fields as 64-bit words, for one copy to the device."""
+        places = np.full(self.padded, -1, dtype=np.int64)
+        places[: self.dim] = self.places
+        return np.concatenate([places, self.fields.reshape(-1).view(np.int64)])
+
+
+class DeviceSum:
+    """The exact sum over the rows that it is given, kept on ``device`` until it is asked for."""
+
+    def __init__(self, scaling: Scaling, row_bound: float, device: Any):
+        import torch
+
+        self._scaling, self._row_bound, self._device = scaling, row_bound, device
+        self._most = float(largest_square(row_bound))
+        self._rows, self._spills = 0, 0
+        self._clips = self._most < scaling.dim * GRID**2  # else no row can exceed the bound
+        square = scaling.dim**2
+        self._state = torch.zeros(2 * square + 1, dtype=torch.int64, device=device)
+        self._limbs, self._broken = self._state[:-1].view(2, scaling.dim, scaling.dim), self._state[-1:]
+        self._vectors: dict[str, Tensor] = {}
+        self._kernels = _Kernels(self) if _has_kernels(device, scaling) else None
+        if scaling.dim > MOST_FUSED or self._kernels is None:
+            _check_exact_products(device)
+
+    def add(self, cells: Tensor) -> None:
+        """Add the rows of ``cells``, (rows, columns) on the device, with any strides. May raise with cells in the message."""
+        self._rows += len(cells)
+        if len(cells) == 0:
+            return
+        if self._kernels is not None and self._scaling.dim <= MOST_FUSED:
+            self._kernels.add(cells)
+            return
+        make: Callable[[Tensor], Tensor] = self._points if self._kernels is None else self._kernels.points
+        held = EAGER_BYTES if self._kernels is None else POINTS_BYTES
+        rows = BLOCK_ROWS * min(2**10, max(1, held // (8 * BLOCK_ROWS * self._scaling.dim)))
+        for part in cells.split(rows):
+            self._add_product(make(part))
+
+    def total(self) -> GramSum:
+        """The sum over all rows added so far."""
+        import torch
+
+        self._carry()
+        limbs = torch.triu(self._limbs) + torch.triu(self._limbs, 1).mT  # what is below the diagonal need not have been added
+        words = torch.cat([limbs.flatten(), self._broken]).cpu().numpy()
+        if words[-1]:
+            raise BoundBrokenError
+        high, low = words[:-1].reshape(limbs.shape)
+        return GramSum(high=high, low=low, rows=self._rows, row_bound=self._row_bound)
+
+    def spilled(self, times: int) -> None:
+        """Count additions to the low limbs, and carry before they could overflow."""
+        self._spills += times
+        if self._spills > MOST_SPILLS:
+            self._carry()
+            self._spills = times
+
+    def _carry(self) -> None:
+        self._limbs[0] += self._limbs[1] >> LIMB_BITS
+        self._limbs[1] &= LIMB_MASK
+
+    def _add_product(self, points: Tensor) -> None:
+        """Add points' points for whole-number points: blocks of 4096 rows have sums below 2^53, hence exact in any order."""
+        import torch
+
+        whole, dim = len(points) // BLOCK_ROWS * BLOCK_ROWS, self._scaling.dim
+        blocks, rest = points[:whole].view(-1, BLOCK_ROWS, points.shape[1]), points[whole:]
+        sums = (rest.T @ rest).to(torch.int64)
+        if whole:
+            sums += torch.bmm(blocks.transpose(1, 2), blocks).to(torch.int64).sum(0)
+        self.spilled(1)
+        self._limbs[0] += sums[:dim, :dim] >> LIMB_BITS
+        self._limbs[1] += sums[:dim, :dim] & LIMB_MASK
+
+    def _points(self, cells: Tensor) -> Tensor:
+        """Bounded grid points by PyTorch's operations, one correctly rounded step at a time."""
+        import torch
+
+        scaling = self._scaling
+        x = torch.zeros((len(cells), scaling.dim), dtype=torch.float64, device=cells.device)
+        here = [i for i, place in enumerate(scaling.places) if place >= 0]
+        x[:, here] = cells[:, [scaling.places[i] for i in here]].to(torch.float64)
+        missing = ~torch.isfinite(x)
+        if scaling.truth.any():
+            missing |= self._vector("truth").bool() & (x != 0) & (x != 1)
+        x = torch.where(missing, self._vector("fill"), x)
+        x = torch.minimum(torch.maximum(x, self._vector("lower")), self._vector("upper"))
+        x = x.sub_(self._vector("centre")).div_(self._vector("half")).clamp_(-1.0, 1.0)
+        points = x.mul_(float(GRID)).trunc_()
+        return self._shrunk(points) if self._clips else points
+
+    def _shrunk(self, points: Tensor) -> Tensor:
+        import torch
+
+        squares = points.square().sum(1)  # whole numbers below 2^53: exact in any order
+        over = squares > self._most
+        most = torch.full_like(squares, self._most)  # a number here would be multiplied by a reciprocal
+        factor = torch.where(over, (most / squares).sqrt() * JUST_BELOW_ONE, torch.ones_like(squares))
+        points.mul_(factor.unsqueeze(1)).trunc_()  # a factor of one changes nothing
+        self._broken |= (points.square().sum(1) > self._most).any().to(torch.int64)
+        return points
+
+    def _vector(self, name: str) -> Tensor:
+        import torch
+
+        if name not in self._vectors:
+            values = getattr(self._scaling, name).astype(np.float64)
+            self._vectors[name] = torch.from_numpy(values).to(self._device)
+        return self._vectors[name]
+
+
+class _Kernels:
+    """The kernels of gram.cu, for one sum."""
+
+    def __init__(self, owner: DeviceSum):
+        import torch
+
+        self._sum, self._scaling, self._device = owner, owner._scaling, owner._device
+        self._declared = torch.from_numpy(self._scaling.declared).to(self._device)
+        self._processors = torch.cuda.get_device_properties(self._device).multi_processor_count
+
+    def add(self, cells: Tensor) -> None:
+        """One read of the cells, sums in registers."""
+        bands = self._scaling.padded // 8
+        steps, threads, shared = SHAPES[bands]
+        kernel = self._kernel("gram", cells, FUSED=1, BANDS=bands, STEPS=steps, THREADS=threads, BLOCKS=shared)
+        most = shared * self._processors
+        for part in cells.split(ROWS_PER_BLOCK * most):
+            blocks = min(most, math.ceil(len(part) / (4 * steps * (threads // 32))))
+            self._sum.spilled(blocks)
+            kernel(blocks, threads, *self._table(part), self._sum._state)
+
+    def points(self, cells: Tensor) -> Tensor:
+        """Bounded grid points, (rows, padded columns)."""
+        import torch
+
+        made = torch.empty((len(cells), self._scaling.padded), dtype=torch.float64, device=self._device)
+        kernel = self._kernel("grid_points", cells, FUSED=0, THREADS=POINTS_THREADS, BLOCKS=1)
+        blocks = min(8 * self._processors, math.ceil(len(cells) / (4 * (POINTS_THREADS // 32))))
+        kernel(blocks, POINTS_THREADS, *self._table(cells), made, self._sum._state)
+        return made
+
+    def _table(self, cells: Tensor) -> tuple:
+        """Where the cells lie, and what is declared about them."""
+        return cells, len(cells), *cells.stride(), self._declared, self._scaling.dim, self._sum._most
+
+    def _kernel(self, name: str, cells: Tensor, **shape: int) -> Kernel:
+        scaling = self._scaling
+        defines = {
+            "CELL": CELL_TYPES[str(cells.dtype).removeprefix("torch.")],
+            "CLIP": int(self._sum._clips),
+            "TRUTH": int(scaling.truth.any()),
+            "FAST_DIVIDE": int(scaling.divides_fast),
+            **shape,
+        }
+        return _compiled(name, tuple(sorted(defines.items())), self._device)
+
+
+@lru_cache(maxsize=64)
+def _compiled(name: str, defines: tuple[tuple[str, object], ...], device: Any) -> Kernel:
+    source = resources.files("dpgram.engines").joinpath("gram.cu").read_text(encoding="utf-8")
+    return Kernel(source, name, dict(defines), device)
+
+
+def _has_kernels(device: Any, scaling: Scaling) -> bool:
+    """Whether gram.cu runs on the device; a warning where it should and does not."""
+    if device.type != "cuda":
+        return False
+    why = "the declared bounds reach beyond the grid" if not scaling.within_grid else _trouble(device)
+    if why:
+        warnings.warn(
+            f"the kernel for {device} cannot be used ({why}): PyTorch's own operations sum instead, with the same bits, "
+            f"but several times slower.",
+            SlowDeviceWarning,
+            stacklevel=2,
+        )
+    return why is None
+
+
+@lru_cache(maxsize=16)
+def _trouble(device: Any) -> str | None:
+    """Why the kernels do not run on a CUDA device; None if they do. One small kernel is compiled to see it."""
+    import torch
+
+    if torch.version.cuda is None:
+        return "this PyTorch is not built for CUDA"
+    if torch.cuda.get_device_capability(device) < (8, 0):
+        return "products in double precision need compute capability 8.0 or later"
+    shape = {"CELL": "double", "BANDS": 1, "STEPS": 1, "CLIP": 1, "TRUTH": 1, "FAST_DIVIDE": 1}
+    try:
+        _compiled("gram", tuple(sorted({**shape, "FUSED": 1, "THREADS": 32, "BLOCKS": 1}.items())), device)
+    except (KernelError, OSError, AttributeError) as error:
+        return str(error).splitlines()[0]
+    return None
+
+
+@lru_cache(maxsize=16)
+def _check_exact_products(device: Any) -> None:
+    """Raise unless a product of whole numbers, as large as they get, comes out exactly.
+
+    Double precision makes it exact; a library told to emulate double precision might not be."""
+    import torch
+
+    rows, columns = np.indices((BLOCK_ROWS, 8))
+    points = GRID - (rows * (2 * columns + 1) + columns) % 1021
+    exact = points.T @ points
+    held = torch.from_numpy(points.astype(np.float64)).to(device)
+    plain, batched = held.T @ held, torch.bmm(held.T.unsqueeze(0), held.unsqueeze(0))[0]
+    if any(not np.array_equal(found.cpu().numpy(), exact) for found in (plain, batched)):
+        raise InexactDeviceError(device=str(device))
+
+
+def _reciprocal(step: Array) -> tuple[Array, Array]:
+    """1 / step to about 106 bits, as the sum of two numbers; the first is the correctly rounded reciprocal."""
+    part, power = np.frexp(step)  # within [1/2, 1), so that nothing overflows
+    inverse = 1 / part
+    (a, b), (c, d) = _halves(part), _halves(inverse)
+    product = part * inverse
+    error = b * d - (((product - a * c) - b * c) - a * d)  # Dekker: part * inverse is product + error, exactly
+    rest = ((1 - product) - error) / part  # the remainder of a division is exact
+    return np.ldexp(inverse, -power), np.ldexp(rest, -power)
+
+
+def _halves(values: Array) -> tuple[Array, Array]:
+    """Two numbers of at most 26 bits that add up to each of ``values`` (Veltkamp)."""
+    wide = (2**27 + 1) * values
+    upper = wide - (wide - values)
+    return upper, values - upper

@@ -1,0 +1,300 @@
+"""The pass over the rows with PyTorch: tensors where they lie, or any source streamed to a device. The same bits as everywhere.
+
+A tensor on the host without ``device=`` is summed by the local engine. A tensor of numbers on a device is encoded, clipped and summed
+there. Anything else is encoded on this machine and sent over in blocks."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from dpgram.engines.base import Pass, Progress, Steps
+from dpgram.engines.device_sum import DeviceSum, Scaling
+from dpgram.engines.local import LocalPass
+from dpgram.errors import DeviceError, MissingExtraError, TableError
+from dpgram.gram.accumulator import GramSum
+from dpgram.rows.encode import Encoder
+from dpgram.sources.base import BATCH_ROWS, Piece, Source, check_columns, quietly, record_batch
+from dpgram.sources.open import open_source
+from dpgram.terms.schema import Schema
+
+Tensor = Any  # torch.Tensor; PyTorch is imported when it is needed
+Device = Any  # torch.device
+
+COPY_BYTES = 2**26  # sent to a device, or put side by side there, at a time
+VIEW_ROWS = 2**28  # of a tensor that lies on the device: no copy is made
+HALF = ("float16", "bfloat16")
+ARROW_TYPES = {
+    "float64": pa.float64(),
+    "float32": pa.float32(),
+    "float16": pa.float32(),  # Arrow lacks bfloat16 and does little with float16; wider, both are exact
+    "bfloat16": pa.float32(),
+    **{f"{sign}int{bits}": getattr(pa, f"{sign}int{bits}")() for sign in ("", "u") for bits in (8, 16, 32, 64)},
+    "bool": pa.bool_(),
+}
+
+
+def holds_tensors(table: object) -> bool:
+    """Whether a table is a PyTorch tensor, or a dict with one. PyTorch is not imported for it: a tensor's owner has done so."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return False
+    return isinstance(table, torch.Tensor) or (
+        isinstance(table, Mapping) and any(isinstance(values, torch.Tensor) for values in table.values())
+    )
+
+
+def tensor_pass(
+    table: Any,
+    schema: Schema,
+    *,
+    columns: Sequence[str] | None,
+    device: str | None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Pass:
+    """The pass over a tensor, or over a dict of tensors."""
+    if isinstance(table, Mapping) and not all(_is_tensor(values) for values in table.values()):
+        source = _mixed_source(table, columns)
+        if device is not None:
+            return DevicePass(source, schema, device, progress)
+        return LocalPass(source, schema, progress=progress, threads=threads)
+    tensors = Tensors.of_columns(table, columns) if isinstance(table, Mapping) else Tensors.of_matrix(table, columns)
+    if device is None and tensors.device.type == "cpu":
+        return LocalPass(tensors.on_host(), schema, progress=progress, threads=threads)
+    where = found_device(tensors.device if device is None else device)
+    check_columns(tensors, schema.names)
+    Encoder(schema).check_types(tensors.columns)
+    scaling = Scaling.of_schema(schema, tensors.places(schema.names))
+    if scaling is None:
+        return DevicePass(tensors, schema, where, progress)
+    return TensorPass(tensors, scaling, where, progress)
+
+
+class TensorPass:
+    """Sums the Gram of tensors of numbers under a schema of numbers and truth values. No row leaves their device."""
+
+    rows_of = "table"
+
+    def __init__(self, tensors: Tensors, scaling: Scaling, device: Device, progress: Progress | None = None):
+        self._tensors, self._scaling, self._device, self._progress = tensors, scaling, device, progress
+
+    def gram(self, row_bound: float) -> GramSum:
+        """The exact sum over all rows, each shrunk to ``row_bound``. Memory on the device does not grow with the rows."""
+        where, steps = self._tensors.where, Steps(self._progress)
+        summing = quietly(where, DeviceSum, self._scaling, row_bound, self._device)
+        for start, stop, fraction in self._tensors.ranges(self._device):
+            cells = quietly(where, self._tensors.cells, start, stop, self._device)
+            quietly(where, summing.add, cells)
+            steps.reach(fraction)
+        total = quietly(where, summing.total)
+        steps.reach(1.0)
+        return total
+
+
+class DevicePass:
+    """Sums the Gram of any source's rows on a device: this machine reads and encodes, the device clips and adds."""
+
+    def __init__(self, source: Source, schema: Schema, device: str | Device, progress: Progress | None = None):
+        self._device = found_device(device)
+        self.rows_of = source.rows_of
+        check_columns(source, schema.names)
+        self._source, self._schema, self._progress = source, schema, progress
+        self._encoder = Encoder(schema, untyped=source.untyped)
+        self._encoder.check_types(source.columns)
+
+    def gram(self, row_bound: float) -> GramSum:
+        """The exact sum over all rows, each shrunk to ``row_bound``. Memory does not grow with the number of rows."""
+        where, steps = self._source.where, Steps(self._progress)
+        summing = quietly(where, DeviceSum, Scaling.of_encoded(len(self._schema.encoded)), row_bound, self._device)
+        for batch, fraction in self._source.pieces(self._schema.names):
+            quietly(where, self._add, summing, batch)
+            steps.reach(fraction or 0.0)
+        total = quietly(where, summing.total)
+        steps.reach(1.0)
+        return total
+
+    def _add(self, summing: DeviceSum, batch: pa.RecordBatch) -> None:
+        import torch
+
+        summing.add(torch.from_numpy(self._encoder.encode(batch)).to(self._device).T)
+
+
+class Tensors:
+    """Named columns held by PyTorch: one matrix, or one-dimensional tensors of one length. A source like the others, too."""
+
+    where, rows_of = "the table (PyTorch tensors)", "table"
+    untyped: frozenset[str] = frozenset()
+    typed_by_format = True
+
+    def __init__(self, names: Sequence[str], matrix: Tensor | None, columns: Sequence[Tensor]):
+        self._names, self._matrix, self._columns = tuple(names), matrix, tuple(columns)
+        self.device = columns[0].device
+        self.columns = pa.schema([(name, ARROW_TYPES[_dtype(one)]) for name, one in zip(names, columns, strict=True)])
+
+    @classmethod
+    def of_matrix(cls, table: Tensor, names: Sequence[str] | None) -> Tensors:
+        """A two-dimensional tensor, rows down, and the names of its columns."""
+        if names is None:
+            raise TableError("a PyTorch tensor needs named columns: pass columns=[...], or a dict of tensors.")
+        if isinstance(names, str) or not isinstance(names, Sequence):
+            raise TableError("columns= must be a list of names, one for each column of the tensor.")
+        _check_tensor("the tensor", table)
+        if table.ndim != 2 or table.shape[1] != len(names) or not names:
+            raise TableError(
+                f"columns= gives {len(names)} names, so a two-dimensional tensor of {max(1, len(names))} columns is needed, one "
+                f"row per unit of privacy."
+            )
+        if len(set(names)) < len(names):
+            raise TableError("columns= gives a name twice: every column needs a name of its own.")
+        matrix = table.detach()
+        return cls(names, matrix, matrix.unbind(1))
+
+    @classmethod
+    def of_columns(cls, table: Mapping[object, Tensor], names: Sequence[str] | None = None) -> Tensors:
+        """A dict of names and one-dimensional tensors."""
+        _check_unnamed(names)
+        for name, one in table.items():
+            _check_tensor(f"column {name!r}", one)
+            if one.ndim != 1:
+                raise TableError(f"column {name!r} has {one.ndim} dimensions, and one is needed: pass it as a flat tensor.")
+        if len({len(one) for one in table.values()}) > 1:
+            raise TableError("the table's columns differ in length: every column needs one cell per row.")
+        devices = sorted({str(one.device) for one in table.values()})
+        if len(devices) > 1:
+            raise TableError(f"the table's columns lie on {' and '.join(devices)}: move them to one device.")
+        return cls([str(name) for name in table], None, [one.detach() for one in table.values()])
+
+    def on_host(self) -> Source:
+        """Tensors on the host as NumPy's arrays, without a copy; half precision, which Arrow lacks, block by block."""
+        if any(_dtype(column) in HALF for column in self._columns):
+            return self
+        if self._matrix is not None:
+            return open_source(_on_host(self._matrix), columns=self._names)
+        return open_source({name: _on_host(column) for name, column in zip(self._names, self._columns, strict=True)})
+
+    def places(self, names: Sequence[str]) -> dict[str, int]:
+        """Which column of ``cells`` each name is."""
+        return {name: self._names.index(name) for name in names}
+
+    def ranges(self, device: Device) -> Iterator[tuple[int, int, float]]:
+        """First row, last row and fraction read of each piece, small enough that copies of it may be made where they must."""
+        rows, one = len(self._columns[0]), sum(column.element_size() for column in self._columns)
+        stays = self._matrix is not None and self.device == device
+        size = VIEW_ROWS if stays else max(1, COPY_BYTES // max(one, 8 * len(self._columns)))
+        for start in range(0, rows, size):
+            stop = min(rows, start + size)
+            yield start, stop, stop / rows
+
+    def cells(self, start: int, stop: int, device: Device) -> Tensor:
+        """Some rows on ``device``, (rows, columns): a view where a matrix lies there, else a copy."""
+        import torch
+
+        if self._matrix is not None:
+            return self._matrix[start:stop].to(device, non_blocking=True)
+        return torch.stack([column[start:stop].to(device).to(torch.float64) for column in self._columns]).T
+
+    def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
+        """The rows as record batches on the host."""
+        rows, places = len(self._columns[0]), self.places(names)
+        for start in range(0, rows, BATCH_ROWS):
+            stop = min(rows, start + BATCH_ROWS)
+            host = quietly(self.where, self._block, start, stop)
+            arrays = [quietly(self.where, pa.array, host[places[name]]) for name in names]
+            yield Piece(record_batch(self.where, names, arrays), stop / rows)
+
+    def _block(self, start: int, stop: int) -> list[Any]:
+        if self._matrix is not None:
+            return list(_on_host(_wide(self._matrix[start:stop]).T.contiguous()))
+        return [_on_host(_wide(column[start:stop]).contiguous()) for column in self._columns]
+
+
+def found_device(name: str | Device) -> Device:
+    """The device of that name, with its number; DeviceError if PyTorch has none such here, or none with double precision."""
+    try:
+        import torch
+    except ImportError:
+        raise MissingExtraError(package="torch", extra="torch", purpose="device=") from None
+    try:
+        device = torch.device(name)
+    except (RuntimeError, TypeError):
+        device = None
+    if device is None:
+        raise DeviceError(f"device={name!r} is no name that PyTorch knows: use cuda, cuda:1 or cpu.")
+    if device.type == "cuda":
+        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        if not count:
+            raise DeviceError(
+                f"device={str(name)!r} needs a CUDA device, and PyTorch finds none: {_built(torch)}; use device='cpu'."
+            )
+        if device.index is None:
+            return torch.device("cuda", torch.cuda.current_device())
+        if device.index >= count:
+            raise DeviceError(
+                f"device={str(name)!r} is not here: PyTorch finds {', '.join(f'cuda:{i}' for i in range(count))}."
+            )
+        return device
+    try:
+        torch.zeros(1, dtype=torch.float64, device=device).item()
+    except (RuntimeError, TypeError, NotImplementedError, AssertionError):
+        pass
+    else:
+        return device
+    raise DeviceError(f"device={str(name)!r} is not here or has no double precision, which exact sums need: use cuda or cpu.")
+
+
+def _built(torch: Any) -> str:
+    built = torch.version.cuda
+    return (
+        f"it is built for CUDA {built} but sees no GPU or no driver" if built else "this build of PyTorch is for the CPU alone"
+    )
+
+
+def _check_tensor(what: str, tensor: Tensor) -> None:
+    import torch
+
+    if tensor.layout != torch.strided or tensor.is_quantized or tensor.device.type == "meta":
+        raise TableError(f"{what} is sparse, quantized or without data, and a dense tensor is needed: convert it first.")
+    if _dtype(tensor) not in ARROW_TYPES:
+        raise TableError(f"{what} holds {tensor.dtype}, and real numbers or truth values are needed: convert it first.")
+
+
+def _mixed_source(table: Mapping[object, Any], names: Sequence[str] | None) -> Source:
+    """A dict that holds tensors and other columns: all of them on the host."""
+    _check_unnamed(names)
+    for name, values in table.items():
+        if _is_tensor(values):
+            _check_tensor(f"column {name!r}", values)
+            if values.device.type != "cpu":
+                raise TableError(
+                    f"column {name!r} lies on {values.device} and others on the host: move all of them to one place."
+                )
+    return open_source({name: _on_host(_wide(one)) if _is_tensor(one) else one for name, one in table.items()})
+
+
+def _check_unnamed(names: Sequence[str] | None) -> None:
+    if names is not None:
+        raise TableError("columns= names the columns of one tensor; this table has names of its own.")
+
+
+def _is_tensor(values: object) -> bool:
+    import torch
+
+    return isinstance(values, torch.Tensor)
+
+
+def _dtype(tensor: Tensor) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
+
+
+def _wide(tensor: Tensor) -> Tensor:
+    """Half precision as single precision, exactly; anything else as it is."""
+    return tensor.float() if _dtype(tensor) in HALF else tensor
+
+
+def _on_host(tensor: Tensor) -> Any:
+    """The tensor as a NumPy array, without a copy where it lies on the host."""
+    return tensor.detach().cpu().numpy()

@@ -1,0 +1,85 @@
+/* Picks the instruction set when it is first called, and drives the two loops. */
+#include <string.h>
+
+#include "kernel.h"
+
+#define DECLARE(isa)                                                                                                    \
+    int points##isa(const struct column *, int32_t, int64_t, int64_t, double, double *, int64_t);                      \
+    void gram##isa(const double *, int64_t, int64_t, int64_t, int64_t, double *);
+
+DECLARE(_plain)
+#ifdef HAVE_X86
+DECLARE(_avx2)
+DECLARE(_avx512)
+#endif
+
+typedef int (*points_function)(const struct column *, int32_t, int64_t, int64_t, double, double *, int64_t);
+typedef void (*gram_function)(const double *, int64_t, int64_t, int64_t, int64_t, double *);
+
+/* 0: whatever every machine of the family has; 1: AVX2 and FMA; 2: AVX-512. */
+int32_t dpgram_best_isa(void) {
+#ifdef HAVE_X86
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) return 2;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return 1;
+#endif
+    return 0;
+}
+
+static points_function points_of(int32_t isa) {
+#ifdef HAVE_X86
+    if (isa == 2) return points_avx512;
+    if (isa == 1) return points_avx2;
+#endif
+    (void)isa;
+    return points_plain;
+}
+
+static gram_function gram_of(int32_t isa) {
+#ifdef HAVE_X86
+    if (isa == 2) return gram_avx512;
+    if (isa == 1) return gram_avx2;
+#endif
+    (void)isa;
+    return gram_plain;
+}
+
+/* Zero if the caller's struct column has the size of ours. */
+int32_t dpgram_layout(int64_t size_of_column) { return size_of_column != (int64_t)sizeof(struct column); }
+
+/* Rows start..start+n as grid points, d by n; see rows.c. */
+int32_t dpgram_points(int32_t isa, const struct column *columns, int32_t d, int64_t start, int64_t n, double most, double *out,
+                      int64_t ld) {
+    return points_of(isa)(columns, d, start, n, most, out, ld);
+}
+
+/* Doubles of scratch that dpgram_add needs. */
+int64_t dpgram_scratch(int32_t d) {
+    const int64_t dpad = (d + PAD - 1) / PAD * PAD;
+    return dpad * (GRAM_ROWS + 8) + dpad * dpad;
+}
+
+/* Adds the Gram of n rows, at most 2^22, to total: d by d, the upper triangle alone. Zero, or one if a bound could not be
+ * kept; total is then worthless. */
+int32_t dpgram_add(int32_t isa, const struct column *columns, int32_t d, int64_t n, double most, double *scratch,
+                   int64_t *total) {
+    const int64_t dpad = (d + PAD - 1) / PAD * PAD, ld = GRAM_ROWS + 8;
+    double *points = scratch, *sums = scratch + dpad * ld;
+    const points_function points_at = points_of(isa);
+    const gram_function gram_at = gram_of(isa);
+    memset(points + d * ld, 0, sizeof(double) * (size_t)((dpad - d) * ld));
+    for (int64_t block = 0; block < n; block += BLOCK_ROWS) {
+        const int64_t end = n - block < BLOCK_ROWS ? n : block + BLOCK_ROWS;
+        memset(sums, 0, sizeof(double) * (size_t)(dpad * dpad));
+        for (int64_t start = block; start < end; start += GRAM_ROWS) {
+            const int64_t m = end - start < GRAM_ROWS ? end - start : GRAM_ROWS, whole = (m + 7) / 8 * 8;
+            if (points_at(columns, d, start, m, most, points, ld)) return 1;
+            for (int32_t c = 0; c < d; c++)
+                for (int64_t r = m; r < whole; r++) points[c * ld + r] = 0.0;
+            gram_at(points, ld, d, dpad, whole, sums);
+        }
+        for (int32_t i = 0; i < d; i++)
+            for (int32_t j = i; j < d; j++) total[(int64_t)i * d + j] += (int64_t)sums[i * dpad + j];
+    }
+    return 0;
+}

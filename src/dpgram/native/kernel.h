@@ -1,0 +1,39 @@
+/* One pass over bounded rows: cells to grid points, points to exact sums. See rows/clip.py and gram/kernel.py, whose results
+ * these functions give to the bit; tests compare the two. */
+#ifndef DPGRAM_KERNEL_H
+#define DPGRAM_KERNEL_H
+
+#include <stdint.h>
+
+enum cells { F64, F32, I8, I16, I32, I64, U8, U16, U32, U64 };
+enum rule { CONSTANT_ONE, NUMBER, TRUTH, LEVEL };
+
+/* One encoded column of some rows. */
+struct column {
+    const void *data;       /* its first cell */
+    int64_t stride;         /* bytes from one cell to the next */
+    const uint8_t *valid;   /* one bit per row, zero where the cell is missing; NULL if none is */
+    int64_t first_valid;    /* the place of the first row's bit */
+    int32_t cells, rule;
+    double lower, upper;    /* NUMBER: clamped to this, in own units */
+    double centre, half;    /* NUMBER: then (x - centre) / half */
+    double fill;            /* what a missing cell becomes, in own units; LEVEL: a missing cell is level 0 */
+    double level;           /* LEVEL: one where the cell is this, else zero */
+};
+
+enum {
+    BLOCK_ROWS = 4096, /* sums over so many rows stay below 2^53 */
+    GRAM_ROWS = 512,   /* rows multiplied at a time: their points stay in the second cache */
+    LEAST_SUB_ROWS = 64, MOST_SUB_ROWS = 256, SUB_POINTS = 2560, /* rows made at a time: their points stay in the first cache */
+    PANEL = 48,        /* rows of points that stay in the second cache while they are multiplied; a multiple of 12 */
+    PAD = 12
+};
+
+#define GRID 1048576.0                                    /* 2^20 */
+#define JUST_BELOW_ONE (1.0 - 1.0 / 1125899906842624.0)   /* 1 - 2^-50 */
+
+#define JOIN2(a, b) a##b
+#define JOIN(a, b) JOIN2(a, b)
+#define ISA_NAME(name) JOIN(name, ISA)
+
+#endif

@@ -1,0 +1,106 @@
+"""Finds and loads the compiled kernel. Without one, or with DPGRAM_KERNEL=numpy, NumPy does the same work to the same bits."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from ctypes import c_double, c_int32, c_int64, c_void_p
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from dpgram.errors import BoundBrokenError
+
+Array = np.ndarray
+
+FILE = Path(__file__).parent / "_kernel.so"
+CELLS = ("f8", "f4", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")  # in the order of kernel.h
+ONE, NUMBER, TRUTH, LEVEL = range(4)
+MOST_ROWS = 2**22  # in one total: 2^22 products of at most 2^40 stay below 2^63
+INSTRUCTIONS = ("plain", "AVX2", "AVX-512")
+
+
+class Column(ctypes.Structure):
+    """One encoded column of some rows: ``struct column`` of kernel.h."""
+
+    _fields_ = (
+        ("data", c_void_p),
+        ("stride", c_int64),
+        ("valid", c_void_p),
+        ("first_valid", c_int64),
+        ("cells", c_int32),
+        ("rule", c_int32),
+        ("lower", c_double),
+        ("upper", c_double),
+        ("centre", c_double),
+        ("half", c_double),
+        ("fill", c_double),
+        ("level", c_double),
+    )
+
+
+class Kernel:
+    """The compiled functions. Python's lock is free while they run."""
+
+    def __init__(self, file: Path, isa: int | None = None):
+        library = ctypes.CDLL(str(file))
+        if library.dpgram_layout(c_int64(ctypes.sizeof(Column))) != 0:
+            raise OSError(f"{file} was compiled for another version of dpgram: install dpgram again.")
+        library.dpgram_scratch.restype = c_int64
+        self._library = library
+        self.isa = library.dpgram_best_isa() if isa is None else isa
+
+    @property
+    def name(self) -> str:
+        return f"compiled ({INSTRUCTIONS[self.isa]})"
+
+    def scratch(self, dim: int) -> Array:
+        """Room for ``add`` to work in, for one thread."""
+        return np.empty(self._library.dpgram_scratch(c_int32(dim)))
+
+    def add(self, columns: ctypes.Array[Column], rows: int, largest_square: int, scratch: Array, total: Array) -> None:
+        """Add the Gram of the rows, at most MOST_ROWS, to the upper triangle of ``total``, (columns, columns) in int64."""
+        broken = self._library.dpgram_add(
+            c_int32(self.isa),
+            columns,
+            c_int32(len(columns)),
+            c_int64(rows),
+            c_double(float(largest_square)),
+            c_void_p(scratch.ctypes.data),
+            c_void_p(total.ctypes.data),
+        )
+        if broken:
+            raise BoundBrokenError
+
+    def points(self, columns: ctypes.Array[Column], rows: int, largest_square: int) -> Array:
+        """The rows as grid points, (columns, rows), each with a sum of squares of at most ``largest_square``."""
+        width = -(-rows // 8) * 8
+        out = np.empty((len(columns), max(8, width)))
+        broken = self._library.dpgram_points(
+            c_int32(self.isa),
+            columns,
+            c_int32(len(columns)),
+            c_int64(0),
+            c_int64(rows),
+            c_double(float(largest_square)),
+            c_void_p(out.ctypes.data),
+            c_int64(out.shape[1]),
+        )
+        if broken:
+            raise BoundBrokenError
+        return out[:, :rows]
+
+
+@cache
+def kernel() -> Kernel | None:
+    """The kernel of this installation, or None where it has none or DPGRAM_KERNEL=numpy asks to do without."""
+    if os.environ.get("DPGRAM_KERNEL") == "numpy" or not FILE.is_file():
+        return None
+    return Kernel(FILE)
+
+
+def kernel_name() -> str:
+    """What does the sums here, in words."""
+    found = kernel()
+    return "NumPy" if found is None else found.name

@@ -1,0 +1,182 @@
+"""DuckDB: a database file, a query over files (``duckdb:``) or an open connection, as record batches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from dpgram.errors import MissingExtraError, QueryError, TableError, UnreadableTableError
+from dpgram.sources.base import BATCH_ROWS, Piece, quietly
+from dpgram.sources.query import fetched, interruptible, one_statement, projected
+
+SUFFIXES = (".duckdb", ".ddb")
+MAGIC = (8, b"DUCK")  # where every DuckDB file says what it is
+LEAST_MEMORY, MEMORY_PER_THREAD = 256, 128  # MiB of DuckDB's own cache; by itself it takes most of the machine's memory
+
+# What DuckDB's exceptions mean when they come before any row is read. Its own words may quote a line of a file it looked into.
+REFUSALS = {
+    "ParserException": ("the query is not valid SQL", "check it in DuckDB's own shell"),
+    "CatalogException": ("the query names a table, a view or a function that DuckDB does not know", "check the spelling"),
+    "BinderException": ("the query names a column that is not there, or compares types that do not fit", "check its columns"),
+    "IOException": ("the query reads a file that cannot be opened", "check the path"),
+    "HTTPException": ("the query reads an address that cannot be reached", "check the address"),
+    "PermissionException": ("the query does something that is not permitted here", "use a plain select"),
+    "OutOfMemoryException": ("DuckDB ran out of memory", "pass an open connection with a memory_limit of your own"),
+    "ResourceInUseException": (
+        "the connection has a result that was not read to its end",
+        "read it, or pass connection.cursor()",
+    ),
+    "InterruptException": ("the query was interrupted", "run it again"),
+}
+OTHER = ("DuckDB refused the query", "check it in DuckDB's own shell")
+UNREAD = (
+    "DuckDB stopped in the middle of its answer, at a cast or a computation that fails in some row (try_cast gives null instead), "
+    "or for want of memory or disk"
+)
+ENDLESS = re.compile(r"DATE|TIMESTAMP")  # types that know infinity, which Arrow does not
+HUGE = ("HUGEINT", "UHUGEINT")  # their range is beyond that of Arrow's decimals
+
+
+def is_duckdb_file(path: Path) -> bool:
+    """Whether the path is meant as a DuckDB database, by its name or by how the file begins."""
+    if path.suffix.lower() in SUFFIXES:
+        return not path.is_dir()
+    try:
+        with path.open("rb") as file:
+            return file.read(MAGIC[0] + len(MAGIC[1]))[MAGIC[0] :] == MAGIC[1] if path.is_file() else False
+    except OSError:
+        return False
+
+
+def open_file(path: Path, query: str | None) -> DuckDBQuery:
+    """The query's result, or the table of a database that holds just one."""
+    if not path.is_file():
+        raise TableError(f"{path} is no file that can be read: check the path.")
+    return _over_own_connection(f"the DuckDB database {path}", str(path), query)
+
+
+def open_memory(query: str | None) -> DuckDBQuery:
+    """The result of a query over files, asked of an empty database."""
+    if query is None:
+        raise TableError("duckdb: is an empty database and needs a query, such as select * from 'people/*.parquet'.")
+    return _over_own_connection("DuckDB", ":memory:", query)
+
+
+def _over_own_connection(where: str, path: str, query: str | None) -> DuckDBQuery:
+    try:
+        import duckdb
+    except ImportError:
+        duckdb = None
+    if duckdb is None:
+        raise MissingExtraError(package="duckdb", extra="sql", purpose="reading a DuckDB database")
+    try:
+        connection = quietly(where, duckdb.connect, path, read_only=path != ":memory:")
+    except UnreadableTableError:
+        connection = None
+    if connection is None:
+        raise QueryError(
+            where=where,
+            problem="it is no DuckDB database, is of a newer version, or is open for writing elsewhere",
+            do="close the program that writes to it; in the same process, pass the open connection instead of the path",
+        )
+    quietly(where, _settle, connection)
+    if query is None:
+        return DuckDBQuery(connection, _only_table(where, connection), where=where)
+    return DuckDBQuery(connection, one_statement(query), where=f"the result of the query to {where}", rows_of="result")
+
+
+def _settle(connection: Any) -> None:
+    """A connection of ours keeps little in memory, and never takes a Python variable for a table."""
+    connection.execute(
+        "set preserve_insertion_order = false; set python_enable_replacements = false; set enable_progress_bar = false"
+    )
+    ((threads, limit),) = connection.execute("select current_setting('threads'), current_setting('memory_limit')").fetchall()
+    wanted = max(LEAST_MEMORY, MEMORY_PER_THREAD * int(threads))
+    if _mebibytes(limit) > wanted:
+        connection.execute(f"set memory_limit = '{wanted}MiB'")
+
+
+def _mebibytes(text: str) -> float:
+    number, unit = text.split()
+    return float(number) * {"bytes": 2**-20, "KiB": 2**-10, "MiB": 1, "GiB": 2**10, "TiB": 2**20}[unit]
+
+
+def _only_table(where: str, connection: Any) -> str:
+    """A query for the one table there is."""
+    tables = quietly(where, lambda: connection.execute("select schema_name, table_name from duckdb_tables()").fetchall())
+    views = quietly(
+        where, lambda: connection.execute("select schema_name, view_name from duckdb_views() where not internal").fetchall()
+    )
+    if len(tables) == 1 and not views:
+        return "select * from {}.{}".format(*(quoted(name) for name in tables[0]))
+    names = sorted(name if schema == "main" else f"{schema}.{name}" for schema, name in tables + views)
+    shown = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+    raise TableError(f"{where} holds {shown or 'no table'}, and a query must say what is meant: pass query= (--query).")
+
+
+def quoted(name: str) -> str:
+    """A name in SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+class DuckDBQuery:
+    """The result of a query to DuckDB. Nothing is computed before rows are asked for, and no more than a few batches at a time."""
+
+    untyped: frozenset[str] = frozenset()
+    typed_by_format = True
+
+    def __init__(self, connection: Any, query: str, *, where: str, rows_of: str = "table"):
+        self.where, self.rows_of = where, rows_of
+        self._connection, self._query = connection, query
+        self._check_statement()
+        relation = self._asked(lambda: connection.sql(query))
+        self._types = [str(kind) for kind in relation.types]
+        everything = [self._expression(place) for place in range(len(self._types))]
+        empty = self._asked(lambda: connection.sql(f"{self._sql(everything)} limit 0").to_arrow_table())
+        self.columns = pa.schema(
+            [pa.field(name, kind) for name, kind in zip(relation.columns, empty.schema.types, strict=True)]
+        )
+
+    def _check_statement(self) -> None:
+        kinds = [str(statement.type) for statement in self._asked(lambda: self._connection.extract_statements(self._query))]
+        if [kind.rpartition(".")[2] for kind in kinds] != ["SELECT"]:
+            raise QueryError(where=self.where, problem="the query is not one select", do="a release reads rows, nothing else")
+
+    def _asked(self, call: Callable[[], Any]) -> Any:
+        """What DuckDB answers before any row is read; its refusal in words of ours."""
+        refusal = None
+        try:
+            return interruptible(call, self._connection.interrupt)
+        except Exception as error:
+            refusal = REFUSALS.get(type(error).__name__, OTHER)
+        raise QueryError(where=self.where, problem=refusal[0], do=refusal[1])
+
+    def _expression(self, place: int) -> str:
+        """The column at ``place``, in a type that loses nothing on the way."""
+        if ENDLESS.match(self._types[place]):
+            return f"case when isfinite(c{place}) then c{place} end"
+        return f"c{place}::double" if self._types[place] in HUGE else f"c{place}"
+
+    def _sql(self, expressions: Sequence[str]) -> str:
+        return projected(self._query, len(self._types), expressions)
+
+    def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
+        for batch in fetched(self.where, partial(self._batches, list(names)), self._connection.interrupt):
+            yield Piece(batch, None)
+
+    def _batches(self, names: list[str]) -> Iterator[pa.RecordBatch]:
+        sql = self._sql([self._expression(self.columns.names.index(name)) for name in names])
+        failed = False
+        try:
+            # Not execute(), which holds the whole result in memory.
+            for batch in self._connection.sql(sql).to_arrow_reader(BATCH_ROWS):
+                yield batch.rename_columns(names)
+        except Exception as error:
+            failed, failure = True, type(error).__name__
+        if failed:
+            raise UnreadableTableError(where=self.where, failure=failure, do=UNREAD)

@@ -1,0 +1,226 @@
+"""PostgreSQL through ADBC: the result of a query, streamed by COPY as record batches."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dpgram.errors import MissingExtraError, QueryError, TableError, UnreadableTableError
+from dpgram.sources.base import Piece
+from dpgram.sources.query import fetched, interruptible, one_statement, projected
+
+WHERE = "the result of the query to PostgreSQL"
+# Every transaction of ours sees one state of the database, however often the query is asked, and cannot write to it.
+SESSION = (
+    "set session characteristics as transaction isolation level repeatable read, read only",
+    "set client_encoding to 'UTF8'",
+    "set client_min_messages to 'error'",  # libpq prints notices, and a function may put a cell into one
+)
+
+# What a failure means that comes before any row is read, by SQLSTATE or its first two characters, and what to do about it.
+# The server's own words stay away: it cannot be excluded that they quote a cell.
+REFUSALS = {
+    "42601": ("the query is not valid SQL", "check it in psql"),
+    "42P01": ("the query names a table or a view that is not there", "check the spelling, the schema and the database"),
+    "42703": ("the query names a column that is not there", "check the spelling"),
+    "42883": ("the query uses a function or an operator that is not there for these types", "check it in psql"),
+    "42501": ("the user of the database may not read a table of the query", "ask for the right to select from it"),
+    "42P02": ("the query has a parameter such as $1, which has no value", "write the value into the query"),
+    "25006": ("the query would write to the database", "a release reads rows, nothing else"),
+    "57014": ("the query was cancelled", "run it again; a statement_timeout of the server may be too short"),
+    "42": ("the query does not fit the database", "check it in psql"),
+    "22": ("a constant of the query cannot be computed", "check it in psql"),
+    "28": ("the server does not admit this user", "check user name and password"),
+    "3D": ("the database is not there", "check its name"),
+    "53": ("the server has no connections, memory or disk left", "try again later"),
+    "57": ("the server is starting, stopping or was told to stop the query", "try again later"),
+    "08": ("the connection was lost", "check the server, and run it again"),
+}
+OTHER = ("the server refused the query", "check it in psql")
+# The same for connections, which have no SQLSTATE: by a word of libpq's message, which itself may repeat parts of the URI.
+UNCONNECTED = {
+    "password": ("the server does not admit this user with this password", "check both; ~/.pgpass or PGPASSWORD can hold it"),
+    "no pg_hba.conf entry": ("the server does not admit this user from here", "ask for an entry in its pg_hba.conf"),
+    "role ": ("the server does not know this user", "check the user name"),
+    "database ": ("the server has no such database", "check its name"),
+    "translate host name": ("the host is not known", "check its name"),
+    "refused": ("nothing answers at this host and port", "check both, and that the server runs"),
+    "No such file": ("there is no server at this socket", "check that it runs, or name its host"),
+    "timeout": ("the server does not answer", "check host, port and network"),
+    "SSL": ("no encrypted connection could be made", "check sslmode and certificates"),
+}
+BAD_URI = ("no connection could be made", "check the URI: postgresql://user@host:port/database, special characters as %XX")
+LOST = "the connection was lost before the last row: check the server, and run it again"
+UNREAD = (
+    "the server stopped in the middle of its answer, at a cast or a computation that fails in some row, or was told to stop"
+)
+
+# Columns whose own form would reach us bent, as expressions over {c}. ADBC wraps infinite and far-off times around, into
+# anybody's bounds; money comes in cents, object numbers as signed; char(n) is padded.
+FINITE = "case when isfinite({c}) then %s end"
+EXPRESSIONS = {
+    "date": FINITE % "{c}",
+    "timestamp": FINITE % "least({c}, timestamp '9999-12-31 23:59:59')",
+    "timestamptz": FINITE % "least({c}, timestamptz '9999-12-31 23:59:59+00')",
+    "numeric": "{c}",
+    "money": "{c}::numeric",
+    "oid": "{c}::int8",
+    "bpchar": "{c}::text",
+}
+AS_TEXT = "{c}::text"  # enumerations, uuid, json and whatever else has no type in Arrow
+
+
+def open_uri(uri: str, query: str | None) -> PostgreSQLQuery:
+    """The query's result over a connection of our own, made with libpq's rules (environment and ~/.pgpass included)."""
+    statement = _needed(query)
+    try:
+        from adbc_driver_postgresql import dbapi
+    except ImportError:
+        dbapi = None
+    if dbapi is None:
+        raise MissingExtraError(package="adbc-driver-postgresql", extra="sql", purpose="reading from PostgreSQL")
+    connection = _connected(partial(dbapi.connect, uri, autocommit=True))
+    return PostgreSQLQuery(connection, statement, own=True)
+
+
+def open_connection(connection: Any, query: str | None) -> PostgreSQLQuery:
+    """The query's result over an ADBC connection that somebody else opened, in its own transaction."""
+    return PostgreSQLQuery(connection, _needed(query), own=False)
+
+
+def _needed(query: str | None) -> str:
+    if query is None:
+        raise TableError(
+            "PostgreSQL needs a query that says which rows are meant: pass query= (--query), such as select * from people."
+        )
+    return one_statement(query)
+
+
+def _connected(connect: Callable[[], Any]) -> Any:
+    try:
+        return interruptible(connect)
+    except Exception as error:
+        said = str(error)
+        problem, do = next((words for sign, words in UNCONNECTED.items() if sign in said), BAD_URI)
+        del said
+    raise QueryError(where=WHERE, problem=problem, do=do)
+
+
+class PostgreSQLQuery:
+    """The result of a query to PostgreSQL."""
+
+    where = WHERE
+    rows_of = "result"
+    untyped: frozenset[str] = frozenset()
+    typed_by_format = True
+
+    def __init__(self, connection: Any, query: str, *, own: bool):
+        self._connection, self._query, self._own = connection, query, own
+        self._cursor: Any = None
+        if own:
+            weakref.finalize(self, connection.close)
+            self._asked(self._begin)
+        found = self._asked(lambda: self._schema(query))
+        self._expressions = [_expression(field) for field in found]
+        everything = self._sql(range(len(found)))
+        self._asked(lambda: self._run(f"{everything} limit 0"))  # finds out what planning alone does not: the right to read
+        plain = self._asked(lambda: self._schema(everything))
+        self._numeric = [_type_name(field) == "numeric" for field in plain]
+        types = [pa.float64() if numeric else field.type for numeric, field in zip(self._numeric, plain, strict=True)]
+        self.columns = pa.schema([pa.field(name, kind) for name, kind in zip(found.names, types, strict=True)])
+
+    def _begin(self) -> None:
+        for setting in SESSION:
+            self._run(setting)
+        self._connection.adbc_connection.set_autocommit(False)
+
+    def _run(self, sql: str) -> None:
+        with self._connection.cursor() as self._cursor:
+            self._cursor.execute(sql)
+
+    def _schema(self, sql: str) -> pa.Schema:
+        with self._connection.cursor() as self._cursor:
+            return self._cursor.adbc_execute_schema(sql)
+
+    def _asked(self, call: Callable[[], Any]) -> Any:
+        """What the server answers before any row is read; its refusal in words of ours."""
+        try:
+            return interruptible(call, self._cancel)
+        except Exception as error:
+            state, place = getattr(error, "sqlstate", None) or "", _place(error)
+        problem, do = REFUSALS.get(state) or REFUSALS.get(state[:2]) or OTHER
+        code = f" (SQLSTATE {state}{place})" if state else ""
+        raise QueryError(where=self.where, problem=problem + code, do=do)
+
+    def _sql(self, places: Sequence[int]) -> str:
+        """A query for the columns at ``places``, each in a type that loses nothing on the way."""
+        expressions = [self._expressions[place].format(c=f"c{place}") for place in places]
+        return projected(self._query, len(self._expressions), expressions)
+
+    def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
+        places = [self.columns.names.index(name) for name in names]
+        for batch in fetched(self.where, partial(self._batches, list(names), places), self._cancel):
+            yield Piece(batch, None)
+
+    def _batches(self, names: list[str], places: list[int]) -> Iterator[pa.RecordBatch]:
+        numeric = [self._numeric[place] for place in places]
+        done, failure = False, ""
+        try:
+            with self._connection.cursor() as self._cursor:
+                self._cursor.execute(self._sql(places))
+                for batch in self._cursor.fetch_record_batch():
+                    columns = [_as_floats(c) if n else c for c, n in zip(batch.columns, numeric, strict=True)]
+                    yield pa.RecordBatch.from_arrays(columns, names=names)
+            done = True
+        except Exception as error:
+            failure = type(error).__name__
+        finally:
+            alive = done or self._recovered()
+        if not done:
+            raise UnreadableTableError(where=self.where, failure=failure, do=UNREAD if alive else LOST)
+
+    def _cancel(self) -> None:
+        try:
+            if self._cursor is not None:
+                self._cursor.adbc_cancel()
+        except Exception:  # there was nothing to cancel, or nobody to tell
+            pass
+
+    def _recovered(self) -> bool:
+        """Whether the connection still lives. One of ours is made ready for another query."""
+        try:
+            if self._own:
+                self._connection.adbc_connection.rollback()
+                self._run("select 1")
+            return True
+        except Exception:
+            return False
+
+
+def _place(error: BaseException) -> str:
+    """Where in the query the server stumbled, if it said so."""
+    for name, value in getattr(error, "details", None) or ():
+        if name in ("PG_DIAG_STATEMENT_POSITION", b"PG_DIAG_STATEMENT_POSITION") and value.isdigit():
+            return f", at character {int(value)} of the query"
+    return ""
+
+
+def _type_name(field: pa.Field) -> str:
+    return (field.metadata or {}).get(b"POSTGRESQL:type", b"").decode()
+
+
+def _expression(field: pa.Field) -> str:
+    """The column in SQL, with {c} where its name goes."""
+    known = EXPRESSIONS.get(_type_name(field))
+    return known or (AS_TEXT if isinstance(field.type, pa.BaseExtensionType) else "{c}")
+
+
+def _as_floats(cells: pa.Array) -> pa.Array:
+    """numeric, which arrives as text of any length, as the nearest float64; what is not finite as null."""
+    text = cells.storage if isinstance(cells, pa.ExtensionArray) else cells
+    return pc.if_else(pc.is_in(text, pa.array(["nan", "inf", "-inf"])), None, text).cast(pa.float64())

@@ -1,0 +1,186 @@
+"""The compiled kernel does to the bit what NumPy does: for every type of cell, every rule, every instruction set."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dpgram
+from dpgram.engines import summing
+from dpgram.errors import BoundBrokenError
+from dpgram.gram.kernel import integer_gram
+from dpgram.native import library
+from dpgram.native.library import Kernel, kernel
+from dpgram.rows.clip import clip, largest_square
+from dpgram.rows.encode import Encoder
+from dpgram.rows.table import CellTable
+from dpgram.sources.base import ArrayBatch
+
+TYPES = ["f8", "f4", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"]
+
+
+def test_there_is_a_kernel_where_it_is_demanded():
+    if os.environ.get("DPGRAM_REQUIRE_KERNEL") == "1":
+        assert kernel() is not None, "the compiled kernel is missing: was there a C compiler when dpgram was installed?"
+
+
+def kernels() -> list:
+    """Every instruction set that this machine can run."""
+    if not library.FILE.is_file():
+        return [
+            pytest.param(None, marks=pytest.mark.skip(reason="NO COMPILED KERNEL: dpgram was installed without a C compiler"))
+        ]
+    return [
+        pytest.param(Kernel(library.FILE, isa), id=library.INSTRUCTIONS[isa]) for isa in range(Kernel(library.FILE).isa + 1)
+    ]
+
+
+EVERY = pytest.mark.parametrize("compiled", kernels())
+
+
+def by_numpy(batch, schema, row_bound):
+    points = clip(Encoder(schema).encode(batch), row_bound).points
+    return points, integer_gram(points)
+
+
+def by_kernel(compiled, batch, schema, row_bound):
+    table = CellTable(schema)
+    table.hold(batch)
+    most = largest_square(row_bound)
+    total = np.zeros((len(table.columns),) * 2, dtype=np.int64)
+    compiled.add(table.columns, batch.num_rows, most, compiled.scratch(len(table.columns)), total)
+    return compiled.points(table.columns, batch.num_rows, most), np.triu(total) + np.triu(total, 1).T
+
+
+def assert_same(compiled, batch, schema, row_bound):
+    for ours, theirs in zip(by_kernel(compiled, batch, schema, row_bound), by_numpy(batch, schema, row_bound), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def numbers(rng, dtype: str, rows: int) -> np.ndarray:
+    """Cells that are ordinary, extreme, tiny, and not finite."""
+    kind = np.dtype(dtype)
+    if kind.kind == "f":
+        values = rng.normal(0, 2, rows)
+        strange = np.array(
+            [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 5e-324, 1e-30, 1e30, np.finfo(kind).max, np.finfo(kind).min]
+        )
+        with np.errstate(over="ignore"):
+            return np.where(rng.random(rows) < 0.2, rng.choice(strange, rows), values).astype(kind)
+    span = np.iinfo(kind)
+    near = rng.integers(max(span.min, -3), 4, rows).astype(kind)
+    return np.where(rng.random(rows) < 0.2, rng.choice(np.array([span.min, span.max, span.max - 1], kind), rows), near)
+
+
+def arrow(values: np.ndarray, rng, *, nulls: bool) -> pa.Array:
+    """The values somewhere inside a longer array, so that offsets of cells and of validity bits are not whole bytes."""
+    padded = np.concatenate([values[:3], values, values[:2]])
+    array = pa.array(padded, mask=rng.random(len(padded)) < 0.3 if nulls else None)
+    return array.slice(len(values[:3]), len(values))
+
+
+@EVERY
+@pytest.mark.parametrize("nulls", [False, True])
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("rows", [1, 7, 8, 255, 1000])
+def test_every_type_of_cell(compiled, dtype, nulls, rows):
+    rng = np.random.default_rng([rows, TYPES.index(dtype), nulls])
+    columns = {name: arrow(numbers(rng, dtype, rows), rng, nulls=nulls) for name in "abcdef"}
+    batch = pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+    schema = dpgram.Schema(
+        unit="row",
+        columns=[
+            dpgram.Numeric("a", -2, 2),
+            dpgram.Numeric("b", -1, 2.5, missing=0.3),
+            dpgram.Numeric("c", 0.1, 0.7),
+            dpgram.Boolean("d"),
+            dpgram.Boolean("e", missing=True),
+            dpgram.Numeric("f", -1e30, 1e30),
+        ],
+    )
+    for row_bound in (0.01, 1.0, 1.7, schema.largest_norm):
+        assert_same(compiled, batch, schema, row_bound)
+
+
+@EVERY
+@pytest.mark.parametrize("dim", [1, 2, 3, 4, 5, 11, 12, 13, 22, 41, 47, 48, 49, 97, 130])
+def test_every_width(compiled, dim):
+    rng = np.random.default_rng(dim)
+    rows = rng.uniform(-1.2, 1.2, (5000, dim))
+    schema = dpgram.Schema(unit="row", columns=[dpgram.Numeric(f"x{i}", -1, 1) for i in range(dim)], intercept=dim % 2 == 0)
+    types = pa.schema([(f"x{i}", pa.float64()) for i in range(dim)])
+    for table in (rows, np.asfortranarray(rows), rows[::-1], rows[::2]):
+        batch = ArrayBatch({f"x{i}": table[:, i] for i in range(dim)}, types, len(table))
+        assert_same(compiled, batch, schema, np.sqrt(dim) / 2)
+
+
+@EVERY
+@settings(deadline=None, max_examples=60)
+@given(data=st.data())
+def test_any_numbers_and_any_bounds(compiled, data):
+    dim, rows = data.draw(st.integers(1, 9)), data.draw(st.integers(1, 70))
+    cells = data.draw(st.lists(st.floats(width=64), min_size=dim * rows, max_size=dim * rows))
+    lower = data.draw(st.floats(-1e6, 1e6))
+    half = data.draw(st.floats(1e-2, 1e6))
+    schema = dpgram.Schema(unit="row", columns=[dpgram.Numeric(f"x{i}", lower, lower + 2 * half) for i in range(dim)])
+    table = np.array(cells).reshape(rows, dim)
+    batch = ArrayBatch(
+        {f"x{i}": table[:, i] for i in range(dim)}, pa.schema([(f"x{i}", pa.float64()) for i in range(dim)]), rows
+    )
+    bound = data.draw(st.floats(2.0**-10, schema.largest_norm))
+    assert_same(compiled, batch, schema, bound)
+
+
+@EVERY
+def test_rows_of_every_length_keep_the_bound_exactly(compiled):
+    rng = np.random.default_rng(3)
+    table = rng.normal(size=(20_000, 6)) * 10.0 ** rng.uniform(-8, 8, (20_000, 1))
+    schema = dpgram.Schema(unit="row", intercept=False, columns=[dpgram.Numeric(f"x{i}", -1, 1) for i in range(6)])
+    batch = ArrayBatch(
+        {f"x{i}": table[:, i] for i in range(6)}, pa.schema([(f"x{i}", pa.float64()) for i in range(6)]), len(table)
+    )
+    held = CellTable(schema)
+    held.hold(batch)
+    for row_bound in (2.0**-10, 0.3, 1.0, 2.2):
+        points = compiled.points(held.columns, len(table), largest_square(row_bound)).astype(np.int64)
+        assert (points**2).sum(axis=0).max() <= largest_square(row_bound)
+
+
+@EVERY
+def test_a_bound_that_cannot_be_kept_is_an_error(compiled):
+    schema = dpgram.Schema(unit="row", columns=[dpgram.Numeric("x", -1, 1)])
+    held = CellTable(schema)
+    held.hold(ArrayBatch({"x": np.ones(10)}, pa.schema([("x", pa.float64())]), 10))
+    with pytest.raises(BoundBrokenError):
+        compiled.add(held.columns, 10, -1, compiled.scratch(2), np.zeros((2, 2), dtype=np.int64))
+
+
+@EVERY
+def test_sums_spill_before_they_overflow(compiled, monkeypatch):
+    """With the limit lowered, many spills give what one sum gives; and the real limit is the one that the integers allow."""
+    assert library.MOST_ROWS * 2**40 <= 2**62
+    schema = dpgram.Schema(unit="row", columns=[dpgram.Numeric("x", -1, 1)])
+    batch = ArrayBatch({"x": np.ones(200_000)}, pa.schema([("x", pa.float64())]), 200_000)
+    monkeypatch.setattr(summing, "kernel", lambda: compiled)
+    once = summing.Summing(schema, 2.0)
+    once.add(batch)
+    monkeypatch.setattr(summing, "MOST_ROWS", 40_000)
+    often = summing.Summing(schema, 2.0)
+    often.add(batch)
+    assert once.total().in_scaled_units().tolist() == often.total().in_scaled_units().tolist() == [[2e5, 2e5], [2e5, 2e5]]
+
+
+def test_python_and_c_agree_on_the_constants():
+    header = (Path(library.__file__).parent / "kernel.h").read_text()
+    assert [name.strip().lower() for name in re.search(r"enum cells \{(.*?)\}", header)[1].split(",")] == [
+        f"{kind[0]}{8 * int(kind[1])}" for kind in library.CELLS
+    ]
+    assert re.search(r"enum rule \{(.*?)\}", header)[1].split() == ["CONSTANT_ONE,", "NUMBER,", "TRUTH,", "LEVEL"]
+    assert (library.ONE, library.NUMBER, library.TRUTH, library.LEVEL) == (0, 1, 2, 3)
