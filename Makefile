@@ -2,13 +2,13 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: demo test test-slow lint smoke coverage errors bench bench-regress bench-release reproduce reproduce-quick clean
+.PHONY: demo test test-slow lint smoke coverage errors bench bench-regress bench-release bench-spark reproduce reproduce-quick clean
 
 demo: .venv/installed
 	$(BIN)/dpgram demo
 
 test: .venv/installed-test
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto -m "not slow"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup -m "not slow"
 
 test-slow: .venv/installed-test
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow
@@ -47,6 +47,9 @@ bench: .venv/installed-test
 
 bench-regress: .venv/installed-test
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.bench_regress
+
+bench-spark: .venv/installed-test
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.bench_spark
 
 bench-release: .venv/installed-test
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.bench_release_step --json

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpgram.artifact.release import GramRelease
 from dpgram.engines.local import LocalPass
-from dpgram.engines.open import open_pass
+from dpgram.engines.open import open_header, open_pass
 from dpgram.errors import EmptyTableError, LargeDeltaWarning, LedgerError, SchemaError
 from dpgram.ledger.base import Ledger, Reservation
 from dpgram.mechanisms import registry
@@ -50,7 +50,8 @@ def release(
     ``table`` is a path to CSV, Parquet or Arrow (a file, a folder, a glob), a pandas or polars frame, a polars LazyFrame,
     anything that offers an Arrow stream, a NumPy structured array, a dict of arrays or PyTorch tensors, a two-dimensional
     array or tensor whose names are given by ``columns``, or a database (a DuckDB file, ``duckdb:``, ``postgresql://...``, an open
-    connection) whose answer to ``query`` is the table. ``device`` is where PyTorch sums the rows, such as "cuda"; a tensor is
+    connection) whose answer to ``query`` is the table, a Spark DataFrame, or a Spark table's name, such as
+    "spark:sales.visits" ("spark:" with a ``query``; docs/spark.md). ``device`` is where PyTorch sums the rows, such as "cuda"; a tensor is
     summed where it lies (docs/gpu.md). ``threads`` is how many threads read and sum, by default one per core.
 
     ``insecure_seed`` draws the noise from a seed, for tests and experiments: the release is then marked as not private.
@@ -114,7 +115,7 @@ def draft_schema(table: object, *, query: str | None = None) -> str:
     """A schema for ``table`` to fill in, as TOML: names, and kinds where the format declares types, but never a value.
 
     ``query`` is asked of a database, as in ``release``."""
-    source = open_source(table, query=query)
+    source = open_header(table, query=query)
     check_header(source)
     declared = ((f.name, None if f.name in source.untyped else likely_kind(f.type)) for f in source.columns if f.name)
     return schema_file.draft(declared)

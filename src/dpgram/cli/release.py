@@ -45,7 +45,7 @@ def release(
     Parameters
     ----------
     data
-        CSV, Parquet or Arrow: a file, a folder or a glob; a DuckDB file, duckdb: or a postgresql:// URI.
+        CSV, Parquet or Arrow: a file, a folder or a glob; a DuckDB file, duckdb: a postgresql:// URI, or a Spark table: spark:sales.visits
     schema
         TOML file that declares the columns; `dpgram schema draft` writes one to fill in.
     epsilon

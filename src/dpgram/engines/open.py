@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from dpgram.engines.base import Pass, Progress
 from dpgram.engines.local import LocalPass
+from dpgram.engines.spark import find_frame, is_spark, open_spark
 from dpgram.engines.torch import DevicePass, holds_tensors, tensor_pass
 from dpgram.errors import TableError
 from dpgram.sources.open import open_source
@@ -24,6 +26,12 @@ def open_pass(
 ) -> Pass:
     """The pass over ``table``. ``query`` is asked of a database, ``device`` is where PyTorch sums, ``threads`` how
     many sum here."""
+    if is_spark(table):
+        if columns is not None or device is not None or threads is not None:
+            raise TableError(
+                "columns= is for arrays, device= for PyTorch, threads= for this machine: a Spark table takes none."
+            )
+        return open_spark(table, schema, query=query, progress=progress)
     if holds_tensors(table):
         if query is not None:
             raise TableError("query= is asked of a database, and this table holds PyTorch tensors: leave it out.")
@@ -32,3 +40,8 @@ def open_pass(
     if device is not None:
         return DevicePass(source, schema, device, progress)
     return LocalPass(source, schema, progress=progress, threads=threads)
+
+
+def open_header(table: object, *, query: str | None = None) -> Any:
+    """Names and types of ``table``, as a source has them; no row of a Spark table is read for it."""
+    return find_frame(table, query=query)[0] if is_spark(table) else open_source(table, query=query)

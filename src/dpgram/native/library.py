@@ -95,9 +95,23 @@ class Kernel:
 @cache
 def kernel() -> Kernel | None:
     """The kernel of this installation, or None where it has none or DPGRAM_KERNEL=numpy asks to do without."""
-    if os.environ.get("DPGRAM_KERNEL") == "numpy" or not FILE.is_file():
+    if os.environ.get("DPGRAM_KERNEL") == "numpy":
         return None
-    return Kernel(FILE)
+    if FILE.is_file():
+        return Kernel(FILE)
+    sent = getattr(getattr(__spec__, "loader", None), "kernel", b"")  # on a worker to which a driver has sent this code
+    return _in_memory(sent) if sent else None
+
+
+def _in_memory(library: bytes) -> Kernel | None:
+    """The kernel in a file that has no name and goes with the process; None where this machine cannot load it."""
+    try:
+        place = os.memfd_create("dpgram-kernel")
+        with os.fdopen(place, "wb", closefd=False) as file:
+            file.write(library)
+        return Kernel(Path(f"/proc/self/fd/{place}"))
+    except (AttributeError, OSError):  # another system, or another C library: NumPy gives the same bits
+        return None
 
 
 def kernel_name() -> str:

@@ -1,0 +1,102 @@
+"""What a worker of a cluster does: the exact sum of one part of the table, and exact sums of such sums.
+
+A sum goes between machines as pieces of its upper triangle. Each piece is added up over all parts in one place, so the work
+of adding is spread over the workers and what reaches the driver is one triangle, however many parts the table has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from dpgram.engines.summing import Summing
+from dpgram.errors import TableError
+from dpgram.gram.accumulator import GramSum
+from dpgram.sources.base import quiet_iterator, quietly, record_batch
+from dpgram.terms.schema import Schema
+
+Array = np.ndarray
+
+PIECE_ENTRIES = 1024  # 16 KiB in two limbs: ten thousand of them, Spark's batch, are 160 MB
+LIMB = np.dtype("<i8")
+WHERE = "a part of the table"
+PARTIAL = pa.schema(
+    {"piece": pa.int32(), "part": pa.int32(), "rows": pa.int64(), "high": pa.binary(), "low": pa.binary()}
+)  # of one part
+SUM = pa.schema({"piece": pa.int32(), "parts": pa.int32(), "rows": pa.int64(), "high": pa.binary(), "low": pa.binary()})
+
+
+def count_pieces(dim: int) -> int:
+    """Pieces of the upper triangle of a ``dim`` by ``dim`` matrix."""
+    return -(-dim * (dim + 1) // 2 // PIECE_ENTRIES)
+
+
+def sum_part(
+    batches: Iterator[pa.RecordBatch], declared: dict, names: Sequence[str], row_bound: float, part: int | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The sum over ``batches``, whose columns are ``names`` in that order, in pieces. An empty part has a sum too: zero."""
+    summing = Summing(Schema.from_dict(declared), row_bound)
+    for batch in quiet_iterator(WHERE, iter(batches)):
+        quietly(WHERE, summing.add, record_batch(WHERE, names, batch.columns))
+    yield to_pieces(summing.total(), _number_of_this_part() if part is None else part)
+
+
+def _number_of_this_part() -> int:
+    """Which of Spark's partitions this task computes: the same in every attempt at it."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    assert context is not None
+    return context.partitionId()
+
+
+def to_pieces(total: GramSum, part: int) -> pa.RecordBatch:
+    """The sum of one part as rows of ``PARTIAL``."""
+    upper = np.triu_indices(len(total.high))
+    high, low = (limb[upper].astype(LIMB) for limb in (total.high, total.low))
+    starts = range(0, len(high), PIECE_ENTRIES)
+    cut = [[limb[start : start + PIECE_ENTRIES].tobytes() for start in starts] for limb in (high, low)]
+    columns = [range(len(starts)), [part] * len(starts), [total.rows] * len(starts), *cut]
+    return _batch(columns, PARTIAL)
+
+
+def add_pieces(batches: Iterable[pa.RecordBatch], row_bound: float) -> Iterator[pa.RecordBatch]:
+    """Every piece that occurs, added up over the parts, as rows of ``SUM``.
+
+    ``parts`` says how many parts went into it, and is -1 unless they were the parts 0, 1, 2, ... each once."""
+    sums: dict[int, GramSum] = {}
+    parts: dict[int, list[int]] = {}
+    for batch in batches:
+        for piece, part, rows, high, low in zip(*(batch.column(name).to_pylist() for name in PARTIAL.names), strict=True):
+            term = GramSum(np.frombuffer(high, LIMB), np.frombuffer(low, LIMB), rows, row_bound)
+            sums[piece] = sums[piece].merge(term) if piece in sums else term
+            parts.setdefault(piece, []).append(part)
+    counts = [len(found) if sorted(found) == list(range(len(found))) else -1 for found in parts.values()]
+    limbs = [[getattr(total, limb).astype(LIMB).tobytes() for total in sums.values()] for limb in ("high", "low")]
+    yield _batch([sums, counts, [total.rows for total in sums.values()], *limbs], SUM)
+
+
+def from_pieces(pieces: Sequence[tuple[int, int, int, bytes, bytes]], dim: int, row_bound: float) -> GramSum:
+    """The whole sum from all rows of ``SUM``; of none at all it is zero: a table known to be empty has no part."""
+    if not pieces:
+        return GramSum.zero(dim, row_bound)
+    numbers, parts, rows, highs, lows = zip(*sorted(pieces), strict=True)
+    if numbers != tuple(range(count_pieces(dim))) or len({*parts}) > 1 or len({*rows}) > 1 or parts[0] < 1:
+        raise TableError(
+            "the sums of the table's parts did not come back exactly once each; nothing was released: try again, and if it "
+            "comes back, write the table to storage first and release that."
+        )
+    high, low = (_symmetric(b"".join(bytes(piece) for piece in limb), dim) for limb in (highs, lows))
+    return GramSum(high, low, int(rows[0]), row_bound)
+
+
+def _symmetric(triangle: bytes, dim: int) -> Array:
+    full = np.zeros((dim, dim), dtype=np.int64)
+    full[np.triu_indices(dim)] = np.frombuffer(triangle, LIMB)
+    return full + np.triu(full, 1).T
+
+
+def _batch(columns: Sequence[Iterable], schema: pa.Schema) -> pa.RecordBatch:
+    arrays = [pa.array(list(column), field.type) for column, field in zip(columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -1,0 +1,312 @@
+"""The pass over the rows on a Spark cluster: executors encode, clip and sum their partitions, the driver gets one small sum.
+
+Rows go from Spark to Python on the executor that holds them and no further. Sums come back as the result of the job, of which
+Spark takes one attempt per partition: a task that is retried or run twice counts once. docs/spark.md says what that needs."""
+
+from __future__ import annotations
+
+import builtins
+import logging
+import re
+import sys
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TypeVar
+
+import pyarrow as pa
+
+from dpgram.engines.base import Progress, Steps
+from dpgram.engines.partial import add_pieces, count_pieces, from_pieces, sum_part
+from dpgram.engines.shipping import shipped
+from dpgram.errors import ColumnTypeError, DpgramError, MissingExtraError, TableError, UnreadableTableError
+from dpgram.gram.accumulator import GramSum
+from dpgram.rows.encode import Encoder
+from dpgram.sources.base import check_columns
+from dpgram.terms.schema import Schema
+
+T = TypeVar("T")
+DataFrame = Any  # pyspark.sql.DataFrame, classic or Connect
+Session = Any
+
+PREFIX = "spark:"
+LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+PIECES_PER_GROUP = 8  # a task costs Spark some 50 ms, which a small table should not pay for every piece
+MOST_GROUPS = 32  # tasks that add up pieces
+PARTIAL_DDL = "piece int, part int, rows long, high binary, low binary"
+SUM_DDL = "piece int, parts int, rows long, high binary, low binary"
+ARROW_TYPES = {  # what Spark hands to Python for each of its simple types
+    "boolean": pa.bool_(),
+    "byte": pa.int8(),
+    "short": pa.int16(),
+    "integer": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "char": pa.string(),
+    "varchar": pa.string(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+    "void": pa.null(),
+}
+
+
+class SparkTable(NamedTuple):
+    """Names and types of a frame, which Spark knows before it reads a row; the rest of a source it is not."""
+
+    frame: DataFrame
+    columns: pa.Schema
+    where: str
+    untyped: frozenset[str] = frozenset()
+    typed_by_format: bool = True
+
+
+class SparkPass:
+    """Sums the Gram of the rows of a Spark frame, on the cluster that holds them.
+
+    Making one checks names and types, which are public, and reads no row."""
+
+    def __init__(
+        self,
+        frame: DataFrame,
+        schema: Schema,
+        progress: Progress | None = None,
+        *,
+        where: str = "the Spark DataFrame",
+        rows_of: str = "result",
+    ):
+        self.rows_of = rows_of
+        self._schema, self._progress = schema, progress
+        self._table = describe(frame, where)
+        if _asked(where, lambda: frame.isStreaming):
+            raise TableError(f"{where} is a stream, which has no end: write it to a table first.")
+        check_columns(self._table, schema.names)  # type: ignore[arg-type]
+        _check_types(self._table, schema)
+
+    def gram(self, row_bound: float) -> GramSum:
+        """The exact sum over all rows, each shrunk to ``row_bound``. One Spark job; its first stage reads the rows once."""
+        dim = len(self._schema.encoded)
+        groups = min(-(-count_pieces(dim) // PIECES_PER_GROUP), MOST_GROUPS)
+        where = self._table.where
+        pieces = _asked(where, lambda: _collect(self._sums(row_bound, groups)))
+        Steps(self._progress).reach(1.0)
+        return from_pieces([tuple(piece) for piece in pieces], dim, row_bound)
+
+    def _sums(self, row_bound: float, groups: int) -> DataFrame:
+        """The frame of one row per piece of the sum. A piece goes to the same group in every attempt: groups are found by hash."""
+        names = self._schema.names
+        sum_rows = shipped(sum_part.__module__, sum_part.__name__, self._schema.to_dict(), list(names), row_bound)
+        add = shipped(add_pieces.__module__, add_pieces.__name__, row_bound)
+        partial = self._declared().mapInArrow(sum_rows, PARTIAL_DDL)
+        return partial.repartition(groups, "piece").mapInArrow(add, SUM_DDL)
+
+    def _declared(self) -> DataFrame:
+        """The declared columns in the schema's order, taken by place: Spark's names know no case, and dots and ticks have a meaning."""
+        places = [self._table.columns.names.index(name) for name in self._schema.names]
+        plain = self._table.frame.toDF(*(f"c{i}" for i in range(len(self._table.columns.names))))
+        return plain.select(*(f"c{place}" for place in places))
+
+
+def is_spark(table: object) -> bool:
+    """Whether ``table`` is for this engine. A frame can only have come from a library that is already imported."""
+    if isinstance(table, str):
+        return table.startswith(PREFIX)
+    return _is_frame(table) or _is_pandas_on_spark(table)
+
+
+def open_spark(table: Any, schema: Schema, *, query: str | None = None, progress: Progress | None = None) -> SparkPass:
+    """The pass over a frame, over the table of a catalog ("spark:sales.visits"), or over a query's answer ("spark:")."""
+    found, rows_of = find_frame(table, query=query)
+    return SparkPass(found.frame, schema, progress, where=found.where, rows_of=rows_of)
+
+
+def find_frame(table: Any, *, query: str | None = None) -> tuple[SparkTable, str]:
+    """The frame behind ``table``, and what its rows are rows of."""
+    if not isinstance(table, str):
+        if query is not None:
+            raise TableError(
+                'query= is asked of a catalog: pass "spark:" as the table, or make the query\'s DataFrame yourself.'
+            )
+        return describe(table if _is_frame(table) else table.to_spark(), "the Spark DataFrame"), "result"
+    name = table.removeprefix(PREFIX).strip()
+    if bool(name) == (query is not None):
+        raise TableError(
+            '"spark:" is followed by the name of a table, such as spark:sales.visits, or given with a query: one of both.'
+        )
+    session = _session()
+    if query is not None:
+        where = "the answer to the Spark query"
+        return describe(_asked(where, lambda: session.sql(query), "run the query in Spark itself to see why"), where), "result"
+    where = f"the Spark table {name}"
+    do = "check the name with `show tables`, and your right to read it"
+    return describe(_asked(where, lambda: session.table(name), do), where, do), _rows_of(session, name)
+
+
+def describe(frame: DataFrame, where: str, do: str | None = None) -> SparkTable:
+    """Names and types of ``frame``; with Spark Connect this is when Spark looks whether it exists."""
+    fields = _asked(where, lambda: [(f.name, f.dataType) for f in frame.schema.fields], do)
+    return SparkTable(frame, pa.schema([pa.field(name, _arrow_type(type_)) for name, type_ in fields]), where)
+
+
+def _arrow_type(type_: Any) -> pa.DataType:
+    """The Arrow type that Python gets. One that no kind of column takes becomes an empty struct, with Spark's name as its field."""
+    name = type_.typeName()
+    if name == "decimal":
+        return pa.decimal128(type_.precision, type_.scale)
+    return ARROW_TYPES.get(name) or pa.struct([pa.field(type_.simpleString(), pa.null())])
+
+
+def _check_types(table: SparkTable, schema: Schema) -> None:
+    for column in schema.columns:
+        found = table.columns.field(column.name).type
+        if pa.types.is_struct(found):
+            raise ColumnTypeError(
+                column=column.name,
+                kind=column.kind,
+                found=found.field(0).name,
+                needed="a number, a text, a truth value, a date or a timestamp",
+                do="convert it in Spark first",
+            )
+    Encoder(schema).check_types(table.columns)
+
+
+def _is_frame(table: object) -> bool:
+    library = sys.modules.get("pyspark.sql.dataframe")
+    return library is not None and isinstance(table, library.DataFrame)
+
+
+def _is_pandas_on_spark(table: object) -> bool:
+    library = sys.modules.get("pyspark.pandas.frame")
+    return library is not None and isinstance(table, library.DataFrame)
+
+
+def _session() -> Session:
+    """The session in use, else the one that Spark's own settings describe (SPARK_REMOTE, spark-defaults.conf, spark-submit)."""
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise MissingExtraError(package="pyspark", extra="spark", purpose="a Spark table") from None
+    do = "set SPARK_REMOTE to a Spark Connect server, start it with spark-submit, or install Java 17 for a Spark of its own"
+    return _asked("Spark", lambda: SparkSession.getActiveSession() or SparkSession.builder.getOrCreate(), do)
+
+
+def _rows_of(session: Session, name: str) -> str:
+    """A view is a query: its rows are those of a result. So are a table's whose kind the catalog does not tell."""
+    try:
+        return "table" if session.catalog.getTable(name).tableType in ("MANAGED", "EXTERNAL") else "result"
+    except Exception:  # a catalog without this call
+        return "result"
+
+
+def _collect(frame: DataFrame) -> list:
+    """The rows of a small frame. An interrupt stops the job on the cluster, classic or Connect.
+
+    The job is waited for in a thread of its own: a classic session cannot be told to stop by the thread that waits for its answer."""
+    session, tag = frame.sparkSession, f"dpgram-{uuid.uuid4().hex}"
+    tags = [*session.getTags(), tag]
+    answer: Future[list] = Future()
+
+    def ask() -> None:
+        try:
+            for each in tags:
+                session.addTag(each)
+            answer.set_result(frame.collect())
+        except BaseException as error:
+            answer.set_exception(error)
+
+    threading.Thread(target=_with_settings(session, ask), daemon=True).start()
+    try:
+        return answer.result()
+    except KeyboardInterrupt:
+        session.interruptTag(tag)
+        raise
+
+
+def _with_settings(session: Session, call: Callable[[], None]) -> Callable[[], None]:
+    """``call`` for another thread, with what the user has set for this one: a scheduler's pool, a job's description."""
+    if type(session).__module__.startswith("pyspark.sql.connect"):
+        return call  # of a session of Connect only tags belong to a thread
+    from pyspark.util import inheritable_thread_target
+
+    return inheritable_thread_target(session)(call)
+
+
+def _asked(where: str, call: Callable[[], T], do: str | None = None) -> T:
+    """``call()``, where a failure becomes an UnreadableTableError without Spark's message, which may quote a cell.
+
+    As in ``quietly``, it is raised after the handler has ended, so that nothing hangs on it."""
+    try:
+        with _without_log():
+            return call()
+    except (DpgramError, SystemExit, GeneratorExit):
+        raise
+    except KeyboardInterrupt:
+        failure = None
+    except BaseException as error:
+        failure, advice = _what_failed(error)
+    if failure is None:
+        raise KeyboardInterrupt
+    raise UnreadableTableError(where=where, failure=failure, do=advice or do or "run the same frame or query in Spark itself")
+
+
+@contextmanager
+def _without_log() -> Iterator[None]:
+    """Holds back the lines that PySpark itself logs, in this process, about a query that failed: they quote the cell."""
+
+    def nothing(record: logging.LogRecord) -> bool:
+        return False
+
+    found = sys.modules.get("pyspark.logger")
+    loggers = [found.PySparkLogger.getLogger(name) for name in LOGGERS] if found else []
+    for logger in loggers:
+        logger.addFilter(nothing)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(nothing)
+
+
+def _what_failed(error: BaseException) -> tuple[str, str | None]:
+    """The kind of failure, in words that cannot come from a cell: names of conditions and classes; and what to do, where known."""
+    name, text = type(error).__name__, str(error)
+    if missing := re.search(r"No module named '(numpy|pyarrow)\b", text):
+        do = f"install {missing[1]} for the Python of the executors, or name another by PYSPARK_PYTHON"
+        return f"the executors' Python has no {missing[1]}", do
+    if "PYTHON_VERSION_MISMATCH" in text:
+        return "PYTHON_VERSION_MISMATCH", "the driver and the executors need the same minor version of Python"
+    if "spark.driver.maxResultSize" in text:
+        return "the sum is larger than spark.driver.maxResultSize", "raise that setting, or declare fewer columns"
+    for found in re.findall(r"cannot be read \((\w{1,40}); details withheld", text):  # said by our worker
+        if hasattr(builtins, found) or hasattr(pa, found):
+            return found, None
+    return (condition if (condition := _condition(error)) in TOLD else name), None
+
+
+TOLD = (  # conditions that say something to a reader of Spark's documentation; others may be made by a query
+    "TABLE_OR_VIEW_NOT_FOUND",
+    "SCHEMA_NOT_FOUND",
+    "PARSE_SYNTAX_ERROR",
+    "PARSE_EMPTY_STATEMENT",
+    "UNRESOLVED_COLUMN.WITH_SUGGESTION",
+    "UNRESOLVED_COLUMN.WITHOUT_SUGGESTION",
+    "CAST_INVALID_INPUT",
+    "DIVIDE_BY_ZERO",
+    "ARITHMETIC_OVERFLOW",
+    "INSUFFICIENT_PERMISSIONS",
+    "JAVA_GATEWAY_EXITED",
+    "FAILED_READ_FILE.FILE_NOT_EXIST",
+    "PATH_NOT_FOUND",
+)
+
+
+def _condition(error: BaseException) -> str | None:
+    try:
+        return error.getCondition()  # type: ignore[attr-defined]
+    except Exception:
+        return None

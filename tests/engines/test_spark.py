@@ -1,0 +1,421 @@
+"""Spark sums to the bits of the local engine, whatever dies on the way: a real cluster of two executors, classic and Connect."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import os
+import shutil
+import signal
+import socket
+import sys
+import threading
+import time
+import types
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import dpgram
+from dpgram.engines import spark as engine
+from dpgram.engines.open import open_pass
+from dpgram.errors import ColumnTypeError, EmptyTableError, MissingColumnError, TableError, UnreadableTableError
+from tests.sources.test_canaries import CANARY, everything_said
+
+pytestmark = [
+    pytest.mark.xdist_group("spark"),  # one cluster for all of them
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
+]
+
+SCHEMA = dpgram.Schema(
+    unit="person",
+    row_bound=1.6,
+    columns=[
+        dpgram.Numeric("x", -2, 2),
+        dpgram.Numeric("money", 0, 50, missing=7),
+        dpgram.Numeric("single", -1, 1),
+        dpgram.Categorical("c", ["a", "b", "ü"], other=True, missing="level"),
+        dpgram.Categorical("k", [0, 1, 2], other=True),
+        dpgram.Boolean("b"),
+        dpgram.Date("day", "2013-01-01", "2014-06-01"),
+        dpgram.Date("when", "2013-01-01", "2014-06-01"),
+        dpgram.Date("local", "2013-01-01", "2014-06-01"),
+    ],
+    derived=[
+        dpgram.Product("xm", of=("x", "money")),
+        dpgram.Product("xc", of=("x", "c")),
+        dpgram.Log1p("lm", of="money"),
+        dpgram.DatePart("weekday", of="when", part="weekday", levels=True, missing="level"),
+    ],
+)
+FILES = 5
+
+
+def make_table(rows: int = 6000) -> pa.Table:
+    rng = np.random.default_rng(5)
+    seconds = rng.integers(1_350_000_000, 1_410_000_000, rows)
+    missing = rng.random(rows) < 0.1
+    return pa.table(
+        {
+            "unused": pa.array([[1.0]] * rows),
+            "x": pa.array(rng.normal(size=rows), mask=missing),
+            "money": pa.array([decimal.Decimal(int(v)) / 100 for v in rng.integers(-500, 8000, rows)], pa.decimal128(20, 2)),
+            "single": pa.array(rng.normal(size=rows).astype(np.float32)),
+            "c": pa.array(rng.choice(["a", "b", "ü", "z", ""], rows), mask=np.roll(missing, 1)),
+            "k": pa.array(rng.integers(0, 5, rows).astype(np.int16)),
+            "b": pa.array(rng.random(rows) < 0.3, mask=np.roll(missing, 2)),
+            "day": pa.array(seconds // 86400, pa.int32()).cast(pa.date32()),
+            "when": pa.array(seconds * 10**6 + 999_999, pa.timestamp("us", "UTC"), mask=np.roll(missing, 3)),
+            "local": pa.array(seconds * 10**6, pa.timestamp("us")),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The table in five Parquet files, one of them empty."""
+    place, table = tmp_path_factory.mktemp("spark") / "table", make_table()
+    place.mkdir()
+    edges = [0, 1500, 1500, 3000, 4500, len(table)]
+    for i in range(FILES):
+        pq.write_table(table.slice(edges[i], edges[i + 1] - edges[i]), place / f"{i}.parquet")
+    return place
+
+
+@pytest.fixture(scope="module")
+def expected(folder):
+    return release(folder)
+
+
+def release(table, schema=SCHEMA, **changes):
+    return dpgram.release(table, schema, **{"epsilon": 1, "delta": 1e-6, "insecure_seed": 11, **changes}).gram
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """A classic session on two executors, each a process of its own, and the address at which it answers Spark Connect."""
+    if shutil.which("java") is None:
+        (pytest.fail if os.environ.get("DPGRAM_REQUIRE_SERVERS") == "1" else pytest.skip)(
+            "NO JAVA, so NOTHING of the Spark engine is tested: install a Java 17 runtime"
+        )
+    from pyspark.sql import SparkSession
+
+    place, port = tmp_path_factory.mktemp("cluster"), free_port()
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.executor.memory": "512m",
+        "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dderby.system.home={place}",
+        "spark.sql.warehouse.dir": str(place / "warehouse"),
+        "spark.sql.shuffle.partitions": "3",
+        "spark.sql.files.maxPartitionBytes": "64k",
+        "spark.sql.files.openCostInBytes": "64k",  # a partition for every file, the empty one included
+        "spark.task.maxFailures": "2",
+        "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": str(port),
+    }
+    builder = SparkSession.builder.master("local-cluster[2,1,512]").appName("dpgram tests")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    handler = signal.getsignal(signal.SIGINT)
+    changed = pytest.MonkeyPatch()
+    changed.setenv("PYSPARK_PYTHON", sys.executable)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    yield session, f"sc://127.0.0.1:{port}"
+    session.stop()
+    changed.undo()
+    signal.signal(signal.SIGINT, handler)  # Spark puts its own there
+
+
+@pytest.fixture(scope="module")
+def classic(cluster):
+    return cluster[0]
+
+
+@pytest.fixture(scope="module")
+def connect(cluster):
+    from pyspark.sql.connect.session import SparkSession
+
+    session = SparkSession.builder.remote(cluster[1]).create()
+    yield session
+    session.stop()
+
+
+@pytest.fixture(params=["classic", "connect"])
+def spark(request):
+    return request.getfixturevalue(request.param)
+
+
+def test_the_bits_of_the_local_engine(spark, folder, expected, monkeypatch):
+    """And no row takes the way by which any other frame is read."""
+    from pyspark.sql.dataframe import DataFrame
+
+    monkeypatch.setattr(DataFrame, "__arrow_c_stream__", None)
+    frame = spark.read.parquet(str(folder))
+    assert np.array_equal(release(frame), expected)
+    seen = []
+    assert np.array_equal(release(frame.repartition(7), progress=seen.append), expected)
+    assert seen == [i / 100 for i in range(1, 101)]
+
+
+def test_tables_views_and_queries(classic, folder, expected):
+    frame = classic.read.parquet(str(folder))
+    classic.sql("create database if not exists sales")
+    frame.write.saveAsTable("sales.visits", mode="overwrite")
+    frame.createOrReplaceTempView("seen")
+    asked = {"table": ("spark:sales.visits", None), "view": ("spark:seen", None), "query": ("spark:", "select * from seen")}
+    for kind, (table, query) in asked.items():
+        assert np.array_equal(release(table, query=query), expected)
+        assert open_pass(table, SCHEMA, query=query).rows_of == ("table" if kind == "table" else "result")
+    assert open_pass(frame, SCHEMA).rows_of == "result"
+    with pytest.raises(UnreadableTableError, match="the Spark table sales.nobody .*TABLE_OR_VIEW_NOT_FOUND.*show tables"):
+        release("spark:sales.nobody")
+    with pytest.raises(UnreadableTableError, match="the answer to the Spark query .*PARSE_SYNTAX_ERROR"):
+        release("spark:", query="selec 1")
+    with pytest.raises(TableError, match="one of both"):
+        release("spark:")
+    with pytest.raises(TableError, match="one of both"):
+        release("spark:seen", query="select 1")
+
+
+def test_a_pandas_on_spark_frame_is_a_spark_frame(classic, folder, expected, monkeypatch):
+    """In the place of the real one, which does not work with every pandas."""
+
+    class Frame:
+        def to_spark(self):
+            return classic.read.parquet(str(folder))
+
+    monkeypatch.setitem(sys.modules, "pyspark.pandas.frame", types.SimpleNamespace(DataFrame=Frame))
+    assert np.array_equal(release(Frame()), expected)
+
+
+def test_a_missing_table_over_connect(connect):
+    with pytest.raises(UnreadableTableError, match="TABLE_OR_VIEW_NOT_FOUND") as caught:
+        engine.SparkPass(connect.table("nobody"), SCHEMA)
+    assert caught.value.__context__ is None
+
+
+def test_few_rows_and_none(spark):
+    schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric(f"x{i}", -1, 1) for i in range(8)])
+    for rows in (1, 3):  # fewer than columns, and most partitions empty
+        table = pa.table({f"x{i}": np.linspace(-1, 1, rows) / (i + 1) for i in range(8)})
+        frame = spark.createDataFrame(table).repartition(6)
+        assert np.array_equal(release(frame, schema, delta=1e-9), release(table, schema, delta=1e-9))
+    nobody = spark.createDataFrame(table).where("x0 > 5")
+    with pytest.raises(EmptyTableError):
+        release(nobody, schema)
+    lenient = dpgram.Schema(unit="p", columns=schema.columns, neighbours="add-remove")
+    assert np.array_equal(release(nobody, lenient), release(table.slice(0, 0), lenient))
+    never = spark.sql(f"select {', '.join(f'1.0 x{i}' for i in range(8))} where false")  # Spark reads no partition at all
+    assert np.array_equal(release(never, lenient), release(table.slice(0, 0), lenient))
+
+
+def test_names_that_mean_something_to_spark(classic):
+    names = ["a.b", "tick`s", "X", "x", "with space"]
+    table = pa.table({name: np.linspace(-1, 1, 50) ** (i + 1) for i, name in enumerate(names)})
+    schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric(name, -1, 1) for name in reversed(names)])
+    classic.conf.set("spark.sql.caseSensitive", "true")  # only to make the frame
+    frame = classic.createDataFrame(table)
+    classic.conf.unset("spark.sql.caseSensitive")
+    assert np.array_equal(release(frame, schema, delta=1e-9), release(table, schema, delta=1e-9))
+
+
+def test_names_and_types_are_checked_before_a_row_is_read(spark):
+    frame = spark.sql("select array(1.0) x, 'a' c, 1 n, cast(null as void) v, interval 1 day t")
+    for column, error, words in (
+        (dpgram.Numeric("x", 0, 1), ColumnTypeError, r"array<decimal\(2,1\)>"),
+        (dpgram.Numeric("t", 0, 1), ColumnTypeError, "interval day"),
+        (dpgram.Numeric("c", 0, 1), ColumnTypeError, "the table holds string"),
+        (dpgram.Date("n", "2013-01-01", "2014-01-01"), ColumnTypeError, "the table holds int32"),
+        (dpgram.Numeric("z", 0, 1), MissingColumnError, "it has x, c, n, v, t"),
+    ):
+        with pytest.raises(error, match=words):
+            open_pass(frame, dpgram.Schema(unit="p", columns=[column]))
+    draft = dpgram.draft_schema(frame)
+    assert 'name = "c"\nkind = "categorical"' in draft
+    assert "array<decimal(2,1)>" in draft
+    twice = spark.sql("select 1 a, 2 a")
+    with pytest.raises(TableError, match="several columns named 'a'"):
+        open_pass(twice, dpgram.Schema(unit="p", columns=[dpgram.Numeric("a", 0, 1)]))
+    stream = spark.readStream.format("rate").load()
+    with pytest.raises(TableError, match="is a stream"):
+        open_pass(stream, dpgram.Schema(unit="p", columns=[dpgram.Numeric("value", 0, 1)]))
+    nothing = dpgram.Schema(unit="p", columns=[dpgram.Numeric("v", 0, 1), dpgram.Numeric("n", 0, 1)])
+    assert np.array_equal(
+        release(frame, nothing, delta=0.5), release(pa.table({"v": pa.nulls(1), "n": [1]}), nothing, delta=0.5)
+    )
+    for wrong in ({"columns": ["x"]}, {"device": "cpu"}, {"query": "select 1"}):
+        with pytest.raises(TableError):
+            open_pass(frame, nothing, **wrong)
+
+
+def dying(frame, place, how):
+    """The frame, read through a function that kills its worker or its executor, once, after the first rows of some partition."""
+    marker = str(place / how)
+
+    def read(batches):
+        import os
+        import signal
+
+        for batch in batches:
+            yield batch.slice(0, 10)
+            try:
+                os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
+            except FileExistsError:
+                pass
+            else:
+                victim = os.getpid()
+                if how == "executor":
+                    daemon = os.getppid()
+                    with open(f"/proc/{daemon}/stat") as file:
+                        victim = int(file.read().rpartition(")")[2].split()[1])
+                os.kill(victim, signal.SIGKILL)
+            yield batch.slice(10)
+
+    return frame.mapInArrow(read, frame.schema)
+
+
+@pytest.mark.parametrize("how", ["worker", "executor"])
+def test_a_death_in_the_middle_counts_no_row_twice(how, classic, folder, expected, tmp_path):
+    """The death of an executor also takes what it had kept for the next stage: the shuffle before it is done again in part."""
+    frame = classic.read.parquet(str(folder)).drop("unused")
+    frame = frame.repartition(4) if how == "executor" else frame
+    assert np.array_equal(release(dying(frame, tmp_path, how)), expected)
+    assert (tmp_path / how).exists()
+
+
+def failing_function(spark):
+    def fail(batches):
+        for _ in batches:
+            raise ValueError("bad cell CANARY-SMITH")
+        yield from ()
+
+    return spark.range(20).selectExpr("cast(id as double) x").mapInArrow(fail, "x double")
+
+
+def failing_cast(spark):
+    return spark.sql(f"select cast(t as double) x from values ('1'), ('{CANARY}') v(t)").repartition(2)
+
+
+@pytest.mark.parametrize("make", [failing_function, failing_cast])
+def test_what_fails_on_a_worker_is_told_without_cells(make, spark, capfd, monkeypatch):
+    schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric("x", 0, 10)])
+    spark_said = []
+    what_failed = engine._what_failed
+    monkeypatch.setattr(engine, "_what_failed", lambda error: (spark_said.append(str(error)), what_failed(error))[1])
+    with pytest.raises(UnreadableTableError, match="cannot be read") as caught:
+        release(make(spark), schema)
+    assert CANARY in spark_said[0]  # the canary sings without the gate
+    assert CANARY not in everything_said(caught.value) + "".join(capfd.readouterr())
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+
+
+def test_our_own_worker_quotes_no_cell_even_to_spark(classic, monkeypatch):
+    """What Spark writes to the logs of the cluster when our function fails there."""
+    schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric("x", 0, 10)])
+    frame = classic.sql(f"select 1.0 x, '{CANARY}' c")
+    monkeypatch.setattr(engine.SparkPass, "_declared", lambda self: frame)  # two columns where one is due
+    spark_said = []
+    what_failed = engine._what_failed
+    monkeypatch.setattr(engine, "_what_failed", lambda error: (spark_said.append(str(error)), what_failed(error))[1])
+    with pytest.raises(UnreadableTableError, match=r"cannot be read \(ValueError"):
+        release(frame, schema)
+    assert "details withheld" in spark_said[0]
+    assert CANARY not in spark_said[0]
+
+
+def test_an_interrupt_stops_the_job(classic):
+    def hang(batches):
+        import time
+
+        time.sleep(120)
+        yield from batches
+
+    frame = classic.range(10).selectExpr("cast(id as double) x").mapInArrow(hang, "x double")
+    jobs = classic.sparkContext.statusTracker()
+
+    def press():
+        for _ in range(600):
+            if jobs.getActiveJobsIds():
+                break
+            time.sleep(0.1)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=press).start()
+    with pytest.raises(KeyboardInterrupt):
+        release(frame, dpgram.Schema(unit="p", columns=[dpgram.Numeric("x", 0, 10)]))
+    for _ in range(100):
+        if not jobs.getActiveJobsIds():
+            break
+        time.sleep(0.1)
+    assert not jobs.getActiveJobsIds()
+
+
+class Interrupted:
+    """A frame whose job the user interrupts, and the session that is to hear of it."""
+
+    def __init__(self):
+        self.heard, self.sparkSession = [], self
+
+    def getTags(self):
+        return {"the user's"}
+
+    def addTag(self, tag):
+        self.heard.append(("add", tag))
+
+    def interruptTag(self, tag):
+        self.heard.append(("interrupt", tag))
+
+    def collect(self):
+        raise KeyboardInterrupt
+
+
+def test_an_interrupt_reaches_the_server_by_its_tag(monkeypatch):
+    frame = Interrupted()
+    monkeypatch.setattr(engine, "_with_settings", lambda session, call: call)
+    with pytest.raises(KeyboardInterrupt):
+        engine._collect(frame)
+    (users, our, interrupted) = frame.heard
+    assert users == ("add", "the user's")
+    assert interrupted == ("interrupt", our[1])
+
+
+def test_without_pyspark_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyspark.sql", None)
+    with pytest.raises(dpgram.DpgramError, match=r"pip install 'dpgram\[spark\]'"):
+        release("spark:sales.visits")
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("ModuleNotFoundError: No module named 'pyarrow'", "the executors' Python has no pyarrow"),
+        ("[PYTHON_VERSION_MISMATCH] Python in worker", "PYTHON_VERSION_MISMATCH"),
+        ("bigger than spark.driver.maxResultSize (1024.0 MiB)", "the sum is larger than spark.driver.maxResultSize"),
+        ("a part of the table cannot be read (MemoryError; details withheld", "MemoryError"),
+        ("a part of the table cannot be read (Smith; details withheld", "RuntimeError"),
+        (f"The value '{CANARY}' cannot be cast", "RuntimeError"),
+    ],
+)
+def test_failures_get_names_that_hold_no_cell(said, told):
+    assert engine._what_failed(RuntimeError(said))[0] == told
+
+
+def test_dates_before_the_epoch(classic):
+    table = pa.table({"d": pa.array([datetime.date(1969, 12, 31), datetime.date(1582, 10, 15), None], pa.date32())})
+    schema = dpgram.Schema(unit="p", columns=[dpgram.Date("d", "1500-01-01", "2000-01-01")])
+    assert np.array_equal(release(classic.createDataFrame(table), schema, delta=1e-9), release(table, schema, delta=1e-9))
