@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: demo test test-slow lint smoke coverage errors bench-regress reproduce reproduce-quick clean
+.PHONY: demo test test-slow lint smoke coverage errors bench-regress bench-peers bench-end-to-end reproduce reproduce-quick clean
 
 demo: .venv/installed
 	$(BIN)/dpgram demo
@@ -44,6 +44,13 @@ errors: .venv/installed-test
 bench-regress: .venv/installed-test
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.bench_regress
 
+# One Gram against other private regressions, for k regressions from one table: writes docs/peers.md; a quarter of an hour on one core.
+bench-peers: .venv/installed-bench
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.bench_peers
+
+bench-end-to-end: .venv/installed-bench
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.bench_end_to_end --save
+
 clean:
 	rm -rf .venv demo build
 
@@ -57,3 +64,7 @@ clean:
 .venv/installed-test: .venv/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test]"
 	touch $@ .venv/installed
+
+.venv/installed-bench: .venv/installed-test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test,bench]"
+	touch $@

@@ -1,8 +1,8 @@
 """One regression end to end, against what a user would pick instead: time and peak memory, from memory and from Parquet.
 
-``python -m benchmarks.bench_end_to_end [--rows N] [--columns D] [--json]``. Every run is a process of its own. Time is the best of a few runs
-and begins after imports; memory is the operating system's peak less what was resident before the work, so an array given in memory is not
-counted, and one read from Parquet is. ``--save`` writes benchmarks/results/end_to_end.json and the table of docs/peers.md."""
+``python -m benchmarks.bench_end_to_end [--rows N] [--columns D] [--json]``. Every way runs in a process of its own. Time is the best of a
+few runs and begins after imports; memory is the operating system's peak less what was resident before the work, so an array given in
+memory is not counted, and one read from Parquet is. ``--save`` writes benchmarks/results/end_to_end.json and the table of docs/peers.md."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +130,7 @@ def blocks(table: Any) -> Any:
 
 
 def with_literal_sketch(table: Any) -> Array:
-    """The paper's Algorithm 1 as printed, R [A; w I] for an r by (n + d) Gaussian R, w from the exact calibration, streaming over the rows."""
+    """The paper's Algorithm 1 as printed: R [A; w I] for an r by (n + d) Gaussian R, streaming over the rows; w by the exact calibration."""
     d = as_columns(table) + 1
     r, bound = 2 * d, np.sqrt(d)
     w = bound * np.sqrt(calibrate_floor(BUDGET, r, Neighbours.REPLACE, d))
@@ -170,12 +171,10 @@ def resident(which: str) -> float:
 
 def one_run(way: str, source: str, folder: Path, runs: int) -> dict[str, float]:
     """Seconds and megabytes of one way; called in a process of its own."""
-    import pyarrow.parquet
-    import sklearn.linear_model  # noqa: F401
-
     import dpgram
-    from dpgram.analysis import regress as _  # noqa: F401
 
+    for module in ("pyarrow.parquet", "sklearn.linear_model"):
+        import_module(module)
     for name in dpgram.__all__:  # public names are imported when first used: use them now
         getattr(dpgram, name)
     if way == "diffprivlib":
@@ -193,7 +192,18 @@ def one_run(way: str, source: str, folder: Path, runs: int) -> dict[str, float]:
 def measure(way: str, source: str, folder: Path, runs: int) -> Line:
     if way == "diffprivlib" and available():
         return Line(way, source, note=str(available()))
-    command = [sys.executable, "-W", "ignore", "-m", "benchmarks.bench_end_to_end", "--child", way, source, str(folder), str(runs)]
+    command = [
+        sys.executable,
+        "-W",
+        "ignore",
+        "-m",
+        "benchmarks.bench_end_to_end",
+        "--child",
+        way,
+        source,
+        str(folder),
+        str(runs),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         return Line(way, source, note=f"failed: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
@@ -228,7 +238,11 @@ def machine() -> dict[str, Any]:
 
 def _processor() -> str:
     info = Path("/proc/cpuinfo")
-    found = [line.split(":")[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")] if info.exists() else []
+    found = (
+        [line.split(":")[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
+        if info.exists()
+        else []
+    )
     return found[0] if found else platform.machine()
 
 

@@ -14,7 +14,7 @@ from benchmarks.peers import page
 from benchmarks.peers.figure import draw
 from benchmarks.peers.questions import NotInstalledError
 from benchmarks.peers.registry import METHODS
-from benchmarks.peers.study import FULL, QUICK, Cell, read, run, write
+from benchmarks.peers.study import FULL, QUICK, Cell, merged, read, run, write
 
 RESULTS, FIGURE, PAGE = Path("benchmarks/results/peers.csv"), Path("docs/images/peers.png"), Path("docs/peers.md")
 
@@ -22,6 +22,9 @@ RESULTS, FIGURE, PAGE = Path("benchmarks/results/peers.csv"), Path("docs/images/
 def main(arguments: list[str] | None = None) -> int:
     options = argparse.ArgumentParser(prog="python -m benchmarks.bench_peers", description=__doc__)
     options.add_argument("--quick", action="store_true", help="small tables, two values of k, one epsilon")
+    options.add_argument(
+        "--method", action="append", choices=[m.name for m in METHODS], help="run only this, and put it among the results"
+    )
     options.add_argument("--out", type=Path, help="folder for results and figure; the page is then left alone")
     options.add_argument("--from-results", action="store_true", help="no new run: figure and page from the results in place")
     given = options.parse_args(arguments)
@@ -34,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"LEFT OUT: {missing}", file=sys.stderr)
         results.parent.mkdir(parents=True, exist_ok=True)
         try:
-            cells = measured(given.quick, results)
+            cells = measured(given.quick, results, given.method or [])
         except NotInstalledError as error:
             print(error, file=sys.stderr)
             return 2
@@ -46,16 +49,21 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def measured(quick: bool, results: Path) -> list[Cell]:
-    """Runs everything, and writes what there is so far after every method."""
+def measured(quick: bool, results: Path, only: list[str]) -> list[Cell]:
+    """Runs everything, and writes what there is so far after every method; with ``only`` some, beside what ``results`` hold."""
     start, cells = time.perf_counter(), list[Cell]()
+    before = read(results) if only else []
+    order = [method.name for method in METHODS]
 
     def say(what: str) -> None:
-        write(results, cells)
+        if not only:
+            write(results, cells)
         print(f"{time.perf_counter() - start:6.0f} s  {what}", file=sys.stderr, flush=True)
 
-    for cell in run(QUICK if quick else FULL, [method for method in METHODS if method.available() is None], say):
+    chosen = [m for m in METHODS if m.available() is None and (not only or m.name in only)]
+    for cell in run(QUICK if quick else FULL, chosen, say):
         cells.append(cell)
+    cells = merged(before, cells, order)
     write(results, cells)
     return cells
 

@@ -11,7 +11,8 @@ from benchmarks.peers.study import NON_PRIVATE, Cell
 LOOKS = {
     "one Gram": ("#000000", "o", "-"),
     "one Gram, needed columns": ("#000000", "o", ":"),
-    "gradient descent": ("#0072B2", "s", "-"),
+    "gradient descent, tuned": ("#0072B2", "s", "-"),
+    "gradient descent, untuned": ("#0072B2", "s", ":"),
     "boosted AdaSSP": ("#D55E00", "^", "-"),
     "AdaSSP": ("#E69F00", "v", "--"),
     "TukeyEM": ("#009E73", "D", "-."),

@@ -8,7 +8,8 @@ from benchmarks.peers.questions import Method
 METHODS: tuple[Method, ...] = (
     one_gram.WHOLE,
     one_gram.NEEDED,
-    gradient_descent.METHOD,
+    gradient_descent.TUNED,
+    gradient_descent.UNTUNED,
     boosted_adassp.METHOD,
     adassp.METHOD,
     tukey_em.METHOD,

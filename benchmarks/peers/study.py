@@ -1,7 +1,7 @@
 """The comparison: every method on the same regressions, at the same budgets, for growing k.
 
-Of k regressions a fixed sample is fitted and scored: a peer's fits do not depend on each other once the budget is split, so the mean over the
-sample estimates the mean over all k, and lines over k compare the same regressions. Noise is drawn from the same seeds for every k."""
+Of k regressions a fixed sample is fitted and scored: a peer's fits do not depend on each other once the budget is split, so the mean over
+the sample estimates the mean over all k, and lines over k compare the same regressions. Noise is drawn from the same seeds for every k."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ QUICK = Plan((lambda: paper(2**12), lambda: flights(20_000)), ks=(1, 16), epsilo
 @dataclass(frozen=True)
 class Cell:
     """Scores of one method over all regressions and repetitions. ``lost`` is the share of the variance that least squares explains
-    and the method does not, 1 at most; ``unexplained`` is 1 - R^2 on rows held out, 1 at most; ``off`` the relative error of coefficients."""
+    and the method does not, 1 at most; ``unexplained`` is 1 - R^2 on rows held out, 1 at most; ``off`` is the coefficients' relative error."""
 
     table: str
     rows: int
@@ -104,6 +104,15 @@ def _cell(table: Table, asked: Sequence[Regression], epsilon: float, k: int, met
         median_unexplained=float(np.median(unexplained)),
         median_off=float(np.median(off)),
     )
+
+
+def merged(old: Sequence[Cell], new: Sequence[Cell], order: Sequence[str]) -> list[Cell]:
+    """``old`` with the cells of ``new`` in place of those of the same methods: tables as they were, methods in ``order``."""
+    redone = {c.method for c in new}
+    ranks = {name: place for place, name in enumerate([NON_PRIVATE, *order])}
+    tables = {name: place for place, name in enumerate(dict.fromkeys(c.table for c in [*old, *new]))}
+    kept = [c for c in old if c.method not in redone and c.method in ranks]
+    return sorted([*kept, *new], key=lambda c: (tables[c.table], ranks[c.method], c.epsilon, c.k))
 
 
 def write(file: Path, cells: Sequence[Cell]) -> None:

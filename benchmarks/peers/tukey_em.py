@@ -6,14 +6,14 @@ step asks whether the draw is stable; then a point is drawn with density proport
 Guarantee: (epsilon_1 + epsilon_2, delta), a = epsilon_2 / 2. Neighbours: one row replaced; it stays in its part, so one model changes and
 every depth by at most one. Proof, under this relation. Let Z be the integral of exp(a depth) over depth >= t, and call a table good when
 eta = exp(a t) V_{t-1} / Z is at most delta / (1 + e^a). For neighbours D, D': points within both regions have a density ratio of at
-most e^a Z'/Z; points of D' that D leaves out have depth t - 1 there and t in D', so Z' <= e^a Z + exp(a t) V_{t-1}, hence Z'/Z <= e^a + eta;
+most e^a Z'/Z; points of D' that D leaves out have depth t - 1 there and t in D', so Z' <= e^a Z + exp(a t) V_{t-1}, and Z'/Z <= e^a + eta;
 points of D that D' leaves out have depth t, and mass at most eta. If D is good, its draw is (2a, (1 + e^a) eta)-close to that of any
 neighbour. As Z >= exp(a (t + g)) V_{t+g} for every g, and as k changed models turn V_s into at most V_{s-k} and at least V_{s+k},
 
     V_{t-1-k} <= V_{t+g+k} exp(a g) delta / (1 + e^a)   for some g >= 0
 
 shows that every table within k models is good. The largest such k (or -1) moves by at most one between neighbours; the test adds Laplace
-noise of scale 1/epsilon_1 and passes above ln(1/(2 delta))/epsilon_1 - 1, so a table that is not good passes with probability at most delta.
+noise of scale 1/epsilon_1 and passes above ln(1/(2 delta))/epsilon_1 - 1, so one that is not good passes with probability delta at most.
 Either D is good, or it does not pass: in both cases one delta is spent. When the test fails the answer is zero: predict the middle."""
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def number_of_models(rows: int, size: int, epsilon: float, delta: float) -> int:
 
 
 def models(regression: Regression, m: int) -> Array:
-    """(p, m): least squares on m parts of consecutive rows, of least norm where a part does not determine it. The table is in random order."""
+    """(p, m): least squares on m parts of consecutive rows (the table is shuffled); of least norm where a part leaves them open."""
     each = regression.rows // m
     x = regression.x[:, : m * each].reshape(regression.size, m, each)
     y = regression.y[: m * each].reshape(m, each)
