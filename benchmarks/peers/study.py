@@ -41,8 +41,10 @@ QUICK = Plan((lambda: paper(2**12), lambda: flights(20_000)), ks=(1, 16), epsilo
 
 @dataclass(frozen=True)
 class Cell:
-    """Scores of one method over all regressions and repetitions. ``lost`` is the share of the variance that least squares explains
-    and the method does not, 1 at most; ``unexplained`` is 1 - R^2 on rows held out, 1 at most; ``off`` is the coefficients' relative error."""
+    """Scores of one method over all regressions and repetitions.
+
+    ``lost`` is the share of the variance that least squares explains and the method does not, 1 at most; ``unexplained`` is 1 - R^2 on
+    rows held out, 1 at most; ``off`` is the relative error of the coefficients."""
 
     table: str
     rows: int
