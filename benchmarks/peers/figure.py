@@ -19,7 +19,7 @@ LOOKS = {
     "diffprivlib": ("#CC79A7", "X", "--"),
 }
 OTHER = ("#56B4E9", "P", "-")
-LOWEST = 1e-5
+LOWEST = 1e-6  # what is smaller is drawn here
 
 
 def draw(cells: Sequence[Cell], file: Path) -> None:
@@ -37,11 +37,12 @@ def draw(cells: Sequence[Cell], file: Path) -> None:
         len(epsilons),
         figsize=(1 + 3.4 * len(epsilons), 1.3 + 2.5 * len(tables)),
         sharex=True,
-        sharey=True,
+        sharey="row",
         squeeze=False,
         layout="constrained",
     )
     for i, table in enumerate(tables):
+        lowest = max(LOWEST, min(c.mean_lost for c in private if c.table == table))
         for j, epsilon in enumerate(epsilons):
             panel = axes[i][j]
             for method in methods:
@@ -64,7 +65,7 @@ def draw(cells: Sequence[Cell], file: Path) -> None:
                 )
             panel.set_xscale("log", base=2)
             panel.set_yscale("log")
-            panel.set_ylim(LOWEST * 0.8, 1.5)
+            panel.set_ylim(lowest * 0.6, 1.6)
             panel.set_xticks(sorted({c.k for c in private}), [str(k) for k in sorted({c.k for c in private})])
             panel.grid(alpha=0.25)
             panel.set_title(f"{table}, epsilon {epsilon:g}", fontsize=10)

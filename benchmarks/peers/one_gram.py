@@ -65,6 +65,7 @@ WHOLE = Method(
     setting="the schema's row bound; the whole table in one release",
     answer=whole_table(),
     any_k=True,
+    draws=8,
 )
 NEEDED = Method(
     name="one Gram, needed columns",
@@ -72,4 +73,5 @@ NEEDED = Method(
     cost="one Gaussian mechanism for all regressions",
     setting="a release of the columns that the k regressions use",
     answer=needed_columns,
+    draws=3,
 )

@@ -87,6 +87,7 @@ class Method:
     answer: Callable[[Questions, np.random.Generator], Answers]
     available: Callable[[], str | None] = lambda: None  # why it cannot run here, if so
     any_k: bool = False  # whether the answers are the same for every k
+    draws: int = 1  # times the plan's repetitions: more where all regressions share one draw of noise
 
 
 class NotInstalledError(RuntimeError):

@@ -78,7 +78,7 @@ def run(plan: Plan, methods: Sequence[Method], say: Callable[[str], None]) -> It
 
 def measured(table: Table, asked: Sequence[Regression], method: Method, budget: Budget, k: int, repetitions: int) -> Cell:
     found = []
-    for repetition in range(repetitions):
+    for repetition in range(repetitions * method.draws):
         rng = np.random.default_rng(
             [zlib.crc32(f"{table.name} {method.name}".encode()), round(100 * budget.epsilon), repetition]
         )
