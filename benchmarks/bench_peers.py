@@ -12,7 +12,6 @@ from pathlib import Path
 
 from benchmarks.peers import page
 from benchmarks.peers.figure import draw
-from benchmarks.peers.questions import NotInstalledError
 from benchmarks.peers.registry import METHODS
 from benchmarks.peers.study import FULL, QUICK, Cell, merged, read, run, write
 
@@ -36,11 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
         for missing in filter(None, (method.available() for method in METHODS)):
             print(f"LEFT OUT: {missing}", file=sys.stderr)
         results.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            cells = measured(given.quick, results, given.method or [])
-        except NotInstalledError as error:
-            print(error, file=sys.stderr)
-            return 2
+        cells = measured(given.quick, results, given.method or [])
     figure.parent.mkdir(parents=True, exist_ok=True)
     draw(cells, figure)
     if folder is None:

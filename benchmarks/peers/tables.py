@@ -96,8 +96,8 @@ def ask(table: Table, count: int, seed: int) -> list[Regression]:
 def split(
     name: str, frame: pa.Table, schema: dpgram.Schema, targets: Sequence[str], seed: int, square: dict[str, float] | None = None
 ) -> Table:
-    """Shuffle, hold out ``TEST_ROWS`` rows (an eighth of a smaller table), encode both parts."""
-    held = min(TEST_ROWS, frame.num_rows // 8)
+    """Shuffle, hold out ``TEST_ROWS`` rows (at most a third of the table), encode both parts."""
+    held = min(TEST_ROWS, frame.num_rows // 3)
     frame = frame.take(pa.array(np.random.default_rng(seed).permutation(frame.num_rows)))
     fitting, test = frame.slice(held), frame.slice(0, held)
     encoded = [np.ascontiguousarray(encoded_rows(part, schema).T) for part in (fitting, test)]
@@ -110,7 +110,7 @@ def paper(rows: int = 2**16, seed: int = 0) -> Table:
     Bounds are four standard deviations for features and +-10 for labels. As in the paper, a column counts 2.5 times its variance
     in the row bound; the variance of labels is taken as 7, what coefficients uniform on [-1, 1] give on average."""
     rng = np.random.default_rng([seed, rows])
-    x = rng.normal(size=(rows + TEST_ROWS, PAPER_COLUMNS))
+    x = rng.normal(size=(rows + min(TEST_ROWS, rows // 2), PAPER_COLUMNS))
     slopes = rng.uniform(-1, 1, (1 + PAPER_COLUMNS, PAPER_COLUMNS))
     y = slopes[0] + x @ slopes[1:] + 0.5 * rng.normal(size=x.shape)
     features, labels = ([f"{letter}{j + 1}" for j in range(PAPER_COLUMNS)] for letter in "xy")

@@ -305,6 +305,7 @@ def test_tukey_gives_no_answer_where_the_test_fails():
 
 
 def test_regressions_are_asked_by_a_public_rule(small):
+    assert small.rows.shape == (41, 2**12)
     asked = tables.ask(small, 6, seed=1)
     assert len({(r.target, r.features) for r in asked}) == 6
     for one in asked:
@@ -339,6 +340,14 @@ def test_the_benchmark_runs(tmp_path, monkeypatch, capsys):
     assert bench_peers.main(["--quick", "--method", "AdaSSP", "--out", str(tmp_path)]) == 0
     assert read(tmp_path / "peers.csv") == cells  # the same seeds, in the same places
     assert bench_peers.main(["--from-results", "--out", str(tmp_path)]) == 0
+
+
+def test_a_table_that_cannot_be_made_is_said(monkeypatch):
+    monkeypatch.setattr(tables, "find_spec", lambda name: None)
+    said: list[str] = []
+    assert list(study.run(Plan((tables.diamonds,)), METHODS, said.append)) == []
+    assert "LEFT OUT" in said[0]
+    assert "dpgram[bench]" in said[0]
 
 
 def test_the_page_holds_what_the_results_say():
