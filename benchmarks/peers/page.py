@@ -73,7 +73,7 @@ def _since(block: dict[tuple[str, int], float], peer: str) -> str:
     if not losing:
         return "always"
     later = [k for k in ks if k > losing[-1]]
-    return f"from k = {later[0]}" if later else "never"
+    return f"from k = {later[0]}" if later else f"not by k = {ks[-1]}"
 
 
 def _number(value: float, best: bool) -> str:
