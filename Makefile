@@ -44,7 +44,7 @@ errors: .venv/installed-test
 bench-regress: .venv/installed-test
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.bench_regress
 
-# One Gram against other private regressions, for k regressions from one table: writes docs/peers.md; a quarter of an hour on one core.
+# One Gram against other private regressions, for k regressions from one table: writes docs/peers.md; some seven minutes on one core.
 bench-peers: .venv/installed-bench
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.bench_peers
 
