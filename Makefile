@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: demo test test-slow lint smoke coverage errors bench bench-regress bench-release bench-spark reproduce reproduce-quick clean
+.PHONY: demo test test-slow lint smoke coverage errors bench bench-regress bench-release bench-spark bench-peers bench-end-to-end reproduce reproduce-quick clean
 
 demo: .venv/installed
 	$(BIN)/dpgram demo
@@ -54,6 +54,13 @@ bench-spark: .venv/installed-test
 bench-release: .venv/installed-test
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.bench_release_step --json
 
+# One Gram against other private regressions, for k regressions from one table: writes docs/peers.md; some seven minutes on one core.
+bench-peers: .venv/installed-bench
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.bench_peers
+
+bench-end-to-end: .venv/installed-bench
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.bench_end_to_end --save
+
 clean:
 	rm -rf .venv demo build
 
@@ -67,3 +74,7 @@ clean:
 .venv/installed-test: .venv/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test]"
 	touch $@ .venv/installed
+
+.venv/installed-bench: .venv/installed-test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test,bench]"
+	touch $@

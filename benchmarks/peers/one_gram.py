@@ -1,0 +1,77 @@
+"""Ours: one release of the table's Gram matrix, and every regression from it; k costs nothing.
+
+Guarantee: (epsilon, delta), exactly calibrated, once for all regressions. Neighbours: one row replaced. Two lines of the comparison:
+the whole table, released without knowing which regressions will be asked, and only the columns that the k regressions need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+import dpgram
+from benchmarks.peers.questions import Answers, Array, Method, Questions, Regression
+from benchmarks.peers.tables import Table
+
+
+def fitted(release: dpgram.GramRelease, regression: Regression) -> Array:
+    """The default estimator's coefficients, in scaled units and the order of ``regression.names``."""
+    fit = dpgram.regress(release, regression.target, list(regression.features))
+    units = {e.name: (e.centre, e.half) for e in release.schema.encoded}
+    centre, half = units[regression.target]
+    slopes = {name: value * units[name][1] / half for name, value in fit.estimates.items()}
+    shift = sum(value * units[name][0] for name, value in fit.estimates.items() if name != "(intercept)")
+    slopes["(intercept)"] = (fit.estimates["(intercept)"] + shift - centre) / half
+    return np.array([slopes[name] for name in regression.names])
+
+
+def answers(table: Table, columns: Sequence[str], questions: Questions, rng: np.random.Generator, mechanism: str) -> Answers:
+    """From one release of ``columns``."""
+    release = dpgram.release(
+        table.frame,
+        table.schema_of(columns),
+        epsilon=questions.budget.epsilon,
+        delta=questions.budget.delta,
+        mechanism=mechanism,
+        insecure_seed=int(rng.integers(2**31)),
+    )
+    return [fitted(release, regression) for regression in questions.asked]
+
+
+def whole_table(mechanism: str = "gaussian-noise"):
+    def answer(questions: Questions, rng: np.random.Generator) -> Answers:
+        table: Table = questions.table
+        return answers(table, table.schema.names, questions, rng, mechanism)
+
+    return answer
+
+
+def needed_columns(questions: Questions, rng: np.random.Generator) -> Answers:
+    """One release for every k of the regressions asked, or for all of them where k is larger."""
+    table: Table = questions.table
+    found: Answers = []
+    for start in range(0, len(questions.asked), questions.k):
+        group = questions.asked[start : start + questions.k]
+        used = {name for r in group for name in (r.target, *r.features)}
+        part = Questions(table, group, questions.k, questions.budget)
+        found += answers(table, [name for name in table.schema.names if name in used], part, rng, "gaussian-noise")
+    return found
+
+
+WHOLE = Method(
+    name="one Gram",
+    paper="dpgram, gaussian-noise, default estimator",
+    cost="one Gaussian mechanism for all regressions",
+    setting="the schema's row bound; the whole table in one release",
+    answer=whole_table(),
+    any_k=True,
+    draws=8,
+)
+NEEDED = Method(
+    name="one Gram, needed columns",
+    paper="dpgram, gaussian-noise, default estimator",
+    cost="one Gaussian mechanism for all regressions",
+    setting="a release of the columns that the k regressions use",
+    answer=needed_columns,
+    draws=3,
+)

@@ -1,0 +1,81 @@
+"""The tables of docs/peers.md, written between markers from the study's numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.peers.registry import METHODS
+from benchmarks.peers.study import NON_PRIVATE, Cell
+
+START, END = "<!-- {}: made by `make bench-peers` -->\n", "<!-- end of {} -->"
+OURS = "one Gram"
+
+
+def update(page: Path, cells: Sequence[Cell]) -> None:
+    text = page.read_text(encoding="utf-8")
+    for name, table in {"methods": methods(), "tables": tables(cells), "lost": lost(cells), "wins": wins(cells)}.items():
+        before, found, rest = text.partition(START.format(name))
+        if not found:
+            raise ValueError(f"{page} has no marker for the table {name!r}.")
+        after = rest.partition(END.format(name))[2]
+        text = before + START.format(name) + table + END.format(name) + after
+    page.write_text(text, encoding="utf-8")
+
+
+def methods() -> str:
+    lines = ["| method | from | what it costs | how it was set |", "|---|---|---|---|"]
+    return "\n".join([*lines, *(f"| {m.name} | {m.paper} | {m.cost} | {m.setting} |" for m in METHODS)]) + "\n"
+
+
+def tables(cells: Sequence[Cell]) -> str:
+    lines = ["| table | rows fitted | encoded columns | mean R^2 without privacy, rows held out |", "|---|---|---|---|"]
+    own = [c for c in cells if c.method == NON_PRIVATE]
+    return (
+        "\n".join([*lines, *(f"| {c.table} | {c.rows:,} | {c.columns} | {1 - c.mean_unexplained:.3f} |" for c in own)]) + "\n"
+    )
+
+
+def lost(cells: Sequence[Cell]) -> str:
+    """Mean losses, k by k; the smallest of a column is bold."""
+    private = [c for c in cells if c.method != NON_PRIVATE]
+    ks = sorted({c.k for c in private})
+    lines = [f"| table | epsilon | method | {' | '.join(f'k = {k}' for k in ks)} | R^2, k = {ks[0]} | R^2, k = {ks[-1]} |"]
+    lines.append("|" + "---|" * (5 + len(ks)))
+    for table, epsilon in dict.fromkeys((c.table, c.epsilon) for c in private):
+        block = {(c.method, c.k): c for c in private if (c.table, c.epsilon) == (table, epsilon)}
+        best = {k: min(c.mean_lost for c in block.values() if c.k == k) for k in ks}
+        for method in dict.fromkeys(name for name, _ in block):
+            shown = [_number(block[method, k].mean_lost, block[method, k].mean_lost == best[k]) for k in ks]
+            fits = [f"{1 - block[method, k].mean_unexplained:.3f}" for k in (ks[0], ks[-1])]
+            lines.append(f"| {table} | {epsilon:g} | {method} | {' | '.join([*shown, *fits])} |")
+    return "\n".join(lines) + "\n"
+
+
+def wins(cells: Sequence[Cell]) -> str:
+    """From which k on one Gram of the whole table has the smallest mean loss, against each peer."""
+    private = [c for c in cells if c.method != NON_PRIVATE]
+    peers = [name for name in dict.fromkeys(c.method for c in private) if not name.startswith(OURS)]
+    lines = [f"| table | epsilon | {' | '.join(peers)} |", "|" + "---|" * (2 + len(peers))]
+    for table, epsilon in dict.fromkeys((c.table, c.epsilon) for c in private):
+        block = {(c.method, c.k): c.mean_lost for c in private if (c.table, c.epsilon) == (table, epsilon)}
+        lines.append(f"| {table} | {epsilon:g} | {' | '.join(_since(block, peer) for peer in peers)} |")
+    return "\n".join(lines) + "\n"
+
+
+def summary(cells: Sequence[Cell]) -> str:
+    return lost(cells) + "\n" + wins(cells)
+
+
+def _since(block: dict[tuple[str, int], float], peer: str) -> str:
+    ks = sorted({k for _, k in block})
+    losing = [k for k in ks if block[OURS, k] > block[peer, k]]
+    if not losing:
+        return "always"
+    later = [k for k in ks if k > losing[-1]]
+    return f"from k = {later[0]}" if later else f"not by k = {ks[-1]}"
+
+
+def _number(value: float, best: bool) -> str:
+    text = f"{value:.2g}" if value >= 1e-4 else f"{value:.0e}"
+    return f"**{text}**" if best else text
