@@ -29,7 +29,7 @@ class Setting:
 def hindsight_setting(rows: int, mu: float) -> Setting:
     """From n mu alone, the number of rows over the noise of one sum: the better it is, the more steps pay and the less clipping does.
 
-    Chosen in hindsight, in the method's favour, among 90 settings on the benchmark's own tables, by other regressions than are scored."""
+    Chosen in hindsight, in the method's favour, among 90 settings on the benchmark's own tables."""
     signal = rows * mu
     if signal < 300:
         return Setting(steps=30, clip=0.1, rate=2, momentum=0.8)

@@ -6,7 +6,7 @@ import os
 import queue
 import threading
 from collections.abc import Generator
-from contextlib import closing, nullcontext
+from contextlib import closing
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +15,6 @@ from dpgram.engines.base import Progress, Steps
 from dpgram.engines.summing import Summing, one_blas_thread
 from dpgram.errors import OptionError
 from dpgram.gram.accumulator import GramSum
-from dpgram.native.library import kernel
 from dpgram.rows.encode import Encoder
 from dpgram.sources.base import Part, Piece, Source, check_columns, parts_of, quietly
 from dpgram.terms.schema import Schema
@@ -46,7 +45,7 @@ class LocalPass:
         summings = [Summing(self._schema, row_bound, untyped=self._source.untyped) for _ in range(self._threads)]
         team = _Team(self._source.where, summings, steps)
         run = team.run_alone if self._threads == 1 else team.run
-        with nullcontext() if kernel() is not None else one_blas_thread():
+        with one_blas_thread(len(self._schema.encoded)):
             run(_jobs(parts, self._threads))
         steps.end()
         total = GramSum.zero(len(self._schema.encoded), row_bound)

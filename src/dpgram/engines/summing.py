@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from dpgram.terms.schema import Schema
 
 BLOCK_ROWS = 8192  # encoded rows in flight where NumPy sums: 8 KiB per column and thousand rows
 BATCH_ROWS = 32_768  # rows in flight for the compiled kernel, which has blocks of its own
+BLAS_FROM = 384  # encoded columns from which BLAS multiplies faster than the kernel
+BLAS_ROWS = 4096  # in one product, whose sums are then exact
 
 
 class Summing:
@@ -59,17 +61,22 @@ class _Compiled:
         dim = len(schema.encoded)
         self._kernel, self._row_bound, self._most = found, row_bound, largest_square(row_bound)
         self._table = CellTable(schema, untyped=untyped)
-        self._scratch = found.scratch(dim)
+        self._by_blas = dim >= BLAS_FROM
+        self._scratch = found.scratch(0 if self._by_blas else dim)
         self._recent, self._recent_rows = np.zeros((dim, dim), dtype=np.int64), 0  # upper triangle, at most MOST_ROWS rows
         self._earlier = GramSum.zero(dim, row_bound)
 
     def add(self, batch: Batch) -> None:
-        for block in slices(batch, BATCH_ROWS):
+        for block in slices(batch, BLAS_ROWS if self._by_blas else BATCH_ROWS):
             if self._recent_rows + block.num_rows > MOST_ROWS:
                 self._earlier = self.total()
                 self._recent[:], self._recent_rows = 0, 0
             self._table.hold(block)
-            self._kernel.add(self._table.columns, block.num_rows, self._most, self._scratch, self._recent)
+            if self._by_blas:
+                points = np.ascontiguousarray(self._kernel.points(self._table.columns, block.num_rows, self._most))
+                self._kernel.add_sums(np.dot(points, points.T), self._recent)
+            else:
+                self._kernel.add(self._table.columns, block.num_rows, self._most, self._scratch, self._recent)
             self._recent_rows += block.num_rows
 
     def total(self) -> GramSum:
@@ -77,8 +84,11 @@ class _Compiled:
         return self._earlier.merge(GramSum.of_integers(whole, self._recent_rows, self._row_bound))
 
 
-def one_blas_thread() -> AbstractContextManager:
-    """Within it BLAS keeps to the calling thread: the pass has threads of its own, and idle ones of BLAS would spin."""
+def one_blas_thread(dim: int) -> AbstractContextManager:
+    """Within it BLAS, where it is used at all, keeps to the calling thread: the pass has threads of its own, and idle ones of BLAS
+    would spin."""
+    if kernel() is not None and dim < BLAS_FROM:
+        return nullcontext()
     from threadpoolctl import threadpool_limits
 
     return threadpool_limits(1, user_api="blas")

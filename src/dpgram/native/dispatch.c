@@ -83,3 +83,9 @@ int32_t dpgram_add(int32_t isa, const struct column *columns, int32_t d, int64_t
     }
     return 0;
 }
+
+/* Adds whole numbers, d by d, to total: the upper triangle alone. */
+void dpgram_add_sums(int32_t d, const double *sums, int64_t *total) {
+    for (int64_t i = 0; i < d; i++)
+        for (int64_t j = i; j < d; j++) total[i * d + j] += (int64_t)sums[i * d + j];
+}

@@ -21,23 +21,24 @@ MOST_ROWS = 2**22  # in one total: 2^22 products of at most 2^40 stay below 2^63
 INSTRUCTIONS = ("plain", "AVX2", "AVX-512")
 
 
-class Column(ctypes.Structure):
-    """One encoded column of some rows: ``struct column`` of kernel.h."""
-
-    _fields_ = (
-        ("data", c_void_p),
-        ("stride", c_int64),
-        ("valid", c_void_p),
-        ("first_valid", c_int64),
-        ("cells", c_int32),
-        ("rule", c_int32),
-        ("lower", c_double),
-        ("upper", c_double),
-        ("centre", c_double),
-        ("half", c_double),
-        ("fill", c_double),
-        ("level", c_double),
-    )
+# One encoded column of some rows: ``struct column`` of kernel.h.
+COLUMN = np.dtype(
+    [
+        ("data", np.uintp),
+        ("stride", np.int64),
+        ("valid", np.uintp),
+        ("first_valid", np.int64),
+        ("cells", np.int32),
+        ("rule", np.int32),
+        ("lower", np.float64),
+        ("upper", np.float64),
+        ("centre", np.float64),
+        ("half", np.float64),
+        ("fill", np.float64),
+        ("level", np.float64),
+    ],
+    align=True,
+)
 
 
 class Kernel:
@@ -45,7 +46,7 @@ class Kernel:
 
     def __init__(self, file: Path, isa: int | None = None):
         library = ctypes.CDLL(str(file))
-        if library.dpgram_layout(c_int64(ctypes.sizeof(Column))) != 0:
+        if library.dpgram_layout(c_int64(COLUMN.itemsize)) != 0:
             raise OSError(f"{file} was compiled for another version of dpgram: install dpgram again.")
         library.dpgram_scratch.restype = c_int64
         self._library = library
@@ -59,11 +60,11 @@ class Kernel:
         """Room for ``add`` to work in, for one thread."""
         return np.empty(self._library.dpgram_scratch(c_int32(dim)))
 
-    def add(self, columns: ctypes.Array[Column], rows: int, largest_square: int, scratch: Array, total: Array) -> None:
+    def add(self, columns: Array, rows: int, largest_square: int, scratch: Array, total: Array) -> None:
         """Add the Gram of the rows, at most MOST_ROWS, to the upper triangle of ``total``, (columns, columns) in int64."""
         broken = self._library.dpgram_add(
             c_int32(self.isa),
-            columns,
+            c_void_p(columns.ctypes.data),
             c_int32(len(columns)),
             c_int64(rows),
             c_double(float(largest_square)),
@@ -73,13 +74,12 @@ class Kernel:
         if broken:
             raise BoundBrokenError
 
-    def points(self, columns: ctypes.Array[Column], rows: int, largest_square: int) -> Array:
+    def points(self, columns: Array, rows: int, largest_square: int) -> Array:
         """The rows as grid points, (columns, rows), each with a sum of squares of at most ``largest_square``."""
-        width = -(-rows // 8) * 8
-        out = np.empty((len(columns), max(8, width)))
+        out = np.empty((len(columns), max(8, -(-rows // 8) * 8)))
         broken = self._library.dpgram_points(
             c_int32(self.isa),
-            columns,
+            c_void_p(columns.ctypes.data),
             c_int32(len(columns)),
             c_int64(0),
             c_int64(rows),
@@ -90,6 +90,10 @@ class Kernel:
         if broken:
             raise BoundBrokenError
         return out[:, :rows]
+
+    def add_sums(self, sums: Array, total: Array) -> None:
+        """Add whole numbers in float64 to the upper triangle of ``total``, both (columns, columns)."""
+        self._library.dpgram_add_sums(c_int32(len(total)), c_void_p(sums.ctypes.data), c_void_p(total.ctypes.data))
 
 
 @cache

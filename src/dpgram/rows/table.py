@@ -6,8 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from dpgram.errors import BoundBrokenError
-from dpgram.native.library import CELLS, LEVEL, NUMBER, ONE, TRUTH
-from dpgram.native.library import Column as NativeColumn
+from dpgram.native.library import CELLS, COLUMN, LEVEL, NUMBER, ONE, TRUTH
 from dpgram.rows.batch import Batch, arrow_column
 from dpgram.rows.encode import Encoder, cells_of
 from dpgram.terms.columns import Boolean, Categorical, Column, Date, Numeric, bounds
@@ -15,7 +14,9 @@ from dpgram.terms.schema import MOST_ENCODED_COLUMNS, EncodedColumn, Schema
 
 Array = np.ndarray
 
-PLAIN = {pa.from_numpy_dtype(np.dtype(cells)): place for place, cells in enumerate(CELLS)}
+IN_NUMPY = {np.dtype(cells): place for place, cells in enumerate(CELLS)}
+IN_ARROW = {pa.from_numpy_dtype(dtype): place for dtype, place in IN_NUMPY.items()}
+FLOAT64 = CELLS.index("f8")
 
 
 class CellTable:
@@ -26,86 +27,118 @@ class CellTable:
             raise BoundBrokenError  # sums of squares would not be exact
         self._schema = schema
         self._encoder = Encoder(schema, untyped=untyped)
-        self.columns = (NativeColumn * len(schema.encoded))()
-        self._kept: list[object] = []  # what the pointers in `columns` point into
-        if schema.intercept:
-            self.columns[0].rule = ONE
+        self._plain = [  # columns that the kernel may read where they lie, and their places
+            (column, self._encoder.places[column.name].start)
+            for column in schema.columns
+            if isinstance(column, Numeric | Boolean) and column.name not in self._encoder.parents
+        ]
+        self.columns = np.zeros(len(schema.encoded), dtype=COLUMN)
+        self._kept: list[object] = []  # what the addresses in `columns` point into
+        self._declare()
+
+    def _declare(self) -> None:
+        """Write down what does not depend on the rows."""
+        if self._schema.intercept:
+            self.columns["rule"][0] = ONE
+        for column in self._schema.columns:
+            place = self._encoder.places[column.name].start
+            match column:
+                case Categorical():
+                    for level in range(1, len(column.levels)):
+                        self.columns["rule"][place + level - 1], self.columns["level"][place + level - 1] = LEVEL, level
+                case Boolean():
+                    self.columns["rule"][place], self.columns["fill"][place] = TRUTH, float(column.missing)
+                case _:
+                    self._declare_number(place, *bounds(column), column.fill)
+        for derived in self._schema.derived:
+            for place in range(*self._encoder.places[derived.name].indices(len(self.columns))):
+                self._declare_number(place, -np.inf, np.inf, 0.0)
+
+    def _declare_number(self, place: int, lower: float, upper: float, fill: float) -> None:
+        encoded: EncodedColumn = self._schema.encoded[place]
+        one = self.columns[place : place + 1]
+        one["rule"], one["lower"], one["upper"], one["fill"] = NUMBER, lower, upper, fill
+        one["centre"], one["half"] = encoded.centre, encoded.half
 
     def hold(self, batch: Batch) -> None:
         """Point ``columns`` at the batch's cells, which stay alive until the next batch."""
         self._encoder.check_batch(batch)
         self._kept = []
+        self.columns["valid"] = 0
+        if self._hold_matrix(batch):
+            return
+        done = self._hold_plain(batch)
         parents: dict[str, Array] = {}
         with np.errstate(all="ignore"):  # a warning would depend on somebody's row
             for column in self._schema.columns:
-                cells = batch.column(column.name)
-                first = self._encoder.places[column.name].start
-                if column.name not in self._encoder.parents and self._hold_plain(column, cells, first):
+                if column.name in done:
                     continue
-                values = cells_of(column, arrow_column(cells))
+                values = cells_of(column, arrow_column(batch.column(column.name)))
                 if column.name in self._encoder.parents:
                     parents[column.name] = values
-                self._hold_made(column, values, first)
+                self._hold_made(column, values)
             for derived in self._schema.derived:
                 place = self._encoder.places[derived.name]
-                made = self._schema.derive(derived, parents)
-                for target, values in zip(range(place.start, place.stop), made, strict=True):
-                    self._number(target, values, self._schema.encoded[target], -np.inf, np.inf, 0.0)
+                for target, values in enumerate(self._schema.derive(derived, parents), place.start):
+                    self._point(target, np.ascontiguousarray(values))
 
-    def _hold_plain(self, column: Column, cells: pa.Array | Array, place: int) -> bool:
-        """Point at numbers that the kernel can read where they lie; False if it cannot."""
-        if not isinstance(column, Numeric | Boolean):
+    def _hold_matrix(self, batch: Batch) -> bool:
+        """Point at the columns of one matrix of numbers, all at once; False if the batch is none."""
+        matrix: Array | None = getattr(batch, "matrix", None)
+        if matrix is None or matrix.dtype not in IN_NUMPY or len(self._plain) < len(self._schema.columns):
             return False
-        if isinstance(cells, np.ndarray):
-            kind = PLAIN.get(pa.from_numpy_dtype(cells.dtype))
-            if kind is None:
-                return False
-            address, stride, valid, first = cells.ctypes.data, cells.strides[0], None, 0
-        else:
-            kind = PLAIN.get(cells.type)
-            if kind is None:
-                return False
-            mask, data = cells.buffers()
-            size = cells.type.bit_width // 8
-            address, stride = (0 if data is None else data.address) + cells.offset * size, size
-            valid, first = (mask.address, cells.offset) if mask is not None and cells.null_count else (None, 0)
-        self._kept.append(cells)
-        target = self.columns[place]
-        target.data, target.stride, target.valid, target.first_valid, target.cells = address, stride, valid, first, kind
-        self._rule(column, place)
+        address, row, column = matrix.__array_interface__["data"][0], *matrix.strides
+        places = slice(int(self._schema.intercept), int(self._schema.intercept) + matrix.shape[1])
+        self._kept.append(matrix)
+        self.columns["data"][places] = (address + column * np.arange(matrix.shape[1])).astype(np.uintp)
+        self.columns["stride"][places], self.columns["cells"][places] = row, IN_NUMPY[matrix.dtype]
         return True
 
-    def _hold_made(self, column: Column, values: Array, place: int) -> None:
+    def _hold_plain(self, batch: Batch) -> set[str]:
+        """Point at numbers that the kernel can read where they lie, and say which columns they are."""
+        done: set[str] = set()
+        found = []
+        for column, place in self._plain:
+            cells = batch.column(column.name)
+            where = _address(cells)
+            if where is not None:
+                self._kept.append(cells)
+                found.append((place, *where))
+                done.add(column.name)
+        if found:
+            places, data, stride, valid, first, kinds = (list(values) for values in zip(*found, strict=True))
+            self.columns["data"][places], self.columns["stride"][places] = np.array(data, dtype=np.uintp), stride
+            self.columns["valid"][places], self.columns["first_valid"][places] = np.array(valid, dtype=np.uintp), first
+            self.columns["cells"][places] = kinds
+        return done
+
+    def _hold_made(self, column: Column, values: Array) -> None:
+        place = self._encoder.places[column.name].start
         match column:
             case Categorical():
                 values = np.where(np.isnan(values), 0.0, values)  # a missing cell is the reference
                 for level in range(1, len(column.levels)):
                     self._point(place + level - 1, values)
-                    self.columns[place + level - 1].rule, self.columns[place + level - 1].level = LEVEL, level
-            case _:
+            case Numeric() | Date() | Boolean():
                 self._point(place, values)
-                self._rule(column, place)
-
-    def _rule(self, column: Numeric | Date | Boolean, place: int) -> None:
-        target = self.columns[place]
-        match column:
-            case Boolean():
-                target.rule, target.fill = TRUTH, float(column.missing)
-            case _:
-                lower, upper = bounds(column)
-                self._scale(place, self._schema.encoded[place], lower, upper, column.fill)
-
-    def _number(self, place: int, values: Array, encoded: EncodedColumn, lower: float, upper: float, fill: float) -> None:
-        self._point(place, np.ascontiguousarray(values))
-        self._scale(place, encoded, lower, upper, fill)
-
-    def _scale(self, place: int, encoded: EncodedColumn, lower: float, upper: float, fill: float) -> None:
-        target = self.columns[place]
-        target.rule, target.lower, target.upper, target.fill = NUMBER, lower, upper, fill
-        target.centre, target.half = encoded.centre, encoded.half
 
     def _point(self, place: int, values: Array) -> None:
         """Point at float64 values that were made here."""
         self._kept.append(values)
-        target = self.columns[place]
-        target.data, target.stride, target.valid, target.cells = values.ctypes.data, values.strides[0], None, CELLS.index("f8")
+        one = self.columns[place : place + 1]
+        one["data"], one["stride"], one["cells"] = values.__array_interface__["data"][0], values.strides[0], FLOAT64
+
+
+def _address(cells: pa.Array | Array) -> tuple[int, int, int, int, int] | None:
+    """Where cells begin, bytes from one to the next, where their validity bits begin and which is the first (0 if none is
+    missing), and their kind; None if the kernel does not know the type."""
+    if isinstance(cells, np.ndarray):
+        kind = IN_NUMPY.get(cells.dtype)
+        return None if kind is None else (cells.__array_interface__["data"][0], cells.strides[0], 0, 0, kind)
+    kind = IN_ARROW.get(cells.type)
+    if kind is None:
+        return None
+    mask, data = cells.buffers()
+    size = int(CELLS[kind][1])
+    valid, first = (mask.address, cells.offset) if mask is not None and cells.null_count else (0, 0)
+    return (0 if data is None else data.address) + cells.offset * size, size, valid, first, kind

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from dpgram.errors import TableError
-from dpgram.sources.base import ArrayBatch, Piece, batch_rows, quietly
+from dpgram.sources.base import ArrayBatch, MatrixBatch, Piece, batch_rows, quietly
 from dpgram.sources.cells import declared_type, is_arrow_text, text_as_bytes, untyped_array
 from dpgram.sources.frames import pandas_column
 
@@ -64,6 +64,30 @@ class NamedArrays:
         return pa.array(_native(values))
 
 
+class Matrix:
+    """The columns of a two-dimensional array of plain numbers, by name. Nothing is copied."""
+
+    where, rows_of = NamedArrays.where, "table"
+    untyped: frozenset[str] = frozenset()
+    typed_by_format = True
+
+    def __init__(self, table: np.ndarray, names: Sequence[str]):
+        if not names:
+            raise TableError("the table has no columns, and at least one is needed.")
+        self._table, self._places = table, {name: place for place, name in enumerate(names)}
+        self.columns = pa.schema([pa.field(name, pa.from_numpy_dtype(table.dtype)) for name in names])
+
+    def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
+        places = [self._places[name] for name in names]
+        rows, step = len(self._table), batch_rows(len(names))
+        types = pa.schema([self.columns.field(name) for name in names])
+        together = places == list(range(places[0], places[0] + len(places)))
+        for start in range(0, rows, step):
+            part = self._table[start : start + step]
+            wanted = part[:, places[0] : places[0] + len(places)] if together else part[:, places]
+            yield Piece(MatrixBatch(wanted, types), min(1.0, (start + step) / rows))
+
+
 def _native(values: np.ndarray) -> np.ndarray:
     """The values in one stretch of memory and in this machine's byte order, as Arrow wants them.
 
@@ -87,7 +111,7 @@ def from_mapping(table: Mapping) -> NamedArrays:
     return NamedArrays([(str(name), quietly(NamedArrays.where, as_column, values)) for name, values in table.items()])
 
 
-def from_matrix(table: np.ndarray, names: Sequence[str]) -> NamedArrays:
+def from_matrix(table: np.ndarray, names: Sequence[str]) -> NamedArrays | Matrix:
     """A two-dimensional array, rows down, and the names of its columns."""
     if table.ndim != 2 or table.shape[1] != len(names):
         raise TableError(
@@ -96,6 +120,8 @@ def from_matrix(table: np.ndarray, names: Sequence[str]) -> NamedArrays:
         )
     if len(set(names)) < len(names):
         raise TableError("columns= gives a name twice: every column needs a name of its own.")
+    if type(table) is np.ndarray and table.dtype.str in PLAIN_NUMBERS:
+        return Matrix(table, names)
     return NamedArrays([(name, table[:, i]) for i, name in enumerate(names)])
 
 

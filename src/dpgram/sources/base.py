@@ -15,7 +15,7 @@ from dpgram.errors import DpgramError, DuplicateColumnError, MissingColumnError,
 
 T = TypeVar("T")
 BATCH_ROWS = 65_536
-BATCH_CELLS = 1 << 21  # cells in a batch: 16 MiB of numbers, so that a wide table has fewer rows in flight
+BATCH_CELLS = 1 << 22  # cells in a batch: 32 MiB of numbers, so that a wide table has fewer rows in flight
 
 
 class ArrayBatch:
@@ -32,7 +32,20 @@ class ArrayBatch:
         return ArrayBatch(part, self.schema, max(0, min(rows, self.num_rows - start)))
 
 
-Batch: TypeAlias = pa.RecordBatch | ArrayBatch
+class MatrixBatch:
+    """Some rows of a two-dimensional array of numbers; its columns are views."""
+
+    def __init__(self, matrix: np.ndarray, schema: pa.Schema):
+        self.matrix, self.schema, self.num_rows = matrix, schema, len(matrix)
+
+    def column(self, name: str) -> np.ndarray:
+        return self.matrix[:, self.schema.get_field_index(name)]
+
+    def slice(self, start: int, rows: int) -> MatrixBatch:
+        return MatrixBatch(self.matrix[start : start + rows], self.schema)
+
+
+Batch: TypeAlias = pa.RecordBatch | ArrayBatch | MatrixBatch
 
 
 class Piece(NamedTuple):
@@ -42,7 +55,7 @@ class Piece(NamedTuple):
     fraction: float | None
 
 
-B = TypeVar("B", pa.RecordBatch, ArrayBatch)
+B = TypeVar("B", pa.RecordBatch, ArrayBatch, MatrixBatch)
 Part = Callable[[], Iterator[Piece]]  # opens a part of a table, whose fractions are of the part
 
 
@@ -70,8 +83,8 @@ def parts_of(source: Source, names: Sequence[str]) -> list[Part]:
 
 
 def batch_rows(columns: int) -> int:
-    """How many rows to read at a time."""
-    return max(1024, min(BATCH_ROWS, BATCH_CELLS // max(1, columns)))
+    """How many rows to read at a time: a power of two."""
+    return max(1024, min(BATCH_ROWS, 1 << (BATCH_CELLS // max(1, columns)).bit_length() - 1))
 
 
 def quietly(where: str, call: Callable[..., T], *args: object, **kwargs: object) -> T:
