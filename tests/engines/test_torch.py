@@ -514,3 +514,14 @@ def test_cuda_a_tensor_that_fills_most_of_the_memory():
         open_pass(part, schema, columns=names).gram(1.0) for part in (cells, cells[: rows // 2], cells[rows // 2 :])
     )
     assert bits(whole) == bits(halves[0].merge(halves[1]))
+
+
+def test_a_negation_that_pytorch_put_off_is_carried_out():
+    late = torch.complex(torch.zeros(5, 2, dtype=torch.float64), torch.rand(5, 2, dtype=torch.float64)).conj().imag
+    assert late.is_neg()
+    schema = dpgram.Schema(unit="visit", columns=[dpgram.Numeric("a", -1, 1), dpgram.Numeric("b", -1, 1)])
+    for device in (None, "cpu"):
+        found, expected = (
+            open_pass(t, schema, columns=["a", "b"], device=device).gram(1.0) for t in (late, late.resolve_neg())
+        )
+        np.testing.assert_array_equal(found.in_scaled_units(), expected.in_scaled_units())

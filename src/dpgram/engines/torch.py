@@ -150,7 +150,7 @@ class Tensors:
             )
         if len(set(names)) < len(names):
             raise TableError("columns= gives a name twice: every column needs a name of its own.")
-        matrix = table.detach()
+        matrix = _plain(table)
         return cls(names, matrix, matrix.unbind(1))
 
     @classmethod
@@ -166,7 +166,7 @@ class Tensors:
         devices = sorted({str(one.device) for one in table.values()})
         if len(devices) > 1:
             raise TableError(f"the table's columns lie on {' and '.join(devices)}: move them to one device.")
-        return cls([str(name) for name in table], None, [one.detach() for one in table.values()])
+        return cls([str(name) for name in table], None, [_plain(one) for one in table.values()])
 
     def on_host(self) -> Source:
         """Tensors on the host as NumPy's arrays, without a copy; half precision, which Arrow lacks, block by block."""
@@ -286,6 +286,11 @@ def _is_tensor(values: object) -> bool:
     return isinstance(values, torch.Tensor)
 
 
+def _plain(tensor: Tensor) -> Tensor:
+    """The tensor without a gradient, its memory as it reads: a kernel knows nothing of negations that PyTorch has put off."""
+    return tensor.detach().resolve_neg()
+
+
 def _dtype(tensor: Tensor) -> str:
     return str(tensor.dtype).removeprefix("torch.")
 
@@ -297,4 +302,4 @@ def _wide(tensor: Tensor) -> Tensor:
 
 def _on_host(tensor: Tensor) -> Any:
     """The tensor as a NumPy array, without a copy where it lies on the host."""
-    return tensor.detach().cpu().numpy()
+    return tensor.detach().cpu().numpy(force=True)

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.ipc
 
+from dpgram.errors import TableError
 from dpgram.sources.base import Piece, quiet_iterator, quietly, slices
 
 
@@ -24,13 +25,23 @@ class ArrowStream:
         self.rows_of = "table" if _is_table(stream) else "result"
         if isinstance(stream, pa.RecordBatch):
             stream = pa.Table.from_batches([stream])
-        if not isinstance(stream, pa.RecordBatchReader):  # one that is a reader already may carry an interrupt through
-            stream = quietly(self.where, pa.RecordBatchReader.from_stream, stream)
-        self._reader = stream
+        self._table = stream if self.rows_of == "table" else None
+        self._reader: pa.RecordBatchReader | None = self._opened(stream)
         self.columns = self._reader.schema
 
+    def _opened(self, stream: Any) -> pa.RecordBatchReader:
+        if isinstance(stream, pa.RecordBatchReader):  # it may carry an interrupt through
+            return stream
+        return quietly(self.where, pa.RecordBatchReader.from_stream, stream)
+
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
-        for batch in quiet_iterator(self.where, iter(self._reader)):
+        reader, self._reader = self._reader, None
+        if reader is None and self._table is not None:
+            reader = self._opened(self._table)
+        if reader is None:  # what is left of it is nothing, and nothing is a table too
+            raise TableError(f"{self.where} was read already, and can be read once: pass a table, or a path.")
+        for batch in quiet_iterator(self.where, iter(reader)):
+            quietly(self.where, batch.validate)  # a damaged stream must not make us read beyond its buffers
             for part in slices(quietly(self.where, batch.select, list(names))):
                 yield Piece(part, None)
 
@@ -58,7 +69,7 @@ class ArrowFile:
         options = pyarrow.ipc.IpcReadOptions(included_fields=[self.columns.names.index(name) for name in names])
         with quietly(self.where, pyarrow.ipc.open_file, str(self._path), options=options) as file:
             for i in range(file.num_record_batches):
-                batch = quietly(self.where, _sound_batch, file, i).select(list(names))
+                batch = quietly(self.where, quietly(self.where, _sound_batch, file, i).select, list(names))
                 for part in slices(batch):
                     yield Piece(part, (i + 1) / file.num_record_batches)
 

@@ -13,7 +13,9 @@ import csv
 import gzip
 import io
 import lzma
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -77,7 +79,8 @@ class CsvFile:
         wanted = [self.columns.names.index(name) for name in names]
         with quietly(self.where, self._raw) as raw:
             stream = self._unpacked(raw)
-            self._header(stream)
+            if self._header(stream) != self.columns.names:
+                raise TableError(f"{self.where} was changed while it was in use: run it again when nothing writes to it.")
             for columns in quiet_iterator(self.where, self._columns(stream, wanted)):
                 yield Piece(record_batch(self.where, names, columns), min(1.0, raw.tell() / size))
 
@@ -131,11 +134,34 @@ class CsvFile:
 
 def _rows(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
     """The rows that Python's csv module finds, with cells of any length."""
-    before = csv.field_size_limit(2**31 - 1)  # a long cell is a cell like any other; it must not raise
-    try:
+    with LONG_CELLS.allowed():
         yield from csv.reader(lines, delimiter=delimiter)
-    finally:
-        csv.field_size_limit(before)
+
+
+class _LongCells:
+    """Python's limit on the length of a cell, which is one for the whole process, lifted while any thread reads.
+
+    A long cell is a cell like any other; it must not raise, whichever file is read to its end first."""
+
+    def __init__(self) -> None:
+        self._lock, self._readers, self._before = threading.Lock(), 0, 0
+
+    @contextmanager
+    def allowed(self) -> Iterator[None]:
+        with self._lock:
+            if self._readers == 0:
+                self._before = csv.field_size_limit(2**31 - 1)
+            self._readers += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._readers -= 1
+                if self._readers == 0:
+                    csv.field_size_limit(self._before)
+
+
+LONG_CELLS = _LongCells()
 
 
 def _first_line(stream: io.BufferedReader) -> bytes:

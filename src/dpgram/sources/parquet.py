@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpgram.errors import UnreadableTableError
+from dpgram.errors import TableError, UnreadableTableError
 from dpgram.sources.base import Part, Piece, batch_rows, quiet_iterator, quietly
 
 if TYPE_CHECKING:
@@ -27,9 +27,20 @@ class ParquetFile:
     def __init__(self, path: Path):
         self.where = f"Parquet file {path}"
         self._path = path
+        self._identity = self._found()
         with self._open() as file:
             self.columns = file.schema_arrow
             self._metadata = file.metadata
+
+    def _found(self) -> tuple[int, ...]:
+        """What changes when the file is replaced or written to."""
+        stat = quietly(self.where, self._path.stat)
+        return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
+
+    def _check_unchanged(self) -> None:
+        """Raise if the file is not the one whose metadata we hold: they would cut the new one in the wrong places."""
+        if self._found() != self._identity:
+            raise TableError(f"{self.where} was changed while it was in use: run it again when nothing writes to it.")
 
     def _open(self, metadata: pq.FileMetaData | None = None) -> pq.ParquetFile:
         import pyarrow.parquet as pq  # slow to import, and most tables are something else
@@ -58,9 +69,11 @@ class ParquetFile:
         rows = sum(self._metadata.row_group(group).num_rows for group in groups)
         done = 0
         with self._open(self._metadata) as file:
+            self._check_unchanged()
             batches = file.iter_batches(
                 batch_size=batch_rows(len(names)), row_groups=list(groups), columns=list(names), use_threads=use_threads
             )
             for batch in quiet_iterator(self.where, batches):
                 done += batch.num_rows
-                yield Piece(batch.select(list(names)), done / rows)
+                yield Piece(batch.select(list(names)), min(1.0, done / max(1, rows)))
+        self._check_unchanged()

@@ -17,6 +17,7 @@ from dpgram.sources.query import one_statement
 POSTGRESQL = re.compile(r"postgres(ql)?:", flags=re.IGNORECASE)
 DUCKDB = "duckdb:"
 URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+USER_AND_SECRET = re.compile(r":[^/]*@")  # user:password@host, with whatever before it
 SECRET = re.compile(r"password\s*=", flags=re.IGNORECASE)
 KNOWN = "a DuckDB file, duckdb: (a query over files), a postgresql:// URI, or an open connection of DuckDB or ADBC"
 
@@ -37,10 +38,15 @@ def _open_text(text: str, query: str | None) -> Source | None:
         return postgresql.open_uri(text, query)
     if text.lower() == DUCKDB:
         return duckdb.open_memory(query)
-    if text.lower().startswith(DUCKDB):
+    if text.lower().startswith(DUCKDB) and not URI.search(text):
         return duckdb.open_file(Path(text[len(DUCKDB) :]).expanduser(), query)
     if scheme := URI.match(text):
         raise TableError(f"a URI that begins with {scheme.group()} is not known: of databases, pass {KNOWN}.")
+    if URI.search(text) or (USER_AND_SECRET.search(text) and not Path(text).expanduser().exists()):
+        raise TableError(
+            "the table looks like a URI with something before it or without its ://, and is not repeated here, since it can hold a "
+            "password: a URI begins with postgresql://, without quotes or blanks."
+        )
     if SECRET.search(text):
         raise TableError(
             "the table is given by keywords with a password, and a URI is needed: postgresql://user@host/database."
