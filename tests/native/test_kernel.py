@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import dpgram
 from dpgram.engines import summing
-from dpgram.errors import BoundBrokenError
+from dpgram.errors import BoundBrokenError, OptionError
 from dpgram.gram.kernel import integer_gram
 from dpgram.native import library
 from dpgram.native.library import Kernel, kernel
@@ -184,3 +184,24 @@ def test_python_and_c_agree_on_the_constants():
     ]
     assert re.search(r"enum rule \{(.*?)\}", header)[1].split() == ["CONSTANT_ONE,", "NUMBER,", "TRUTH,", "LEVEL"]
     assert (library.ONE, library.NUMBER, library.TRUTH, library.LEVEL) == (0, 1, 2, 3)
+
+
+@EVERY
+@pytest.mark.parametrize("dtype", TYPES)
+def test_cells_that_lie_anywhere(compiled, dtype):
+    """Fields of packed records, which no address is a multiple of."""
+    rng = np.random.default_rng(9)
+    packed = np.zeros(500, dtype=[("odd", "u1"), *((name, dtype) for name in "abcdef")])
+    for name in "abcdef":
+        packed[name] = numbers(rng, dtype, 500)
+    schema = dpgram.Schema(unit="row", columns=[dpgram.Numeric(name, -2, 2) for name in "abcdef"])
+    types = pa.schema([(name, pa.from_numpy_dtype(np.dtype(dtype))) for name in "abcdef"])
+    assert_same(compiled, ArrayBatch({name: packed[name] for name in "abcdef"}, types, 500), schema, 1.3)
+
+
+def test_a_choice_of_kernel_that_there_is_none_of(monkeypatch):
+    monkeypatch.setenv("DPGRAM_KERNEL", "nump")
+    with pytest.raises(OptionError, match="must be numpy"):
+        kernel.__wrapped__()
+    monkeypatch.setenv("DPGRAM_KERNEL", "numpy")
+    assert kernel.__wrapped__() is None

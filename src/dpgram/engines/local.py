@@ -108,9 +108,11 @@ class _Team:
     def run(self, jobs: Generator[_Job, None, None]) -> None:
         """Do all jobs. ``jobs`` itself is read in the calling thread."""
         threads = [threading.Thread(target=self._work, args=(summing,), daemon=True) for summing in self._summings]
-        for thread in threads:
-            thread.start()
+        begun = []
         try:
+            for thread in threads:
+                thread.start()
+                begun.append(thread)
             with closing(jobs):
                 for job in jobs:
                     if self._stop.is_set():
@@ -120,9 +122,9 @@ class _Team:
             self._stop.set()
             raise
         finally:
-            for _ in threads:
+            for _ in begun:
                 self._jobs.put(None)
-            for thread in threads:
+            for thread in begun:
                 thread.join()
         if self._failures:
             raise self._failures[0]

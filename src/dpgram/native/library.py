@@ -10,10 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from dpgram.errors import BoundBrokenError
+from dpgram.errors import BoundBrokenError, OptionError
 
 Array = np.ndarray
 
+CHOICE = "DPGRAM_KERNEL"
 FILE = Path(__file__).parent / "_kernel.so"
 CELLS = ("f8", "f4", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")  # in the order of kernel.h
 ONE, NUMBER, TRUTH, LEVEL = range(4)
@@ -99,7 +100,10 @@ class Kernel:
 @cache
 def kernel() -> Kernel | None:
     """The kernel of this installation, or None where it has none or DPGRAM_KERNEL=numpy asks to do without."""
-    if os.environ.get("DPGRAM_KERNEL") == "numpy":
+    asked = os.environ.get(CHOICE, "")
+    if asked not in ("", "numpy"):
+        raise OptionError(f"{CHOICE} in the environment is {asked!r} and must be numpy, or left out for the compiled kernel.")
+    if asked == "numpy":
         return None
     if FILE.is_file():
         return Kernel(FILE)

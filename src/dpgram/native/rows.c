@@ -7,18 +7,23 @@
 #include "kernel.h"
 #include "lanes.h"
 
-/* n cells of a column, `stride` apart, as doubles. */
-#define READ(type)                                                                               \
-    {                                                                                            \
-        const char *from = (const char *)column->data + start * column->stride;                  \
-        const int64_t stride = column->stride;                                                   \
-        if (stride == (int64_t)sizeof(type)) {                                                   \
-            const type *cell = (const type *)from;                                               \
-            for (int64_t r = 0; r < n; r++) out[r] = (double)cell[r];                            \
-        } else {                                                                                 \
-            for (int64_t r = 0; r < n; r++) out[r] = (double)*(const type *)(from + r * stride); \
-        }                                                                                        \
-        break;                                                                                   \
+#if FLT_EVAL_METHOD != 0
+#error "doubles are not rounded to doubles here: build without the kernel, and NumPy will do its work"
+#endif
+
+/* n cells of a column, `stride` apart and aligned as they may be, as doubles. */
+#define READ(type)                                                                                \
+    {                                                                                             \
+        typedef type loose __attribute__((aligned(1)));                                           \
+        const char *from = (const char *)column->data + start * column->stride;                   \
+        const int64_t stride = column->stride;                                                    \
+        if (stride == (int64_t)sizeof(type)) {                                                    \
+            const loose *cell = (const loose *)from;                                              \
+            for (int64_t r = 0; r < n; r++) out[r] = (double)cell[r];                             \
+        } else {                                                                                  \
+            for (int64_t r = 0; r < n; r++) out[r] = (double)*(const loose *)(from + r * stride); \
+        }                                                                                         \
+        break;                                                                                    \
     }
 
 static void read_cells(const struct column *column, int64_t start, int64_t n, double *restrict out) {
@@ -173,7 +178,8 @@ static int four_neighbours(const struct column *c) {
     return 1;
 }
 
-typedef double four __attribute__((vector_size(32), aligned(8)));
+typedef double four __attribute__((vector_size(32), aligned(1)));
+typedef double loose_double __attribute__((aligned(1)));
 typedef int64_t places __attribute__((vector_size(32)));
 
 #if defined(__clang__)
@@ -199,12 +205,13 @@ static void read_four(const struct column *column, int64_t start, int64_t n, int
         *(four *)(out + 3 * ld + r) = PICK(ab1, cd1, 2, 3, 6, 7);
     }
     for (; r < n; r++)
-        for (int k = 0; k < 4; k++) out[k * ld + r] = ((const double *)(from + r * stride))[k];
+        for (int k = 0; k < 4; k++) out[k * ld + r] = ((const loose_double *)(from + r * stride))[k];
 }
 
 /* Whether a column's cells can be worked on where they lie. */
 static int in_place(const struct column *column) {
-    return column->cells == F64 && column->stride == 8 && column->rule == NUMBER && !column->valid;
+    return column->cells == F64 && column->stride == 8 && column->rule == NUMBER && !column->valid &&
+           (uintptr_t)column->data % 8 == 0;
 }
 
 /* n rows as grid points before the clip, and their sums of squares. */

@@ -153,11 +153,15 @@ def fetched(where: str, start: Callable[[], Iterator[pa.RecordBatch]], cancel: C
 
     worker = threading.Thread(target=work, name="dpgram-fetch", daemon=True)
     worker.start()
+    ended = False
     try:
         while isinstance(item := _next(batches), pa.RecordBatch):
             yield item
+        ended = True
     finally:
         left.set()
+        if ended:  # a cancel now might hit another query of the same connection
+            worker.join()
         while worker.is_alive():  # a cancel can come between two calls and find nothing to cancel
             cancel()
             worker.join(timeout=0.5)
