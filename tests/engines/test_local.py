@@ -89,7 +89,7 @@ def test_parquet_has_parts_for_threads(files):
 
 def test_wide_tables_come_in_shorter_batches():
     assert batch_rows(3) == 65_536
-    assert batch_rows(1000) == 4096
+    assert batch_rows(1000) == 2048
     assert batch_rows(10**6) == 1024
 
 

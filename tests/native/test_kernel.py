@@ -21,7 +21,7 @@ from dpgram.native.library import Kernel, kernel
 from dpgram.rows.clip import clip, largest_square
 from dpgram.rows.encode import Encoder
 from dpgram.rows.table import CellTable
-from dpgram.sources.base import ArrayBatch
+from dpgram.sources.base import ArrayBatch, MatrixBatch
 
 TYPES = ["f8", "f4", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"]
 
@@ -116,9 +116,18 @@ def test_every_width(compiled, dim):
     rows = rng.uniform(-1.2, 1.2, (5000, dim))
     schema = dpgram.Schema(unit="row", columns=[dpgram.Numeric(f"x{i}", -1, 1) for i in range(dim)], intercept=dim % 2 == 0)
     types = pa.schema([(f"x{i}", pa.float64()) for i in range(dim)])
-    for table in (rows, np.asfortranarray(rows), rows[::-1], rows[::2]):
-        batch = ArrayBatch({f"x{i}": table[:, i] for i in range(dim)}, types, len(table))
+    for table in (
+        rows,
+        np.asfortranarray(rows),
+        rows[::-1],
+        rows[::2],
+        rows.astype("f4"),
+        np.asfortranarray(rows.astype("f4")),
+    ):
+        kind = pa.schema([(name, pa.from_numpy_dtype(table.dtype)) for name in types.names])
+        batch = ArrayBatch({f"x{i}": table[:, i] for i in range(dim)}, kind, len(table))
         assert_same(compiled, batch, schema, np.sqrt(dim) / 2)
+        assert_same(compiled, MatrixBatch(table, kind), schema, np.sqrt(dim) / 2)
 
 
 @EVERY
@@ -205,3 +214,21 @@ def test_a_choice_of_kernel_that_there_is_none_of(monkeypatch):
         kernel.__wrapped__()
     monkeypatch.setenv("DPGRAM_KERNEL", "numpy")
     assert kernel.__wrapped__() is None
+
+
+@EVERY
+@pytest.mark.parametrize("rows", [1, 5, 2048, 5000])
+def test_blas_and_the_kernel_add_up_to_the_same(compiled, rows, monkeypatch):
+    table = np.random.default_rng(rows).uniform(-1, 1, (rows, 30))
+    schema = dpgram.Schema(unit="row", columns=[dpgram.Numeric(f"x{i}", -1, 1) for i in range(30)])
+    batch = MatrixBatch(table, pa.schema([(f"x{i}", pa.float64()) for i in range(30)]))
+    monkeypatch.setattr(summing, "kernel", lambda: compiled)
+    totals = []
+    for limit in (10**6, 1):
+        monkeypatch.setattr(summing, "BLAS_FROM", limit)
+        made = summing.Summing(schema, 2.5)
+        made.add(batch)
+        totals.append(made.total())
+    assert totals[0].rows == totals[1].rows == rows
+    np.testing.assert_array_equal(totals[0].low, totals[1].low)
+    np.testing.assert_array_equal(totals[0].high, totals[1].high)

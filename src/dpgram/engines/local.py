@@ -7,6 +7,7 @@ import queue
 import threading
 from collections.abc import Generator
 from contextlib import closing
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -48,10 +49,7 @@ class LocalPass:
         with one_blas_thread(len(self._schema.encoded)):
             run(_jobs(parts, self._threads))
         steps.end()
-        total = GramSum.zero(len(self._schema.encoded), row_bound)
-        for summing in summings:
-            total = total.merge(summing.total())
-        return total
+        return reduce(GramSum.merge, (summing.total() for summing in summings))
 
     def encoded(self) -> Array:
         """The rows themselves in scaled units, one below the other, as they are before the clip. Unprotected."""

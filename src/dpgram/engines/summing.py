@@ -16,9 +16,7 @@ from dpgram.sources.base import slices
 from dpgram.terms.schema import Schema
 
 BLOCK_ROWS = 8192  # encoded rows in flight where NumPy sums: 8 KiB per column and thousand rows
-BATCH_ROWS = 32_768  # rows in flight for the compiled kernel, which has blocks of its own
-BLAS_FROM = 384  # encoded columns from which BLAS multiplies faster than the kernel
-BLAS_ROWS = 4096  # in one product, whose sums are then exact
+BLAS_FROM = 640  # encoded columns from which BLAS multiplies faster than the kernel
 
 
 class Summing:
@@ -29,9 +27,13 @@ class Summing:
 
     def __init__(self, schema: Schema, row_bound: float, *, untyped: frozenset[str] = frozenset()):
         found = kernel()
-        self._sum: _Compiled | _InNumPy = (
-            _InNumPy(schema, row_bound, untyped) if found is None else _Compiled(found, schema, row_bound, untyped)
-        )
+        self._sum: _InNumPy | _Compiled
+        if found is None:
+            self._sum = _InNumPy(schema, row_bound, untyped)
+        elif len(schema.encoded) < BLAS_FROM:
+            self._sum = _Compiled(found, schema, row_bound, untyped)
+        else:
+            self._sum = _CompiledRows(found, schema, row_bound, untyped)
 
     def add(self, batch: Batch) -> None:
         """Encode the batch's rows, shrink them to the bound and add them. May raise with cells in the message: call it quietly."""
@@ -57,31 +59,52 @@ class _InNumPy:
 
 
 class _Compiled:
+    """The kernel does it all, rows and products."""
+
+    block_rows = 32_768  # rows in flight; the kernel has blocks of its own
+
     def __init__(self, found: Kernel, schema: Schema, row_bound: float, untyped: frozenset[str]):
-        dim = len(schema.encoded)
         self._kernel, self._row_bound, self._most = found, row_bound, largest_square(row_bound)
         self._table = CellTable(schema, untyped=untyped)
-        self._by_blas = dim >= BLAS_FROM
-        self._scratch = found.scratch(0 if self._by_blas else dim)
-        self._recent, self._recent_rows = np.zeros((dim, dim), dtype=np.int64), 0  # upper triangle, at most MOST_ROWS rows
-        self._earlier = GramSum.zero(dim, row_bound)
+        self._make_room(len(schema.encoded))
+        self._recent = np.zeros((len(schema.encoded),) * 2, dtype=np.int64)  # the upper triangle of the sum over recent rows
+        self._recent_rows = 0  # at most MOST_ROWS
+        self._earlier: GramSum | None = None
 
     def add(self, batch: Batch) -> None:
-        for block in slices(batch, BLAS_ROWS if self._by_blas else BATCH_ROWS):
+        for block in slices(batch, self.block_rows):
             if self._recent_rows + block.num_rows > MOST_ROWS:
                 self._earlier = self.total()
                 self._recent[:], self._recent_rows = 0, 0
             self._table.hold(block)
-            if self._by_blas:
-                points = np.ascontiguousarray(self._kernel.points(self._table.columns, block.num_rows, self._most))
-                self._kernel.add_sums(np.dot(points, points.T), self._recent)
-            else:
-                self._kernel.add(self._table.columns, block.num_rows, self._most, self._scratch, self._recent)
+            self._add_rows(block.num_rows)
             self._recent_rows += block.num_rows
 
+    def _make_room(self, dim: int) -> None:
+        self._scratch = self._kernel.scratch(dim)
+
+    def _add_rows(self, rows: int) -> None:
+        self._kernel.add(self._table.columns, rows, self._most, self._scratch, self._recent)
+
     def total(self) -> GramSum:
-        whole = np.triu(self._recent) + np.triu(self._recent, 1).T
-        return self._earlier.merge(GramSum.of_integers(whole, self._recent_rows, self._row_bound))
+        whole = np.triu(self._recent)
+        whole += np.triu(self._recent, 1).T
+        recent = GramSum.of_integers(whole, self._recent_rows, self._row_bound)
+        return recent if self._earlier is None else self._earlier.merge(recent)
+
+
+class _CompiledRows(_Compiled):
+    """The kernel makes the rows, BLAS the products."""
+
+    block_rows = 2048  # in one product; up to 4096 its sums are exact
+
+    def _make_room(self, dim: int) -> None:
+        self._points, self._sums = np.empty((dim, self.block_rows)), np.empty((dim, dim))
+
+    def _add_rows(self, rows: int) -> None:
+        points = self._kernel.points(self._table.columns, rows, self._most, self._points)
+        points = np.ascontiguousarray(points)  # BLAS is three times slower on a slice
+        self._kernel.add_sums(np.dot(points, points.T, out=self._sums), self._recent)
 
 
 def one_blas_thread(dim: int) -> AbstractContextManager:

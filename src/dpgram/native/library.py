@@ -75,9 +75,12 @@ class Kernel:
         if broken:
             raise BoundBrokenError
 
-    def points(self, columns: Array, rows: int, largest_square: int) -> Array:
-        """The rows as grid points, (columns, rows), each with a sum of squares of at most ``largest_square``."""
-        out = np.empty((len(columns), max(8, -(-rows // 8) * 8)))
+    def points(self, columns: Array, rows: int, largest_square: int, out: Array | None = None) -> Array:
+        """The rows as grid points, (columns, rows), each with a sum of squares of at most ``largest_square``.
+
+        ``out`` may hold more rows, and a multiple of 8; it is overwritten."""
+        if out is None:
+            out = np.empty((len(columns), max(8, -(-rows // 8) * 8)))
         broken = self._library.dpgram_points(
             c_int32(self.isa),
             c_void_p(columns.ctypes.data),

@@ -81,15 +81,13 @@ static struct scale scale_of(const struct column *column, int product) {
 #define CLAMP(x, s) x = l_min(l_max(x, (s).low), (s).high);
 #define NO_CLAMP(x, s)
 
-/* Numbers in own units to grid points; `from` may be `out`, n is a multiple of 8. Cells that will be wanted `ahead` rows from here
- * are asked for in passing; beyond the end of a table that does no harm. */
-static void numbers(const struct column *column, int64_t n, int64_t ahead, const double *from, double *out, double *squares) {
+/* Numbers in own units to grid points, in place; n is a multiple of 8. */
+static void numbers(const struct column *column, int64_t n, double *out, double *squares) {
     const int product = is_power_of_two(column->half);
     const struct scale s = scale_of(column, product);
 #define NUMBERS(SCALE)                                                 \
     for (int64_t r = 0; r < n; r += LANES) {                           \
-        __builtin_prefetch(from + r + ahead);                          \
-        lanes x = l_load(from + r);                                    \
+        lanes x = l_load(out + r);                                     \
         STEP(x, s, SCALE, CLAMP)                                       \
         l_store(out + r, x);                                           \
         l_store(squares + r, l_add(l_load(squares + r), l_mul(x, x))); \
@@ -101,7 +99,8 @@ static void numbers(const struct column *column, int64_t n, int64_t ahead, const
     }
 }
 
-/* The same for four columns at a time, each `ld` doubles from the one before it in `out`. */
+/* The same for four columns at a time, each `ld` doubles from the one before it in `out`, from cells that may lie elsewhere. Those that
+ * will be wanted `ahead` rows from here are asked for in passing; beyond the end of a table that does no harm. */
 static void four_numbers(const struct column *columns, int64_t n, int64_t ahead, const double *const *from, double *out,
                          int64_t ld, double *squares) {
     const double *f0 = from[0], *f1 = from[1], *f2 = from[2], *f3 = from[3];
@@ -169,17 +168,19 @@ static void ones(int64_t n, double *restrict out, double *restrict squares) {
     }
 }
 
-/* Whether columns c..c+3 are neighbouring numbers in a row-major table of doubles. */
+/* Whether columns c..c+3 are neighbouring numbers in a row-major table of doubles, or of floats. */
 static int four_neighbours(const struct column *c) {
+    const int64_t size = c->cells == F64 ? 8 : 4;
     for (int k = 0; k < 4; k++)
-        if (c[k].cells != F64 || c[k].rule != NUMBER || c[k].valid || c[k].stride != c->stride ||
-            (const char *)c[k].data != (const char *)c->data + 8 * k)
+        if ((c->cells != F64 && c->cells != F32) || c[k].cells != c->cells || c[k].valid || c[k].stride != c->stride ||
+            (const char *)c[k].data != (const char *)c->data + size * k)
             return 0;
     return 1;
 }
 
 typedef double four __attribute__((vector_size(32), aligned(1)));
 typedef double loose_double __attribute__((aligned(1)));
+typedef float four_floats __attribute__((vector_size(16), aligned(1)));
 typedef int64_t places __attribute__((vector_size(32)));
 
 #if defined(__clang__)
@@ -188,30 +189,48 @@ typedef int64_t places __attribute__((vector_size(32)));
 #define PICK(a, b, i, j, k, l) __builtin_shuffle(a, b, (places){i, j, k, l})
 #endif
 
-/* n rows of four neighbouring columns, turned; rows `ahead` of them are asked for in passing. */
+#define TURNED_DOUBLE(p) (*(const four *)(p))
+#define TURNED_FLOAT(p) __builtin_convertvector(*(const four_floats *)(p), four)
+
+/* n rows of four neighbouring columns, turned; n is a multiple of 4. Rows `ahead` of them are asked for in passing. */
+#define TURN(CELLS)                                                                                              \
+    for (int64_t r = 0; r < n; r += 4) {                                                                         \
+        for (int k = 0; k < 4; k++) __builtin_prefetch(from + (r + k + ahead) * stride);                         \
+        const four a = CELLS(from + r * stride), b = CELLS(from + (r + 1) * stride);                             \
+        const four c = CELLS(from + (r + 2) * stride), d = CELLS(from + (r + 3) * stride);                       \
+        const four ab0 = PICK(a, b, 0, 4, 2, 6), ab1 = PICK(a, b, 1, 5, 3, 7);                                   \
+        const four cd0 = PICK(c, d, 0, 4, 2, 6), cd1 = PICK(c, d, 1, 5, 3, 7);                                   \
+        *(four *)(out + r) = PICK(ab0, cd0, 0, 1, 4, 5);                                                         \
+        *(four *)(out + ld + r) = PICK(ab1, cd1, 0, 1, 4, 5);                                                    \
+        *(four *)(out + 2 * ld + r) = PICK(ab0, cd0, 2, 3, 6, 7);                                                \
+        *(four *)(out + 3 * ld + r) = PICK(ab1, cd1, 2, 3, 6, 7);                                                \
+    }
+
 static void read_four(const struct column *column, int64_t start, int64_t n, int64_t ahead, double *restrict out, int64_t ld) {
     const char *from = (const char *)column->data + start * column->stride;
     const int64_t stride = column->stride;
-    int64_t r = 0;
-    for (; r + 4 <= n; r += 4) {
-        for (int k = 0; k < 4; k++) __builtin_prefetch(from + (r + k + ahead) * stride);
-        const four a = *(const four *)(from + r * stride), b = *(const four *)(from + (r + 1) * stride),
-                   c = *(const four *)(from + (r + 2) * stride), d = *(const four *)(from + (r + 3) * stride);
-        const four ab0 = PICK(a, b, 0, 4, 2, 6), ab1 = PICK(a, b, 1, 5, 3, 7), cd0 = PICK(c, d, 0, 4, 2, 6),
-                   cd1 = PICK(c, d, 1, 5, 3, 7);
-        *(four *)(out + r) = PICK(ab0, cd0, 0, 1, 4, 5);
-        *(four *)(out + ld + r) = PICK(ab1, cd1, 0, 1, 4, 5);
-        *(four *)(out + 2 * ld + r) = PICK(ab0, cd0, 2, 3, 6, 7);
-        *(four *)(out + 3 * ld + r) = PICK(ab1, cd1, 2, 3, 6, 7);
+    if (column->cells == F64) {
+        TURN(TURNED_DOUBLE)
+    } else {
+        TURN(TURNED_FLOAT)
     }
-    for (; r < n; r++)
-        for (int k = 0; k < 4; k++) out[k * ld + r] = ((const loose_double *)(from + r * stride))[k];
 }
 
 /* Whether a column's cells can be worked on where they lie. */
 static int in_place(const struct column *column) {
     return column->cells == F64 && column->stride == 8 && column->rule == NUMBER && !column->valid &&
            (uintptr_t)column->data % 8 == 0;
+}
+
+/* n cells of a column as doubles, NaN where they are missing, and zeros up to a multiple of 8. */
+static void read_column(const struct column *column, int64_t start, int64_t n, double *restrict out) {
+    read_cells(column, start, n, out);
+    if (column->valid) mark_missing(column, start, n, out);
+    for (int64_t r = n; r < (n + 7) / 8 * 8; r++) out[r] = 0.0;
+}
+
+static int all_numbers(const struct column *columns) {
+    return columns[0].rule == NUMBER && columns[1].rule == NUMBER && columns[2].rule == NUMBER && columns[3].rule == NUMBER;
 }
 
 /* n rows as grid points before the clip, and their sums of squares. */
@@ -222,32 +241,25 @@ static void encode(const struct column *columns, int32_t d, int64_t start, int64
     while (c < d) {
         const struct column *column = columns + c;
         double *to = out + c * ld;
-        if (column->rule == CONSTANT_ONE) {
-            ones(whole, to, squares);
-            c++;
-            continue;
-        }
-        const int32_t at_once = c + 4 <= d && n == whole ? 4 : 1;
-        if (at_once == 4 && in_place(column) && in_place(column + 1) && in_place(column + 2) && in_place(column + 3)) {
-            const double *from[4];
-            for (int k = 0; k < 4; k++) from[k] = (const double *)column[k].data + start;
-            four_numbers(column, n, ahead, from, to, ld, squares);
+        if (c + 4 <= d && all_numbers(column)) {
+            const double *from[4] = {to, to + ld, to + 2 * ld, to + 3 * ld};
+            if (n == whole && four_neighbours(column)) {
+                read_four(column, start, n, ahead, to, ld);
+            } else {
+                for (int k = 0; k < 4; k++) {
+                    if (n == whole && in_place(column + k)) from[k] = (const double *)column[k].data + start;
+                    else read_column(column + k, start, n, to + k * ld);
+                }
+            }
+            four_numbers(column, whole, ahead, from, to, ld, squares);
             c += 4;
             continue;
         }
-        if (at_once == 4 && four_neighbours(column)) {
-            const double *const from[4] = {to, to + ld, to + 2 * ld, to + 3 * ld};
-            read_four(column, start, n, ahead, to, ld);
-            four_numbers(column, n, 0, from, to, ld, squares);
-            c += 4;
-            continue;
-        }
-        read_cells(column, start, n, to);
-        if (column->valid) mark_missing(column, start, n, to);
-        for (int64_t r = n; r < whole; r++) to[r] = 0.0;
-        if (column->rule == NUMBER) numbers(column, whole, 0, to, to, squares);
+        if (column->rule == CONSTANT_ONE) ones(whole, to, squares);
+        else read_column(column, start, n, to);
+        if (column->rule == NUMBER) numbers(column, whole, to, squares);
         else if (column->rule == TRUTH) truths(column, n, to, squares);
-        else levels(column, n, to, squares);
+        else if (column->rule == LEVEL) levels(column, n, to, squares);
         c++;
     }
 }

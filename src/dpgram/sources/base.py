@@ -5,6 +5,7 @@ call that may touch a cell goes through ``quietly``, which keeps the exception's
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -15,7 +16,7 @@ from dpgram.errors import DpgramError, DuplicateColumnError, MissingColumnError,
 
 T = TypeVar("T")
 BATCH_ROWS = 65_536
-BATCH_CELLS = 1 << 22  # cells in a batch: 32 MiB of numbers, so that a wide table has fewer rows in flight
+BATCH_CELLS = 1 << 21  # cells in a batch: 16 MiB of numbers, so that a wide table has fewer rows in flight
 
 
 class ArrayBatch:
@@ -111,9 +112,9 @@ def quiet_iterator(where: str, iterator: Iterator[T]) -> Iterator[T]:
 
 def check_columns(source: Source, names: Sequence[str]) -> None:
     """Raise unless the source has every column in ``names`` exactly once."""
-    present = source.columns.names
+    present = Counter(source.columns.names)
     for name in names:
-        match present.count(name):
+        match present[name]:
             case 0:
                 raise MissingColumnError(column=name, where=source.where, hint=_hint(source))
             case 1:
