@@ -1,6 +1,7 @@
 # Every target sets up .venv by itself: `make demo` and `make test` work on a fresh clone.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
+KERNEL := build_kernel.py $(wildcard src/dpgram/native/*.[ch])
 
 .PHONY: demo test test-slow lint smoke coverage errors bench bench-regress bench-release bench-spark bench-peers bench-end-to-end reproduce reproduce-quick clean
 
@@ -52,7 +53,7 @@ bench-spark: .venv/installed-test
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.bench_spark
 
 bench-release: .venv/installed-test
-	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.bench_release_step --json
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.bench_release_step
 
 # One Gram against other private regressions, for k regressions from one table: writes docs/peers.md; some seven minutes on one core.
 bench-peers: .venv/installed-bench
@@ -67,11 +68,11 @@ clean:
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
 
-.venv/installed: .venv/bin/python pyproject.toml
+.venv/installed: .venv/bin/python pyproject.toml $(KERNEL)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[plot,formulas,sklearn]"
 	touch $@
 
-.venv/installed-test: .venv/bin/python pyproject.toml
+.venv/installed-test: .venv/bin/python pyproject.toml $(KERNEL)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test]"
 	touch $@ .venv/installed
 

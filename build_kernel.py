@@ -1,7 +1,8 @@
 """Hatchling's hook that compiles src/dpgram/native into one shared library beside its sources.
 
-The library has no part of Python in it, so one wheel per platform serves every version. Where there is no C compiler the package is built
-without it, and says so; DPGRAM_REQUIRE_KERNEL=1 makes that an error."""
+The library has no part of Python in it, so one wheel per platform serves every version; `auditwheel repair` gives it the tag that a
+package index wants. Where there is no C compiler the package is built without it, and says so; DPGRAM_REQUIRE_KERNEL=1 makes that an
+error."""
 
 from __future__ import annotations
 

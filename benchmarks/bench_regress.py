@@ -1,6 +1,6 @@
 """Time of 1,000 regressions from one release, over a bare solve of the same normal equations: ``make bench-regress``.
 
-Prints a line for each way of fitting, then all of it as JSON."""
+Prints a line for each way of fitting, or all of it as JSON."""
 
 from __future__ import annotations
 
@@ -101,12 +101,15 @@ def main() -> None:
     options = argparse.ArgumentParser(prog="python -m benchmarks.bench_regress", description=__doc__)
     options.add_argument("--count", type=int, default=1000)
     options.add_argument("--epsilon", type=float, default=1.0)
+    options.add_argument("--json", action="store_true")
     given = options.parse_args()
     result = bench(given.count, given.epsilon)
-    print(f"numpy.linalg.solve: {result['solve_ms']:.3f} ms")
+    if given.json:
+        print(json.dumps(result))
+        return
+    print(f"- numpy.linalg.solve: {result['solve_ms']:.3f} ms")
     for name, found in result["ways"].items():
-        print(f"{name}: {found['ms']:.2f} ms, {found['over_solve']:.1f} times the bare solve")
-    print(json.dumps(result))
+        print(f"- {name}: {found['ms']:.2f} ms, {found['over_solve']:.1f} times the bare solve")
 
 
 if __name__ == "__main__":

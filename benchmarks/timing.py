@@ -86,9 +86,10 @@ def print_table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
 
 
 def _cell(value: object) -> str:
-    if isinstance(value, int):
-        return f"{value:,}"
-    return f"{value:#.3g}".rstrip(".") if isinstance(value, float) and 1e-3 < abs(value) < 1e4 else f"{value}"
+    """Three digits, and all of those before the point."""
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 100 else f"{value:#.3g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def options(doc: str | None) -> argparse.ArgumentParser:
