@@ -99,17 +99,33 @@ class SparkPass:
 
     def _sums(self, row_bound: float, groups: int) -> DataFrame:
         """The frame of one row per piece of the sum. A piece goes to the same group in every attempt: groups are found by hash."""
-        names = self._schema.names
-        sum_rows = shipped(sum_part.__module__, sum_part.__name__, self._schema.to_dict(), list(names), row_bound)
+        sum_rows = shipped(sum_part.__module__, sum_part.__name__, self._schema.to_dict(), self._names, row_bound)
         add = shipped(add_pieces.__module__, add_pieces.__name__, row_bound)
         partial = self._declared().mapInArrow(sum_rows, PARTIAL_DDL)
         return partial.repartition(groups, "piece").mapInArrow(add, SUM_DDL)
 
     def _declared(self) -> DataFrame:
-        """The declared columns in the schema's order, taken by place: Spark's names know no case, and dots and ticks have a meaning."""
-        places = [self._table.columns.names.index(name) for name in self._schema.names]
-        plain = self._table.frame.toDF(*(f"c{i}" for i in range(len(self._table.columns.names))))
-        return plain.select(*(f"c{place}" for place in places))
+        """The declared columns in the table's order, unrenamed where that is safe: Spark copies every row to rename a column.
+
+        Its names know no case; where two are alike in it, columns are taken by place."""
+        present = self._table.columns.names
+        if len(self._names) == len(present):
+            return self._table.frame
+        if len({name.casefold() for name in present}) == len(present):
+            return self._table.frame.select(*(_quoted(name) for name in self._names))
+        plain = self._table.frame.toDF(*(f"c{i}" for i in range(len(present))))
+        return plain.select(*(f"c{present.index(name)}" for name in self._names))
+
+    @property
+    def _names(self) -> list[str]:
+        """The declared columns in the table's order."""
+        wanted = set(self._schema.names)
+        return [name for name in self._table.columns.names if name in wanted]
+
+
+def _quoted(name: str) -> str:
+    """A name in which dots and ticks have no meaning."""
+    return "`" + name.replace("`", "``") + "`"
 
 
 def is_spark(table: object) -> bool:
