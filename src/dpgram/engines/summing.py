@@ -15,7 +15,7 @@ from dpgram.rows.table import CellTable
 from dpgram.sources.base import slices
 from dpgram.terms.schema import Schema
 
-BLOCK_ROWS = 8192  # encoded rows in flight where NumPy sums: 8 KiB per column and thousand rows
+BLOCK_ROWS = 4096  # encoded rows in flight where NumPy sums: they stay in cache
 BLAS_FROM = 640  # encoded columns from which BLAS multiplies faster than the kernel
 
 

@@ -5,6 +5,8 @@ The result depends on one row at a time, on the schema and on nothing else: no r
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pyarrow as pa
 
@@ -15,6 +17,16 @@ from dpgram.terms.columns import MISSING, Boolean, Categorical, Column, Date, Nu
 from dpgram.terms.schema import EncodedColumn, Schema
 
 Array = np.ndarray
+
+
+class _Numbers(NamedTuple):
+    """What is declared about columns of numbers, each as a column."""
+
+    fill: Array
+    lower: Array
+    upper: Array
+    centre: Array
+    half: Array
 
 
 class Encoder:
@@ -32,6 +44,17 @@ class Encoder:
                 first = self.places.get(encoded.column, slice(i, i))
                 self.places[encoded.column] = slice(first.start, i + 1)
 
+        self._numbers = self._all_numbers()
+
+    def _all_numbers(self) -> _Numbers | None:
+        """Of a schema of numbers alone."""
+        columns = self._schema.columns
+        if self._schema.derived or not all(isinstance(column, Numeric) for column in columns):
+            return None
+        scales = self._schema.encoded[int(self._schema.intercept) :]
+        declared = [(c.fill, *bounds(c), e.centre, e.half) for c, e in zip(columns, scales, strict=True)]  # type: ignore[arg-type, union-attr]
+        return _Numbers(*np.array(declared).T[:, :, None])
+
     def check_types(self, found: pa.Schema) -> None:
         """Raise ColumnTypeError if a declared column has a type that its kind cannot take."""
         for column in self._schema.columns:
@@ -47,6 +70,9 @@ class Encoder:
     def encode(self, batch: Batch) -> Array:
         """The rows as columns of a (number of encoded columns, number of rows) array, every entry in [-1, 1]."""
         self.check_batch(batch)
+        matrix: Array | None = getattr(batch, "matrix", None)
+        if matrix is not None and self._numbers is not None:
+            return self._encode_matrix(matrix, self._numbers)
         out = np.empty((len(self._schema.encoded), batch.num_rows))
         if self._schema.intercept:
             out[0] = 1.0
@@ -60,6 +86,21 @@ class Encoder:
             for derived in self._schema.derived:
                 place = self.places[derived.name]
                 _scale(self._schema.derive(derived, parents), self._schema.encoded[place.start], out[place])
+        return out
+
+    def _encode_matrix(self, matrix: Array, numbers: _Numbers) -> Array:
+        """The same for a matrix under a schema of numbers alone, all columns at once: each operation is that of ``_encode``."""
+        out = np.empty((len(self._schema.encoded), len(matrix)))
+        if self._schema.intercept:
+            out[0] = 1.0
+        cells = out[int(self._schema.intercept) :]
+        np.copyto(cells, matrix.T, casting="unsafe")
+        with np.errstate(all="ignore"):  # a warning would depend on somebody's row
+            np.copyto(cells, numbers.fill, where=~np.isfinite(cells))
+            np.clip(cells, numbers.lower, numbers.upper, out=cells)
+            cells -= numbers.centre
+            cells /= numbers.half
+            np.clip(cells, -1.0, 1.0, out=cells)
         return out
 
     def _encode(self, column: Column, cells: Array, out: Array) -> None:
