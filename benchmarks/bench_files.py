@@ -97,7 +97,7 @@ def bench(rows: int, width: int, csv_rows: int, seconds: float, folder: Path, po
     for name, path in paths.items():
         for threads in (1, 2):
             note(f"{name}, {threads} threads")
-            found[f"{name}, {threads} threads"] = bench_source(
+            found[f"{name}, {threads} thread{'s' * (threads > 1)}"] = bench_source(
                 lambda path=path: open_source(path), width, counts[name], threads, seconds
             )
     found |= bench_databases(paths["Parquet"], width, seconds, folder, postgres)
@@ -147,7 +147,7 @@ def table(result: dict) -> None:
     )
     memory = result["release_parquet"]
     print(
-        f"dpgram release of {memory['rows']} rows of Parquet: {memory['seconds']:.1f} s in all, at most {memory['peak_mb']:.0f} MB"
+        f"dpgram release of {memory['rows']:,} rows of Parquet: {memory['seconds']:.1f} s in all, at most {memory['peak_mb']:.0f} MB"
     )
 
 

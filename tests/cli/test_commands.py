@@ -16,6 +16,7 @@ import pytest
 import dpgram
 from dpgram.cli.app import app, run
 from dpgram.mechanisms.registry import MECHANISMS
+from dpgram.report.label import declared
 from tests.conftest import small_table
 
 FILLED = """
@@ -144,6 +145,20 @@ def test_inspect_prints_the_label(folder, capsys):
     label = json.loads(call("inspect release.json --json", capsys)[1])
     assert (label["epsilon"], label["delta"], label["neighbours"], label["unit"]) == (5, 1e-6, "replace", "person")
     assert label["noise"]["sd_diagonal"] == pytest.approx(np.sqrt(2) * label["noise"]["sd_off_diagonal"])
+
+
+def test_release_prints_the_label_for_scripts(folder, capsys):
+    code, out, err = call(f"release t.csv {RELEASE} --json", capsys)
+    assert code == 0
+    assert "written to" in err
+    assert out == call("inspect release.json --json", capsys)[1]
+    assert json.loads(out)["epsilon"] == 5
+
+
+def test_the_label_states_bounds_to_the_last_digit():
+    assert "clamped to [-0.1, 1234567.5]; missing cells become 1000000.25" in declared(
+        dpgram.Numeric("x", -0.1, 1234567.5, missing=1000000.25)
+    )
 
 
 def test_inspect_shouts_when_a_release_is_not_private(folder, capsys):

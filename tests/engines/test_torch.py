@@ -525,3 +525,11 @@ def test_a_negation_that_pytorch_put_off_is_carried_out():
             open_pass(t, schema, columns=["a", "b"], device=device).gram(1.0) for t in (late, late.resolve_neg())
         )
         np.testing.assert_array_equal(found.in_scaled_units(), expected.in_scaled_units())
+
+
+def test_threads_beside_a_device_are_refused():
+    """They would be ignored, and nobody told."""
+    schema = dpgram.Schema(unit="row", columns=[dpgram.Numeric("x", 0, 1)])
+    for table in ({"x": np.ones(4)}, {"x": torch.ones(4)}):
+        with pytest.raises(TableError, match="pass one of the two"):
+            dpgram.release(table, schema, epsilon=1, delta=1e-6, device="cpu", threads=2)

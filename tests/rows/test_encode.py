@@ -98,6 +98,21 @@ def test_levels_by_text(type_):
     assert encoded(full, cells)[2:].tolist() == [[0, 0, 0, 1, 0, 0], [0, 0, 0, 0, 1, 1]]
 
 
+@pytest.mark.parametrize("type_", [pa.string(), pa.string_view(), pa.large_binary(), pa.int16(), pa.float64()], ids=str)
+def test_levels_of_a_dictionary_are_those_of_its_cells(type_):
+    """Few values in many cells are looked up once each; a null may stand among the values or among the indices."""
+    text = pa.types.is_string(type_) or pa.types.is_string_view(type_) or pa.types.is_large_binary(type_)
+    values = pa.array(["2", "1", "", None, "7"] if text else [2, 1, 1, None, 7]).cast(type_)
+    places = [0, 1, 2, 3, 4, None, 1, 0, 0, 4, None, 2]
+    dictionary = pa.DictionaryArray.from_arrays(pa.array(places, pa.int8()), values)
+    cells = pa.array([None if place is None else values[place].as_py() for place in places]).cast(type_)
+    columns = [Categorical("c", ["1", "2"]), Categorical("c", ["1", "2"], other=True, missing="level")]
+    columns += [Categorical("c", [1, 2], other=True), Categorical("c", [1, 2], missing="level")] if not text else []
+    for column in columns:
+        assert encoded(column, dictionary).tolist() == encoded(column, cells).tolist()
+        assert encoded(column, dictionary.slice(3, 8)).tolist() == encoded(column, cells.slice(3, 8)).tolist()
+
+
 def test_undeclared_values_are_missing_cells_without_an_other_level():
     column = Categorical("c", ["a", "b"], missing="level")
     assert encoded(column, ["a", "?", None]).tolist() == [[0, 0, 0], [0, 1, 1]]

@@ -290,7 +290,7 @@ def test_several_questions_see_one_state_of_the_database(people):
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ("selec x from people", r"not valid SQL \(SQLSTATE 42601, at character 1 of the query\)"),
+        ("selec x from people", r"not valid SQL, or no select \(SQLSTATE 42601, at character 1 of the query\)"),
         ("select x from peple", r"names a table or a view that is not there \(SQLSTATE 42P01, at character 15"),
         ("select z from people", r"names a column that is not there \(SQLSTATE 42703"),
         ("select nonsense(x) from people", r"function or an operator that is not there for these types \(SQLSTATE 42883"),

@@ -11,8 +11,9 @@ from dpgram import curator
 from dpgram.artifact.atomic import check_writable
 from dpgram.cli.app import note
 from dpgram.cli.options import given_options
-from dpgram.cli.output import reading_bar
+from dpgram.cli.output import print_json, reading_bar
 from dpgram.errors import OutputError
+from dpgram.report.label import label_data
 from dpgram.terms.budget import Budget
 from dpgram.terms.schema import Schema
 
@@ -39,13 +40,15 @@ def release(
     option: tuple[str, ...] = (),
     insecure_seed: int | None = None,
     overwrite: Annotated[bool, Parameter(negative="")] = False,
+    json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Write a private Gram release of DATA to OUT. Epsilon and delta are your choice, so they have no default.
 
     Parameters
     ----------
     data
-        CSV, Parquet or Arrow: a file, a folder or a glob; a DuckDB file, duckdb: a postgresql:// URI, or a Spark table: spark:sales.visits
+        CSV, Parquet or Arrow: a file, a folder or a glob; a DuckDB file, `duckdb:`, a postgresql:// URI,
+        or a Spark table such as spark:sales.visits.
     schema
         TOML file that declares the columns; `dpgram schema draft` writes one to fill in.
     epsilon
@@ -82,6 +85,8 @@ def release(
         Draw the noise from this seed, for tests and experiments only: the release is then NOT PRIVATE and says so.
     overwrite
         Replace OUT if it exists.
+    json
+        Print the release's label as JSON, as `dpgram inspect --json` does.
     """
     declared = Schema.load(schema)
     Budget(epsilon, delta)
@@ -115,6 +120,8 @@ def release(
             **options,
         )
     made.save(out)
+    if json:
+        print_json(label_data(made))
     noise = f"noise sd {made.noise.sd_off_diagonal:.4g} off the diagonal (scaled units)"
     note(f"{len(made.columns)} columns, {noise}, written to {out}")
     if not made.private:

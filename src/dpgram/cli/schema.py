@@ -11,7 +11,8 @@ def draft(data: str, /, *, query: str | None = None) -> None:
     Parameters
     ----------
     data
-        CSV, Parquet or Arrow: a file, a folder or a glob; a DuckDB file, duckdb: or a postgresql:// URI.
+        CSV, Parquet or Arrow: a file, a folder or a glob; a DuckDB file, `duckdb:`, a postgresql:// URI,
+        or a Spark table such as spark:sales.visits.
     query
         A database's answer to this SQL is the table.
     """

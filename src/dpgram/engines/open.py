@@ -32,6 +32,8 @@ def open_pass(
                 "columns= is for arrays, device= for PyTorch, threads= for this machine: a Spark table takes none."
             )
         return open_spark(table, schema, query=query, progress=progress)
+    if device is not None and threads is not None:
+        raise TableError("threads= is for sums on this machine's cores, device= for sums by PyTorch: pass one of the two.")
     if holds_tensors(table):
         if query is not None:
             raise TableError("query= is asked of a database, and this table holds PyTorch tensors: leave it out.")

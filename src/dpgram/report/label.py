@@ -114,8 +114,8 @@ def declared(column: Column) -> str:
     """What was declared about a column, in words."""
     match column:
         case Numeric():
-            missing = "the midpoint" if column.missing == "midpoint" else f"{column.missing:g}"
-            return f"clamped to [{column.lower:g}, {column.upper:g}]; missing cells become {missing}"
+            missing = _number(column.missing) if isinstance(column.missing, float) else "the midpoint"
+            return f"clamped to [{_number(column.lower)}, {_number(column.upper)}]; missing cells become {missing}"
         case Categorical():
             listed = ", ".join(json.dumps(c, ensure_ascii=False) for c in column.categories)
             other = "; undeclared values become level 'other'" if column.other else "; undeclared values count as missing"
@@ -127,6 +127,11 @@ def declared(column: Column) -> str:
             missing = "the midpoint" if column.missing == "midpoint" else column.missing
             span = f"clamped to [{column.lower}, {column.upper}]"
             return f"{span}, in days since 1970-01-01 (UTC); missing cells become {missing}"
+
+
+def _number(value: float) -> str:
+    """A declared number with all of its digits: the label must not state another bound."""
+    return f"{value:.15g}"
 
 
 def computed(derived: Derived, schema: Schema) -> str:
@@ -146,8 +151,8 @@ def computed(derived: Derived, schema: Schema) -> str:
             formula = f"{derived.part.replace('_', ' ')}{week} of {derived.of}, in UTC{', by levels' if derived.levels else ''}"
     made = schema.made[derived.name]
     if made.is_number:
-        missing = "the midpoint" if derived.missing in (None, "midpoint") else f"{made.fill[0]:g}"  # type: ignore[attr-defined]
-        return f"{formula}, within [{made.lower:g}, {made.upper:g}]; where a parent is missing, {missing}"
+        missing = "the midpoint" if derived.missing in (None, "midpoint") else _number(made.fill[0])  # type: ignore[attr-defined]
+        return f"{formula}, within [{_number(made.lower)}, {_number(made.upper)}]; where a parent is missing, {missing}"
     own_level = len(made.fill) > 1 and any(made.fill)
     return f"{formula}; where a parent is missing, {'a level of its own' if own_level else int(made.fill[0])}"
 

@@ -91,10 +91,9 @@ def as_days(cells: pa.Array) -> Array:
     if pt.is_null(cells.type):
         return np.full(len(cells), np.nan)
     if pt.is_date32(cells.type):
-        seconds = _integers(cells.cast(pa.int32())) * DAY
-    else:
-        ticks = TICKS["ms" if pt.is_date64(cells.type) else cells.type.unit]
-        seconds = _integers(cells.cast(pa.int64())) // ticks
+        return np.where(missing, np.nan, _integers(cells.cast(pa.int32())).astype(np.float64))
+    ticks = TICKS["ms" if pt.is_date64(cells.type) else cells.type.unit]
+    seconds = _integers(cells.cast(pa.int64())) // ticks
     return np.where(missing, np.nan, days_of_seconds(seconds))
 
 
@@ -117,6 +116,8 @@ def _days_of_text(text: pa.Array) -> Array:
 
 def text_levels(cells: pa.Array, categories: tuple) -> tuple[Array, Array]:
     """For each cell its place among ``categories`` (NaN if in none), and whether it holds anything at all."""
+    if _repeats(cells):
+        return _of_values(cells, *text_levels(cells.dictionary, categories))
     text = as_text(cells)
     place = pc.index_in(text, value_set=pa.array(categories, pa.large_string()))
     return _with_nan(place), ~np.asarray(text.is_null())
@@ -124,9 +125,22 @@ def text_levels(cells: pa.Array, categories: tuple) -> tuple[Array, Array]:
 
 def number_levels(cells: pa.Array, categories: tuple) -> tuple[Array, Array]:
     """The same for integer categories, matched as numbers: 1, 1.0 and "1" are one."""
+    if _repeats(cells):
+        return _of_values(cells, *number_levels(cells.dictionary, categories))
     values = as_numbers(cells) + 0.0  # minus zero becomes zero
     place = pc.index_in(pa.array(values), value_set=pa.array([float(c) for c in categories]))
     return _with_nan(place), np.isfinite(values)
+
+
+def _repeats(cells: pa.Array) -> bool:
+    """Whether it is less work to look at each value of a dictionary once than at each cell."""
+    return pt.is_dictionary(cells.type) and len(cells.dictionary) < len(cells)
+
+
+def _of_values(cells: pa.DictionaryArray, place: Array, present: Array) -> tuple[Array, Array]:
+    """What was found for the dictionary's values, for each cell; a cell without a value is in no place and holds nothing."""
+    places = pa.array(place).take(cells.indices)  # checks the indices, which NumPy would count from the end
+    return _with_nan(places), _truth(pa.array(present).take(cells.indices))
 
 
 def _plain(cells: pa.Array) -> pa.Array:

@@ -25,7 +25,7 @@ SESSION = (
 # What a failure means that comes before any row is read, by SQLSTATE or its first two characters, and what to do about it.
 # The server's own words stay away: it cannot be excluded that they quote a cell.
 REFUSALS = {
-    "42601": ("the query is not valid SQL", "check it in psql"),
+    "42601": ("the query is not valid SQL, or no select", "check it in psql"),
     "42P01": ("the query names a table or a view that is not there", "check the spelling, the schema and the database"),
     "42703": ("the query names a column that is not there", "check the spelling"),
     "42883": ("the query uses a function or an operator that is not there for these types", "check it in psql"),
