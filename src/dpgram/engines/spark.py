@@ -13,7 +13,7 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
@@ -35,8 +35,9 @@ PREFIX = "spark:"
 LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 PIECES_PER_GROUP = 8  # a task costs Spark some 50 ms, which a small table should not pay for every piece
 MOST_GROUPS = 32  # tasks that add up pieces
-PARTIAL_DDL = "piece int, part int, rows long, high binary, low binary"
-SUM_DDL = "piece int, parts int, rows long, high binary, low binary"
+PARTIAL_DDL = "piece int, part int, mark long, rows long, high binary, low binary"
+SUM_DDL = "piece int, parts int, mark long, rows long, high binary, low binary"
+STOP_TRIES, STOP_PAUSE = 10, 0.5  # seconds between them
 ARROW_TYPES = {  # what Spark hands to Python for each of its simple types
     "boolean": pa.bool_(),
     "byte": pa.int8(),
@@ -106,10 +107,16 @@ class SparkPass:
         return partial.repartition(groups, "piece").mapInArrow(add, SUM_DDL)
 
     def _declared(self) -> DataFrame:
-        """The declared columns in the schema's order, taken by place: Spark's names know no case, and dots and ticks have a meaning."""
-        places = [self._table.columns.names.index(name) for name in self._schema.names]
-        plain = self._table.frame.toDF(*(f"c{i}" for i in range(len(self._table.columns.names))))
-        return plain.select(*(f"c{place}" for place in places))
+        """The declared columns in the schema's order.
+
+        They are taken by name: Connect looks at a table or view anew when it runs, and another column may stand in that place by
+        then. Where names differ by their case alone, which Spark does not tell apart, they are taken by place."""
+        frame, found = self._table.frame, self._table.columns.names
+        if len({name.lower() for name in found}) == len(found):
+            ticked = [name.replace("`", "``") for name in self._schema.names]  # dots and ticks have a meaning
+            return frame.selectExpr(*(f"`{name}` as c{i}" for i, name in enumerate(ticked)))
+        plain = frame.toDF(*(f"c{i}" for i in range(len(found))))
+        return plain.select(*(f"c{found.index(name)}" for name in self._schema.names))
 
 
 def is_spark(table: object) -> bool:
@@ -132,7 +139,8 @@ def find_frame(table: Any, *, query: str | None = None) -> tuple[SparkTable, str
             raise TableError(
                 'query= is asked of a catalog: pass "spark:" as the table, or make the query\'s DataFrame yourself.'
             )
-        return describe(table if _is_frame(table) else table.to_spark(), "the Spark DataFrame"), "result"
+        where = "the Spark DataFrame"
+        return describe(table if _is_frame(table) else _asked(where, table.to_spark), where), "result"
     name = table.removeprefix(PREFIX).strip()
     if bool(name) == (query is not None):
         raise TableError(
@@ -211,23 +219,44 @@ def _collect(frame: DataFrame) -> list:
     tags = [*session.getTags(), tag]
     answer: Future[list] = Future()
 
-    def ask() -> None:
+    def ask() -> list:
+        for each in tags:
+            session.addTag(each)
         try:
-            for each in tags:
-                session.addTag(each)
-            answer.set_result(frame.collect())
-        except BaseException as error:
+            return frame.collect()
+        finally:
+            with suppress(Exception):  # where Python's threads share one of Java, it would stay on the user's next job
+                session.removeTag(tag)
+
+    asked = _with_settings(session, ask)
+
+    def run() -> None:
+        try:
+            answer.set_result(asked())
+        except BaseException as error:  # a session that has stopped meanwhile fails before the job does
             answer.set_exception(error)
 
-    threading.Thread(target=_with_settings(session, ask), daemon=True).start()
     try:
+        threading.Thread(target=run, daemon=True).start()
         return answer.result()
     except KeyboardInterrupt:
-        session.interruptTag(tag)
+        _stop(session, tag, answer)
         raise
 
 
-def _with_settings(session: Session, call: Callable[[], None]) -> Callable[[], None]:
+def _stop(session: Session, tag: str, answer: Future[list]) -> None:
+    """Stops the job, and asks again for some seconds: one that Spark was about to begin does not hear the first time."""
+    with suppress(Exception):  # a session that is gone has no job left
+        session.addTag(tag)  # a classic session looks for it among the tags of the thread that interrupts
+        for _ in range(STOP_TRIES):
+            session.interruptTag(tag)
+            with suppress(TimeoutError):
+                answer.exception(timeout=STOP_PAUSE)
+                break
+        session.removeTag(tag)
+
+
+def _with_settings(session: Session, call: Callable[[], T]) -> Callable[[], T]:
     """``call`` for another thread, with what the user has set for this one: a scheduler's pool, a job's description."""
     if type(session).__module__.startswith("pyspark.sql.connect"):
         return call  # of a session of Connect only tags belong to a thread
