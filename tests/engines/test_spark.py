@@ -370,14 +370,16 @@ def test_our_own_worker_quotes_no_cell_even_to_spark(classic, monkeypatch):
     assert CANARY not in spark_said[0]
 
 
-def test_an_interrupt_stops_the_job(classic):
+def test_an_interrupt_stops_the_job(spark, classic):
+    """By its tag: the handler that Spark sets stops all jobs of a classic session, and is not there in every program."""
+
     def hang(batches):
         import time
 
         time.sleep(120)
         yield from batches
 
-    frame = classic.range(10).selectExpr("cast(id as double) x").mapInArrow(hang, "x double")
+    frame = spark.range(10).selectExpr("cast(id as double) x").mapInArrow(hang, "x double")
     jobs = classic.sparkContext.statusTracker()
 
     def press():
@@ -387,9 +389,13 @@ def test_an_interrupt_stops_the_job(classic):
             time.sleep(0.1)
         os.kill(os.getpid(), signal.SIGINT)
 
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Thread(target=press).start()
-    with pytest.raises(KeyboardInterrupt):
-        release(frame, dpgram.Schema(unit="p", columns=[dpgram.Numeric("x", 0, 10)]))
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            release(frame, dpgram.Schema(unit="p", columns=[dpgram.Numeric("x", 0, 10)]))
+    finally:
+        signal.signal(signal.SIGINT, handler)
     for _ in range(100):
         if not jobs.getActiveJobsIds():
             break
@@ -425,7 +431,7 @@ class Interrupted:
 def test_an_interrupt_reaches_the_server_by_its_tag(gone, monkeypatch):
     """And the tag goes with the job; a session that is gone makes no other error of an interrupt."""
     frame = Interrupted(gone)
-    monkeypatch.setattr(engine, "_with_settings", lambda session, call: call)
+    monkeypatch.setattr(engine, "_is_connect", lambda session: True)
     with pytest.raises(KeyboardInterrupt):
         engine._collect(frame)
     (users, our, removed, interrupted) = frame.heard
@@ -438,14 +444,13 @@ def test_an_interrupt_is_repeated_until_the_job_has_ended(monkeypatch):
     """Spark does not hear of a job that it has not begun yet."""
     answer, heard = Future(), []
 
-    class Deaf:
-        def interruptTag(self, tag):
-            heard.append(tag)
-            if len(heard) == 3:
-                answer.set_exception(RuntimeError("cancelled"))
+    def interrupt(tag):
+        heard.append(tag)
+        if len(heard) == 3:
+            answer.set_exception(RuntimeError("cancelled"))
 
     monkeypatch.setattr(engine, "STOP_PAUSE", 0.01)
-    engine._stop(Deaf(), "ours", answer)
+    engine._stop(engine._Tags(heard.append, heard.append, interrupt), "ours", answer)
     assert heard == ["ours"] * 3
 
 
@@ -458,6 +463,7 @@ def test_a_session_that_ends_before_the_job_begins_is_an_error(monkeypatch):
 
         return run
 
+    monkeypatch.setattr(engine, "_is_connect", lambda session: True)
     monkeypatch.setattr(engine, "_with_settings", broken)
     with pytest.raises(AssertionError):
         engine._collect(Interrupted())

@@ -216,17 +216,18 @@ def _collect(frame: DataFrame) -> list:
 
     The job is waited for in a thread of its own: a classic session cannot be told to stop by the thread that waits for its answer."""
     session, tag = frame.sparkSession, f"dpgram-{uuid.uuid4().hex}"
-    tags = [*session.getTags(), tag]
+    users, tags = session.getTags(), _tags(session)
     answer: Future[list] = Future()
 
     def ask() -> list:
-        for each in tags:
+        for each in users:
             session.addTag(each)
+        tags.add(tag)
         try:
             return frame.collect()
         finally:
             with suppress(Exception):  # where Python's threads share one of Java, it would stay on the user's next job
-                session.removeTag(tag)
+                tags.remove(tag)
 
     asked = _with_settings(session, ask)
 
@@ -240,25 +241,43 @@ def _collect(frame: DataFrame) -> list:
         threading.Thread(target=run, daemon=True).start()
         return answer.result()
     except KeyboardInterrupt:
-        _stop(session, tag, answer)
+        _stop(tags, tag, answer)
         raise
 
 
-def _stop(session: Session, tag: str, answer: Future[list]) -> None:
+class _Tags(NamedTuple):
+    """How to tag the jobs of a thread, and to stop those that have a tag."""
+
+    add: Callable[[str], object]
+    remove: Callable[[str], object]
+    interrupt: Callable[[str], object]
+
+
+def _tags(session: Session) -> _Tags:
+    """A classic session's own would find no job of another thread, its context's do."""
+    if _is_connect(session):
+        return _Tags(session.addTag, session.removeTag, session.interruptTag)
+    context = session.sparkContext
+    return _Tags(context.addJobTag, context.removeJobTag, context.cancelJobsWithTag)
+
+
+def _stop(tags: _Tags, tag: str, answer: Future[list]) -> None:
     """Stops the job, and asks again for some seconds: one that Spark was about to begin does not hear the first time."""
     with suppress(Exception):  # a session that is gone has no job left
-        session.addTag(tag)  # a classic session looks for it among the tags of the thread that interrupts
         for _ in range(STOP_TRIES):
-            session.interruptTag(tag)
+            tags.interrupt(tag)
             with suppress(TimeoutError):
                 answer.exception(timeout=STOP_PAUSE)
-                break
-        session.removeTag(tag)
+                return
+
+
+def _is_connect(session: Session) -> bool:
+    return type(session).__module__.startswith("pyspark.sql.connect")
 
 
 def _with_settings(session: Session, call: Callable[[], T]) -> Callable[[], T]:
     """``call`` for another thread, with what the user has set for this one: a scheduler's pool, a job's description."""
-    if type(session).__module__.startswith("pyspark.sql.connect"):
+    if _is_connect(session):
         return call  # of a session of Connect only tags belong to a thread
     from pyspark.util import inheritable_thread_target
 
