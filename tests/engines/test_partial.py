@@ -68,6 +68,18 @@ def test_a_part_that_comes_twice_or_not_at_all_is_noticed():
             partial.from_pieces(added(wrong), 61, 1.3)
 
 
+def test_pieces_of_two_attempts_at_a_part_are_noticed():
+    """A part that gave other rows the second time, and some pieces of each: no table has such a sum."""
+    table, schema = table_and_schema(60)
+    first, second = in_parts(table, schema, [0, 100, 200])
+    (other,) = in_parts(table.slice(200), schema, [0, 100])
+    whole = added([first, second])
+    assert partial.from_pieces(whole, 61, 1.3).rows == 200
+    assert partial.from_pieces(added([other, second]), 61, 1.3).rows == 200
+    with pytest.raises(TableError, match="exactly once each; nothing was released"):
+        partial.from_pieces(added([first.slice(0, 1), other.slice(1), second]), 61, 1.3)
+
+
 def test_a_failing_part_quotes_no_cell():
     _, schema = table_and_schema(2)
 

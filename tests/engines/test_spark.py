@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 import types
+from concurrent.futures import Future
 
 import numpy as np
 import pyarrow as pa
@@ -223,13 +224,26 @@ def test_few_rows_and_none(spark):
     assert np.array_equal(release(never, lenient), release(table.slice(0, 0), lenient))
 
 
-def test_names_that_mean_something_to_spark(classic):
-    names = ["a.b", "tick`s", "X", "x", "with space"]
+@pytest.mark.parametrize("last", ["y", "X"])  # all different to Spark, and two the same
+def test_names_that_mean_something_to_spark(last, classic):
+    names = ["a.b", "tick`s", "x", "with space", "*", last]
     table = pa.table({name: np.linspace(-1, 1, 50) ** (i + 1) for i, name in enumerate(names)})
     schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric(name, -1, 1) for name in reversed(names)])
     classic.conf.set("spark.sql.caseSensitive", "true")  # only to make the frame
     frame = classic.createDataFrame(table)
     classic.conf.unset("spark.sql.caseSensitive")
+    assert np.array_equal(release(frame, schema, delta=1e-9), release(table, schema, delta=1e-9))
+
+
+def test_a_view_that_has_changed_gives_no_other_column(spark):
+    """Connect looks at the view again when it runs: the column in that place may be one that nobody declared."""
+    table = pa.table({"x": np.linspace(-0.1, 0.1, 50), "secret": np.linspace(0.8, 1, 50)})
+    schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric("x", -1, 1)])
+    spark.createDataFrame(table).createOrReplaceTempView("both")
+    spark.sql("select x, secret from both").createOrReplaceTempView("changing")
+    frame = spark.table("changing")
+    assert frame.columns == ["x", "secret"]
+    spark.sql("select secret, x from both").createOrReplaceTempView("changing")
     assert np.array_equal(release(frame, schema, delta=1e-9), release(table, schema, delta=1e-9))
 
 
@@ -260,6 +274,24 @@ def test_names_and_types_are_checked_before_a_row_is_read(spark):
     for wrong in ({"columns": ["x"]}, {"device": "cpu"}, {"query": "select 1"}):
         with pytest.raises(TableError):
             open_pass(frame, nothing, **wrong)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("session.timeZone", "Pacific/Kiritimati"),
+        ("execution.arrow.useLargeVarTypes", "true"),
+        ("execution.arrow.maxRecordsPerBatch", "-1"),
+        ("adaptive.enabled", "false"),
+    ],
+)
+def test_settings_do_not_change_the_bits(setting, value, connect, folder, expected):
+    before = connect.conf.get(f"spark.sql.{setting}")
+    connect.conf.set(f"spark.sql.{setting}", value)
+    try:
+        assert np.array_equal(release(connect.read.parquet(str(folder))), expected)
+    finally:
+        connect.conf.set(f"spark.sql.{setting}", before)
 
 
 def dying(frame, place, how):
@@ -338,14 +370,16 @@ def test_our_own_worker_quotes_no_cell_even_to_spark(classic, monkeypatch):
     assert CANARY not in spark_said[0]
 
 
-def test_an_interrupt_stops_the_job(classic):
+def test_an_interrupt_stops_the_job(spark, classic):
+    """By its tag: the handler that Spark sets stops all jobs of a classic session, and is not there in every program."""
+
     def hang(batches):
         import time
 
         time.sleep(120)
         yield from batches
 
-    frame = classic.range(10).selectExpr("cast(id as double) x").mapInArrow(hang, "x double")
+    frame = spark.range(10).selectExpr("cast(id as double) x").mapInArrow(hang, "x double")
     jobs = classic.sparkContext.statusTracker()
 
     def press():
@@ -355,9 +389,13 @@ def test_an_interrupt_stops_the_job(classic):
             time.sleep(0.1)
         os.kill(os.getpid(), signal.SIGINT)
 
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Thread(target=press).start()
-    with pytest.raises(KeyboardInterrupt):
-        release(frame, dpgram.Schema(unit="p", columns=[dpgram.Numeric("x", 0, 10)]))
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            release(frame, dpgram.Schema(unit="p", columns=[dpgram.Numeric("x", 0, 10)]))
+    finally:
+        signal.signal(signal.SIGINT, handler)
     for _ in range(100):
         if not jobs.getActiveJobsIds():
             break
@@ -366,10 +404,10 @@ def test_an_interrupt_stops_the_job(classic):
 
 
 class Interrupted:
-    """A frame whose job the user interrupts, and the session that is to hear of it."""
+    """A frame whose job the user interrupts, and the session that is to hear of it, which it may be unable to."""
 
-    def __init__(self):
-        self.heard, self.sparkSession = [], self
+    def __init__(self, gone=False):
+        self.heard, self.sparkSession, self.gone = [], self, gone
 
     def getTags(self):
         return {"the user's"}
@@ -377,21 +415,58 @@ class Interrupted:
     def addTag(self, tag):
         self.heard.append(("add", tag))
 
+    def removeTag(self, tag):
+        self.heard.append(("remove", tag))
+
     def interruptTag(self, tag):
         self.heard.append(("interrupt", tag))
+        if self.gone:
+            raise RuntimeError("the session has stopped")
 
     def collect(self):
         raise KeyboardInterrupt
 
 
-def test_an_interrupt_reaches_the_server_by_its_tag(monkeypatch):
-    frame = Interrupted()
-    monkeypatch.setattr(engine, "_with_settings", lambda session, call: call)
+@pytest.mark.parametrize("gone", [False, True])
+def test_an_interrupt_reaches_the_server_by_its_tag(gone, monkeypatch):
+    """And the tag goes with the job; a session that is gone makes no other error of an interrupt."""
+    frame = Interrupted(gone)
+    monkeypatch.setattr(engine, "_is_connect", lambda session: True)
     with pytest.raises(KeyboardInterrupt):
         engine._collect(frame)
-    (users, our, interrupted) = frame.heard
+    (users, our, removed, interrupted) = frame.heard
     assert users == ("add", "the user's")
+    assert removed == ("remove", our[1])
     assert interrupted == ("interrupt", our[1])
+
+
+def test_an_interrupt_is_repeated_until_the_job_has_ended(monkeypatch):
+    """Spark does not hear of a job that it has not begun yet."""
+    answer, heard = Future(), []
+
+    def interrupt(tag):
+        heard.append(tag)
+        if len(heard) == 3:
+            answer.set_exception(RuntimeError("cancelled"))
+
+    monkeypatch.setattr(engine, "STOP_PAUSE", 0.01)
+    engine._stop(engine._Tags(heard.append, heard.append, interrupt), "ours", answer)
+    assert heard == ["ours"] * 3
+
+
+def test_a_session_that_ends_before_the_job_begins_is_an_error(monkeypatch):
+    """It must not be waited for without end."""
+
+    def broken(session, call):
+        def run():
+            raise AssertionError("no active context")
+
+        return run
+
+    monkeypatch.setattr(engine, "_is_connect", lambda session: True)
+    monkeypatch.setattr(engine, "_with_settings", broken)
+    with pytest.raises(AssertionError):
+        engine._collect(Interrupted())
 
 
 def test_without_pyspark_the_extra_is_named(monkeypatch):

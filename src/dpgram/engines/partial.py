@@ -5,7 +5,10 @@ of adding is spread over the workers and what reaches the driver is one triangle
 
 from __future__ import annotations
 
+from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
 
 import numpy as np
 import pyarrow as pa
@@ -21,10 +24,9 @@ Array = np.ndarray
 PIECE_ENTRIES = 1024  # 16 KiB in two limbs: ten thousand of them, Spark's batch, are 160 MB
 LIMB = np.dtype("<i8")
 WHERE = "a part of the table"
-PARTIAL = pa.schema(
-    {"piece": pa.int32(), "part": pa.int32(), "rows": pa.int64(), "high": pa.binary(), "low": pa.binary()}
-)  # of one part
-SUM = pa.schema({"piece": pa.int32(), "parts": pa.int32(), "rows": pa.int64(), "high": pa.binary(), "low": pa.binary()})
+LIMBS = {"high": pa.binary(), "low": pa.binary()}
+PARTIAL = pa.schema({"piece": pa.int32(), "part": pa.int32(), "mark": pa.int64(), "rows": pa.int64(), **LIMBS})  # of one part
+SUM = pa.schema({"piece": pa.int32(), "parts": pa.int32(), "mark": pa.int64(), "rows": pa.int64(), **LIMBS})
 
 
 def count_pieces(dim: int) -> int:
@@ -52,37 +54,46 @@ def _number_of_this_part() -> int:
 
 
 def to_pieces(total: GramSum, part: int) -> pa.RecordBatch:
-    """The sum of one part as rows of ``PARTIAL``."""
+    """The sum of one part as rows of ``PARTIAL``.
+
+    ``mark`` is a hash of the whole sum. A part that is computed again has the same one, as sums are exact, unless its rows
+    have changed."""
     upper = np.triu_indices(len(total.high))
     high, low = (limb[upper].astype(LIMB) for limb in (total.high, total.low))
     starts = range(0, len(high), PIECE_ENTRIES)
     cut = [[limb[start : start + PIECE_ENTRIES].tobytes() for start in starts] for limb in (high, low)]
-    columns = [range(len(starts)), [part] * len(starts), [total.rows] * len(starts), *cut]
+    mark = int.from_bytes(
+        blake2b(high.tobytes() + low.tobytes(), digest_size=4).digest()
+    )  # 2^31 parts add up to less than 2^63
+    columns = [range(len(starts)), *([same] * len(starts) for same in (part, mark, total.rows)), *cut]
     return _batch(columns, PARTIAL)
 
 
 def add_pieces(batches: Iterable[pa.RecordBatch], row_bound: float) -> Iterator[pa.RecordBatch]:
     """Every piece that occurs, added up over the parts, as rows of ``SUM``.
 
-    ``parts`` says how many parts went into it, and is -1 unless they were the parts 0, 1, 2, ... each once."""
+    ``parts`` says how many parts went into it, and is -1 unless they were the parts 0, 1, 2, ... each once; ``mark`` is the
+    sum of theirs."""
     sums: dict[int, GramSum] = {}
-    parts: dict[int, list[int]] = {}
+    parts: dict[int, array[int]] = {}  # four bytes each: pieces times parts can be many millions
+    marks: Counter[int] = Counter()
     for batch in batches:
-        for piece, part, rows, high, low in zip(*(batch.column(name).to_pylist() for name in PARTIAL.names), strict=True):
+        for piece, part, mark, rows, high, low in zip(*(batch.column(name).to_pylist() for name in PARTIAL.names), strict=True):
             term = GramSum(np.frombuffer(high, LIMB), np.frombuffer(low, LIMB), rows, row_bound)
             sums[piece] = sums[piece].merge(term) if piece in sums else term
-            parts.setdefault(piece, []).append(part)
+            parts.setdefault(piece, array("i")).append(part)
+            marks[piece] += mark
     counts = [len(found) if sorted(found) == list(range(len(found))) else -1 for found in parts.values()]
-    limbs = [[getattr(total, limb).astype(LIMB).tobytes() for total in sums.values()] for limb in ("high", "low")]
-    yield _batch([sums, counts, [total.rows for total in sums.values()], *limbs], SUM)
+    limbs = [[getattr(total, limb).astype(LIMB).tobytes() for total in sums.values()] for limb in LIMBS]
+    yield _batch([sums, counts, [marks[piece] for piece in sums], [total.rows for total in sums.values()], *limbs], SUM)
 
 
-def from_pieces(pieces: Sequence[tuple[int, int, int, bytes, bytes]], dim: int, row_bound: float) -> GramSum:
+def from_pieces(pieces: Sequence[tuple[int, int, int, int, bytes, bytes]], dim: int, row_bound: float) -> GramSum:
     """The whole sum from all rows of ``SUM``; of none at all it is zero: a table known to be empty has no part."""
     if not pieces:
         return GramSum.zero(dim, row_bound)
-    numbers, parts, rows, highs, lows = zip(*sorted(pieces), strict=True)
-    if numbers != tuple(range(count_pieces(dim))) or len({*parts}) > 1 or len({*rows}) > 1 or parts[0] < 1:
+    numbers, parts, marks, rows, highs, lows = zip(*sorted(pieces), strict=True)
+    if numbers != tuple(range(count_pieces(dim))) or len({*zip(parts, marks, rows, strict=True)}) > 1 or parts[0] < 1:
         raise TableError(
             "the sums of the table's parts did not come back exactly once each; nothing was released: try again, and if it "
             "comes back, write the table to storage first and release that."

@@ -13,7 +13,7 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
@@ -35,8 +35,9 @@ PREFIX = "spark:"
 LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 PIECES_PER_GROUP = 8  # a task costs Spark some 50 ms, which a small table should not pay for every piece
 MOST_GROUPS = 32  # tasks that add up pieces
-PARTIAL_DDL = "piece int, part int, rows long, high binary, low binary"
-SUM_DDL = "piece int, parts int, rows long, high binary, low binary"
+PARTIAL_DDL = "piece int, part int, mark long, rows long, high binary, low binary"
+SUM_DDL = "piece int, parts int, mark long, rows long, high binary, low binary"
+STOP_TRIES, STOP_PAUSE = 10, 0.5  # seconds between them
 ARROW_TYPES = {  # what Spark hands to Python for each of its simple types
     "boolean": pa.bool_(),
     "byte": pa.int8(),
@@ -105,16 +106,15 @@ class SparkPass:
         return partial.repartition(groups, "piece").mapInArrow(add, SUM_DDL)
 
     def _declared(self) -> DataFrame:
-        """The declared columns in the table's order, unrenamed where that is safe: Spark copies every row to rename a column.
+        """The declared columns in the table's order, unrenamed: Spark copies every row to rename a column or to move it.
 
-        Its names know no case; where two are alike in it, columns are taken by place."""
-        present = self._table.columns.names
-        if len(self._names) == len(present):
-            return self._table.frame
-        if len({name.casefold() for name in present}) == len(present):
-            return self._table.frame.select(*(_quoted(name) for name in self._names))
-        plain = self._table.frame.toDF(*(f"c{i}" for i in range(len(present))))
-        return plain.select(*(f"c{present.index(name)}" for name in self._names))
+        They are taken by name: Connect looks at a table or view anew when it runs, and another column may stand in that place by
+        then. Where names differ by their case alone, which Spark does not tell apart, they are taken by place."""
+        frame, found = self._table.frame, self._table.columns.names
+        if len({name.lower() for name in found}) == len(found):
+            return frame.select(*(_quoted(name) for name in self._names))
+        plain = frame.toDF(*(f"c{i}" for i in range(len(found))))
+        return plain.select(*(f"c{found.index(name)}" for name in self._names))
 
     @property
     def _names(self) -> list[str]:
@@ -148,7 +148,8 @@ def find_frame(table: Any, *, query: str | None = None) -> tuple[SparkTable, str
             raise TableError(
                 'query= is asked of a catalog: pass "spark:" as the table, or make the query\'s DataFrame yourself.'
             )
-        return describe(table if _is_frame(table) else table.to_spark(), "the Spark DataFrame"), "result"
+        where = "the Spark DataFrame"
+        return describe(table if _is_frame(table) else _asked(where, table.to_spark), where), "result"
     name = table.removeprefix(PREFIX).strip()
     if bool(name) == (query is not None):
         raise TableError(
@@ -224,28 +225,68 @@ def _collect(frame: DataFrame) -> list:
 
     The job is waited for in a thread of its own: a classic session cannot be told to stop by the thread that waits for its answer."""
     session, tag = frame.sparkSession, f"dpgram-{uuid.uuid4().hex}"
-    tags = [*session.getTags(), tag]
+    users, tags = session.getTags(), _tags(session)
     answer: Future[list] = Future()
 
-    def ask() -> None:
+    def ask() -> list:
+        for each in users:
+            session.addTag(each)
+        tags.add(tag)
         try:
-            for each in tags:
-                session.addTag(each)
-            answer.set_result(frame.collect())
-        except BaseException as error:
+            return frame.collect()
+        finally:
+            with suppress(Exception):  # where Python's threads share one of Java, it would stay on the user's next job
+                tags.remove(tag)
+
+    asked = _with_settings(session, ask)
+
+    def run() -> None:
+        try:
+            answer.set_result(asked())
+        except BaseException as error:  # a session that has stopped meanwhile fails before the job does
             answer.set_exception(error)
 
-    threading.Thread(target=_with_settings(session, ask), daemon=True).start()
     try:
+        threading.Thread(target=run, daemon=True).start()
         return answer.result()
     except KeyboardInterrupt:
-        session.interruptTag(tag)
+        _stop(tags, tag, answer)
         raise
 
 
-def _with_settings(session: Session, call: Callable[[], None]) -> Callable[[], None]:
+class _Tags(NamedTuple):
+    """How to tag the jobs of a thread, and to stop those that have a tag."""
+
+    add: Callable[[str], object]
+    remove: Callable[[str], object]
+    interrupt: Callable[[str], object]
+
+
+def _tags(session: Session) -> _Tags:
+    """A classic session's own would find no job of another thread, its context's do."""
+    if _is_connect(session):
+        return _Tags(session.addTag, session.removeTag, session.interruptTag)
+    context = session.sparkContext
+    return _Tags(context.addJobTag, context.removeJobTag, context.cancelJobsWithTag)
+
+
+def _stop(tags: _Tags, tag: str, answer: Future[list]) -> None:
+    """Stops the job, and asks again for some seconds: one that Spark was about to begin does not hear the first time."""
+    with suppress(Exception):  # a session that is gone has no job left
+        for _ in range(STOP_TRIES):
+            tags.interrupt(tag)
+            with suppress(TimeoutError):
+                answer.exception(timeout=STOP_PAUSE)
+                return
+
+
+def _is_connect(session: Session) -> bool:
+    return type(session).__module__.startswith("pyspark.sql.connect")
+
+
+def _with_settings(session: Session, call: Callable[[], T]) -> Callable[[], T]:
     """``call`` for another thread, with what the user has set for this one: a scheduler's pool, a job's description."""
-    if type(session).__module__.startswith("pyspark.sql.connect"):
+    if _is_connect(session):
         return call  # of a session of Connect only tags belong to a thread
     from pyspark.util import inheritable_thread_target
 
