@@ -106,13 +106,17 @@ class SparkPass:
         return partial.repartition(groups, "piece").mapInArrow(add, SUM_DDL)
 
     def _declared(self) -> DataFrame:
-        """The declared columns in the table's order, unrenamed: Spark copies every row to rename a column or to move it.
+        """The declared columns in the table's order, renamed only if PySpark would read more than a name into one of them: Spark
+        copies every row to rename a column or to move it.
 
         They are taken by name: Connect looks at a table or view anew when it runs, and another column may stand in that place by
         then. Where names differ by their case alone, which Spark does not tell apart, they are taken by place."""
         frame, found = self._table.frame, self._table.columns.names
         if len({name.lower() for name in found}) == len(found):
-            return frame.select(*(_quoted(name) for name in self._names))
+            plain_names = all(name.isidentifier() for name in self._names)
+            return frame.selectExpr(
+                *(_quoted(name) if plain_names else f"{_quoted(name)} as c{i}" for i, name in enumerate(self._names))
+            )
         plain = frame.toDF(*(f"c{i}" for i in range(len(found))))
         return plain.select(*(f"c{found.index(name)}" for name in self._names))
 
