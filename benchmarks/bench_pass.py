@@ -14,7 +14,7 @@ from dpgram.engines.local import LocalPass
 from dpgram.sources.open import open_source
 
 WIDTHS = (10, 22, 41, 200, 1000)
-CELLS = 2e7  # of the array, unless that leaves fewer than 40,000 rows
+CELLS = 4e7  # of the array, unless that leaves fewer than 40,000 rows
 
 
 def bench_width(width: int, dtype: str, *, clipped: float, seconds: float, cells: float) -> dict:
@@ -99,7 +99,7 @@ def main() -> None:
     parser.add_argument("--columns", type=int, nargs="+", default=list(WIDTHS))
     parser.add_argument("--dtypes", nargs="+", default=["float64", "float32"])
     parser.add_argument("--clipped", type=float, default=0.5, help="fraction of rows that are shrunk to the bound")
-    parser.add_argument("--seconds", type=float, default=1.0, help="per contestant")
+    parser.add_argument("--seconds", type=float, default=1.5, help="per contestant")
     parser.add_argument("--cells", type=float, default=CELLS, help="cells of the array")
     given = parser.parse_args()
     show(bench(tuple(given.columns), tuple(given.dtypes), given.clipped, given.seconds, given.cells), given.json, table)
