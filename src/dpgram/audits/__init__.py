@@ -1,1 +1,1 @@
-"""Attacks on the mechanisms: their real release code, run many times on the neighbours that are hardest to hide. docs/audits.md says more."""
+"""Attacks on the mechanisms: their real release code, run many times on the worst neighbours. docs/audits.md says more."""

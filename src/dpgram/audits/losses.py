@@ -14,6 +14,7 @@ from dpgram.audits.neighbours import Pair
 from dpgram.errors import MechanismError
 from dpgram.linalg.symmetric import smallest_eigenvalue
 from dpgram.mechanisms.conversation import PAPER, Outcome, Parameters, Task
+from dpgram.mechanisms.inverse_wishart import multiple_of
 from dpgram.mechanisms.noisy_inverse import bounded_inverse
 
 Array = np.ndarray
@@ -118,7 +119,7 @@ def _posterior(task: Task, found: Parameters, pair: Pair) -> Loss:
 
 def _posterior_loss(outcomes: Sequence[Outcome], pair: Pair) -> Array:
     psi, nu = _published(outcomes, "psi"), _published(outcomes, "degrees_of_freedom")
-    multiple = np.array([outcome.noise.multiple for outcome in outcomes])  # type: ignore[attr-defined]
+    multiple = np.array([multiple_of(each, len(pair.first)) for each in nu])
     return _inverse_wishart(_grams(outcomes) / multiple[:, None, None], pair.first, pair.second, nu, psi)
 
 

@@ -30,8 +30,9 @@ class Pair:
 def worst_pairs(mechanism: str, task: Task, found: Parameters) -> list[Pair]:
     """The pairs on which a mechanism with parameters ``found`` is least private, as its proof tells.
 
-    REPLACE: orthogonal rows of full norm, along two columns and between them, and a row of full norm against a row of zeros. ADD_REMOVE: a row
-    of full norm, there or not, likewise. The noise is the same in every direction, so a mistake may show in one of them only."""
+    REPLACE: orthogonal rows of full norm, along two columns and between them, and a row of full norm against a row of zeros.
+    ADD_REMOVE: a row of full norm, there or not, likewise. Noise that is right is the same in every direction, but a mistake may
+    show in one of them only."""
     common, bound = _common(mechanism, task, found), task.row_bound
     along = bound * np.eye(task.dim)[[0, -1]]
     between = np.array([along[0] + along[1], along[0] - along[1]]) / math.sqrt(2)
@@ -41,7 +42,11 @@ def worst_pairs(mechanism: str, task: Task, found: Parameters) -> list[Pair]:
     pairs = [Pair("a row of zeros", common + _square(along[0]), common)]
     if task.dim < 2:
         return pairs
-    return [_orthogonal(mechanism, "orthogonal rows", common, along), _orthogonal(mechanism, "the same, turned", common, between), *pairs]
+    return [
+        _orthogonal(mechanism, "orthogonal rows", common, along),
+        _orthogonal(mechanism, "the same, turned", common, between),
+        *pairs,
+    ]
 
 
 def _orthogonal(mechanism: str, name: str, common: Array, rows: Array) -> Pair:
@@ -71,7 +76,6 @@ def _common(mechanism: str, task: Task, found: Parameters) -> Array:
     level = 0.0
     if mechanism == "noisy-inverse":
         level = found["claimed_floor"]
-    elif mechanism in ADAPTIVE:  # the released eigenvalue is seldom cut at zero, and seldom large enough to do without a ridge
-        room = found["base_w_squared"] - task.row_bound**2
-        level = min(found["first_stage_offset"] + found["first_stage_scale"], max(room, 0.0))
+    elif mechanism in ADAPTIVE:  # so that the released eigenvalue is seldom cut at zero
+        level = found["first_stage_offset"] + found["first_stage_scale"]
     return level * np.eye(task.dim)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from dpgram.audits.bounds import Bounds, lower_bounds
+from dpgram.audits.bounds import discriminant, lower_bounds
 from dpgram.audits.claims import Claim, claim_of
 from dpgram.audits.losses import Loss, privacy_loss
-from dpgram.audits.neighbours import Pair, random_pairs, worst_pairs
+from dpgram.audits.neighbours import random_pairs, worst_pairs
 from dpgram.errors import MechanismError
 from dpgram.mechanisms.conversation import GramAnswer, Mechanism, Outcome, Task, hold
 from dpgram.sampling.base import RandomSource
@@ -63,13 +64,14 @@ def audit(
     draws: int,
     confidence: float = 0.999,
     searches: int = 0,
+    only: Sequence[str] | None = None,
     progress: Callable[[str, float], None] | None = None,
 ) -> list[Audit]:
-    """Audits of ``mechanism`` on its worst pairs of tables, and on ``searches`` random ones.
+    """Audits of ``mechanism`` on its worst pairs of tables, and on ``searches`` random ones; of these, ``only`` those named.
 
-    What is claimed comes from ``mechanism.calibrate``, what is released from ``mechanism.start``. All audits together wrongly accuse a mechanism
-    that keeps its claim with probability at most 1 - ``confidence``. A printed formula is let through even where it is known to be less private
-    than it says: an audit releases no table."""
+    What is claimed comes from ``mechanism.calibrate``, what is released from ``mechanism.start``. All audits together wrongly
+    accuse a mechanism that keeps its claim with probability at most 1 - ``confidence``. A printed formula is let through even where
+    it is known to be less private than it says: an audit releases nobody's table."""
     if draws < FEWEST:
         raise MechanismError(f"draws is {draws} and must be at least {FEWEST}: fewer tell nothing.")
     if not 0.5 <= confidence < 1:
@@ -82,15 +84,29 @@ def audit(
     each = 1 - (1 - confidence) / len(pairs)
     audits = []
     for pair in pairs:
+        if only is not None and pair.name not in only:
+            continue
         loss = privacy_loss(mechanism.name, task, found, pair)
-        tell = (lambda share, name=pair.name: progress(name, share)) if progress else None
-        first = losses(mechanism, task, pair.first, loss, rng, draws, tell and (lambda share, tell=tell: tell(share / 2)))
-        second = losses(mechanism, task, pair.second, loss, rng, draws, tell and (lambda share, tell=tell: tell(0.5 + share / 2)))
+
+        def tell(share: float, half: int, name: str = pair.name) -> None:
+            if progress:
+                progress(name, (share + half) / 2)
+
+        first = draw(mechanism, task, pair.first, loss, rng, draws, partial(tell, half=0))
+        second = draw(mechanism, task, pair.second, loss, rng, draws, partial(tell, half=1))
         audits.append(judge(mechanism.name, pair.name, first, second, claim, each))
     return audits
 
 
-def losses(
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """Many releases of one table: their privacy losses, and the entries of the released matrices, one release in a row."""
+
+    losses: Array
+    entries: Array
+
+
+def draw(
     mechanism: Mechanism,
     task: Task,
     gram: Array,
@@ -98,15 +114,18 @@ def losses(
     rng: RandomSource,
     draws: int,
     progress: Callable[[float], None] | None = None,
-) -> Array:
-    """The privacy losses of ``draws`` releases of a table with the Gram sum ``gram``."""
-    out = np.empty(draws)
+) -> Drawn:
+    """``draws`` releases of a table with the Gram sum ``gram``."""
+    upper = np.triu_indices(task.dim)
+    losses, entries = np.empty(draws), np.empty((draws, len(upper[0])))
     for start in range(0, draws, CHUNK):
         stop = min(start + CHUNK, draws)
-        out[start:stop] = loss(list(releases(mechanism, task, gram, rng, stop - start)))
+        outcomes = list(releases(mechanism, task, gram, rng, stop - start))
+        losses[start:stop] = loss(outcomes)
+        entries[start:stop] = [outcome.gram[upper] for outcome in outcomes]
         if progress:
             progress(stop / draws)
-    return out
+    return Drawn(losses, entries)
 
 
 def releases(mechanism: Mechanism, task: Task, gram: Array, rng: RandomSource, draws: int) -> Iterator[Outcome]:
@@ -116,16 +135,18 @@ def releases(mechanism: Mechanism, task: Task, gram: Array, rng: RandomSource, d
         yield hold(mechanism.start(task, rng), lambda question: answer)
 
 
-def judge(mechanism: str, pair: str, first: Array, second: Array, claim: Claim, confidence: float) -> Audit:
-    """What losses on the two tables say about ``claim``."""
-    bounds: Bounds = lower_bounds(first, second, claim, confidence)
-    cuts = np.quantile(second, 1 - np.array(ALARMS), method="higher")
-    alarms = np.array([np.mean(second >= cut) for cut in cuts])
-    misses = np.array([np.mean(first < cut) for cut in cuts])
+def judge(mechanism: str, pair: str, first: Drawn, second: Drawn, claim: Claim, confidence: float) -> Audit:
+    """What releases of the two tables say about ``claim``."""
+    weights = discriminant(first.entries, second.entries)
+    one, other = (np.column_stack([drawn.losses, drawn.entries @ weights]) for drawn in (first, second))
+    bounds = lower_bounds(one, other, claim, confidence)
+    cuts = np.quantile(second.losses, 1 - np.array(ALARMS), method="higher")
+    alarms = np.array([np.mean(second.losses >= cut) for cut in cuts])
+    misses = np.array([np.mean(first.losses < cut) for cut in cuts])
     return Audit(
         mechanism,
         pair,
-        len(first),
+        len(first.losses),
         confidence,
         claim.epsilon,
         claim.delta,

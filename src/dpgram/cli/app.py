@@ -39,8 +39,8 @@ Touches no data. Mechanisms: gaussian-noise, gaussian-sketch, gaussian-sketch-ad
 inverse-wishart-adaptive, noisy-inverse."""
 AUDIT = """Attack a mechanism on its worst neighbours.
 
-Touches no data: releases two tables of a few rows many times, and reports how far apart they can be told, beside what is claimed. Exit code 1
-where the claim is refuted. docs/audits.md says how to read it."""
+Touches no data: releases two made-up tables many times, and reports how far apart they can be told, beside what is claimed.
+Exit code 1 where the claim is refuted. docs/audits.md says how to read it."""
 DEMO = """Run the main job on the bundled flights table.
 
 One private release, three regressions from it, one figure. The table is public, so private coefficients can be shown beside

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +12,7 @@ from dpgram.audits.pooled import PooledSource
 from dpgram.audits.run import Audit
 from dpgram.audits.run import audit as run_audit
 from dpgram.cli.app import note
-from dpgram.cli.calibrate import _bound, _dim, _neighbours
+from dpgram.cli.calibrate import checked_bound, checked_dim, named_neighbours
 from dpgram.cli.options import given_options
 from dpgram.cli.output import print_json, print_table, working_bar
 from dpgram.mechanisms import registry
@@ -78,9 +78,14 @@ def audit(
     mechanism = registry.find(name)
     options = {**NEEDED.get(name, {}), **given_options(option)}
     task = registry.task(
-        mechanism, Budget(epsilon, delta), _neighbours(neighbours), _dim(dim), _bound(row_bound), calibration, options
+        mechanism,
+        Budget(epsilon, delta),
+        named_neighbours(neighbours),
+        checked_dim(dim),
+        checked_bound(row_bound),
+        calibration,
+        options,
     )
-    task = replace(task, rows=None)
     with working_bar("drawing") as advance:
         found = run_audit(
             mechanism,
@@ -103,7 +108,7 @@ def audit(
     return BROKEN if broken else 0
 
 
-def _teller(advance: object) -> object:
+def _teller(advance: Callable[[float], None] | None) -> Callable[[str, float], None]:
     """Says which pair is at work, once, and moves the bar where there is one."""
     seen: list[str] = []
 
@@ -112,7 +117,7 @@ def _teller(advance: object) -> object:
             seen.append(pair)
             note(f"pair {len(seen)}: {pair}")
         if advance is not None:
-            advance(share)  # type: ignore[operator]
+            advance(share)
 
     return tell
 
@@ -137,7 +142,7 @@ def _print(found: list[Audit], title: str) -> None:
         for result in found
     ]
     caption = (
-        "Epsilon at delta: as claimed, by the proven curve of the parameters in use, and two lower bounds from the draws: counted, and by the "
-        f"shape of the proven curve. Confidence {1 - (1 - found[0].confidence) * len(found):.4g} for all of them together."
+        "Epsilon at delta: as claimed, by the proven curve of the parameters in use, and two lower bounds from the draws: counted, "
+        f"and by the shape of the proven curve. Confidence {1 - (1 - found[0].confidence) * len(found):.4g} for all of them together."
     )
     print_table(title, header, rows, caption=caption)
