@@ -100,7 +100,7 @@ def test_the_losses_are_those_of_the_law(name):
     found = MECHANISMS[name].calibrate(task)
     pair = worst_pairs(name, task, found)[0]
     loss = privacy_loss(name, task, found, pair)
-    drawn = draw(MECHANISMS[name], task, pair.first, loss, PooledSource(SeededSource(4)), 2000).losses
+    drawn = draw(MECHANISMS[name], task, pair.first, loss, PooledSource(SeededSource(4)), 1500).losses
     ratio = np.exp(-drawn)
     assert abs(ratio.mean() - 1) < 5 * ratio.std() / math.sqrt(len(ratio)) + 0.01
     excess = np.maximum(0.0, -np.expm1(0.3 - drawn))

@@ -141,10 +141,10 @@ MUTANTS = {  # mistake -> mechanism, mutant, the pair that shows it, draws
     "averaged with its transpose": ("gaussian-noise", averaged_with_its_transpose, TURNED, 10_000),
     "the last column forgotten": ("gaussian-noise", last_column_without_noise, ALONG, 1000),
     "d + 1 degrees of freedom": ("wishart-noise", d_plus_one_degrees, ALONG, 1500),
-    "w for w^2": ("gaussian-sketch", ridge_not_squared, ALONG, 8000),
-    "more rows of the sketch than calibrated for": ("gaussian-sketch", four_times_the_sketch, ALONG, 3000),
-    "a tenth of the prior": ("inverse-wishart", no_prior, ALONG, 2000),
-    "the scale upside down": ("gaussian-sketch-adaptive", scale_upside_down, ALONG, 3000),
+    "w for w^2": ("gaussian-sketch", ridge_not_squared, ALONG, 6000),
+    "more rows of the sketch than calibrated for": ("gaussian-sketch", four_times_the_sketch, ALONG, 2000),
+    "a tenth of the prior": ("inverse-wishart", no_prior, ALONG, 1500),
+    "the scale upside down": ("gaussian-sketch-adaptive", scale_upside_down, ALONG, 2000),
 }
 
 

@@ -11,16 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betaincinv, ndtri
+from scipy.special import betaincinv
 
-from dpgram.audits.claims import Claim
+from dpgram.audits.claims import STRENGTHS, Claim
 
 Array = np.ndarray
 Score = Callable[[Array, Array], Array]
 
 PILOT, CAUTION = 0.2, 1e-3  # the share of the draws, and the error of the bounds by which a cut is chosen on it
 CUTS = 400
-STRONGEST = 64.0
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ def lower_bounds(first: Array, second: Array, claim: Claim, confidence: float) -
         )
 
     counted = _epsilon(best(lambda caught, alarms: _epsilon_score(caught, alarms, claim.delta)), claim.delta)
-    strength = strength_of(best(lambda caught, alarms: ndtri(caught) - ndtri(alarms)), claim)
+    strength = strength_of(best(claim.refuted), claim)
     return Bounds(counted, claim.proven_epsilon(strength) if strength else 0.0, strength)
 
 
@@ -118,11 +117,11 @@ def _epsilon(shares: Shares, delta: float) -> float:
 
 def strength_of(shares: Shares, claim: Claim) -> float:
     """The largest strength whose curve does not allow these shares, from below; zero where all do."""
-    low, high = 0.0, 1.0
-    while not claim.allows(shares.caught, shares.alarms, high):
-        low, high = high, 2 * high
-        if high > STRONGEST:
-            return low
+    whole = int(claim.refuted(np.array([shares.caught]), np.array([shares.alarms]))[0])
+    low = STRENGTHS[whole - 1] if whole else 0.0
+    if whole == len(STRENGTHS):
+        return low
+    high = STRENGTHS[whole]
     while high - low > 5e-3 * high and high > 0.05:
         middle = (low + high) / 2
         low, high = (low, middle) if claim.allows(shares.caught, shares.alarms, middle) else (middle, high)

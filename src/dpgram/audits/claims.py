@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -19,6 +20,7 @@ Array = np.ndarray
 Curve = Callable[[float, float], float]
 
 GRID = 33
+STRENGTHS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 2.0, 3.0, 6.0, 16.0)
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,21 @@ class Claim:
             if gain > 0 and self.curve(epsilon, strength) < gain:
                 return False
         return True
+
+    def refuted(self, caught: Array, alarms: Array) -> Array:
+        """How many of ``STRENGTHS``, from the weakest on, each test refutes; its fraction says how close it comes to the next."""
+        lift = np.exp(self._grid()[::2])
+        gains = np.maximum(
+            np.outer(caught, lift**0) - np.outer(alarms, lift), np.outer(1 - alarms, lift**0) - np.outer(1 - caught, lift)
+        )
+        close = np.array([(gains / np.maximum(curve, 1e-300)).max(axis=1) for curve in self._table])  # above one: refuted
+        whole = np.cumprod(close > 1, axis=0).sum(axis=0)
+        following = close[np.minimum(whole, len(STRENGTHS) - 1), np.arange(len(whole))]
+        return whole + np.clip(following, 0.0, 0.999)
+
+    @cached_property
+    def _table(self) -> Array:
+        return np.array([[self.curve(float(epsilon), strength) for epsilon in self._grid()[::2]] for strength in STRENGTHS])
 
     def missed(self, alarms: Array) -> Array:
         """The proven trade-off curve: the least share of misses for each share of false alarms."""
