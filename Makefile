@@ -35,7 +35,7 @@ reproduce: .venv/installed-test
 reproduce-quick: .venv/installed-test
 	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.sheffet2015 --largest 20 --out build/reproduce-quick
 
-# Every mechanism against its worst neighbours, two million releases of each table: hours on one core; AUDIT_DRAWS=100000 takes minutes.
+# Every mechanism against its worst neighbours, two million releases of each table: a night on one core; AUDIT_DRAWS=100000 takes half an hour.
 AUDIT_DRAWS ?= 2000000
 MECHANISMS := gaussian-noise gaussian-sketch gaussian-sketch-adaptive wishart-noise inverse-wishart inverse-wishart-adaptive noisy-inverse
 audit: .venv/installed

@@ -37,9 +37,9 @@ def worst_pairs(mechanism: str, task: Task, found: Parameters) -> list[Pair]:
     along = bound * np.eye(task.dim)[[0, -1]]
     between = np.array([along[0] + along[1], along[0] - along[1]]) / math.sqrt(2)
     if task.neighbours is Neighbours.ADD_REMOVE:
-        pairs = [Pair("one row more", common + _square(along[0]), common)]
-        return pairs if task.dim < 2 else [*pairs, Pair("one row more, turned", common + _square(between[0]), common)]
-    pairs = [Pair("a row of zeros", common + _square(along[0]), common)]
+        pairs = [_alone(mechanism, "one row more", common, along[0])]
+        return pairs if task.dim < 2 else [*pairs, _alone(mechanism, "one row more, turned", common, between[0])]
+    pairs = [_alone(mechanism, "a row of zeros", common, along[0])]
     if task.dim < 2:
         return pairs
     return [
@@ -47,6 +47,12 @@ def worst_pairs(mechanism: str, task: Task, found: Parameters) -> list[Pair]:
         _orthogonal(mechanism, "the same, turned", common, between),
         *pairs,
     ]
+
+
+def _alone(mechanism: str, name: str, common: Array, row: Array) -> Pair:
+    if mechanism in ADAPTIVE:  # as much in all other directions, so that the smallest eigenvalue moves by a whole B^2
+        common = common + row @ row * np.eye(len(row)) - _square(row)
+    return Pair(name, common + _square(row), common)
 
 
 def _orthogonal(mechanism: str, name: str, common: Array, rows: Array) -> Pair:
