@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 KERNEL := build_kernel.py $(wildcard src/dpgram/native/*.[ch])
 
-.PHONY: demo test test-slow lint smoke coverage errors bench bench-regress bench-release bench-spark bench-peers bench-end-to-end reproduce reproduce-quick clean
+.PHONY: demo test test-slow lint smoke coverage errors bench bench-regress bench-release bench-spark bench-peers bench-end-to-end audit reproduce reproduce-quick clean
 
 demo: .venv/installed
 	$(BIN)/dpgram demo
@@ -34,6 +34,15 @@ reproduce: .venv/installed-test
 # The same for n up to 2^20, into build/: minutes on two cores.
 reproduce-quick: .venv/installed-test
 	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.sheffet2015 --largest 20 --out build/reproduce-quick
+
+# Every mechanism against its worst neighbours, two million releases of each table: a night on one core; AUDIT_DRAWS=100000 takes half an hour.
+AUDIT_DRAWS ?= 2000000
+MECHANISMS := gaussian-noise gaussian-sketch gaussian-sketch-adaptive wishart-noise inverse-wishart inverse-wishart-adaptive noisy-inverse
+audit: .venv/installed
+	mkdir -p build/audits
+	for name in $(MECHANISMS); do for neighbours in replace add-remove; do \
+	  OMP_NUM_THREADS=1 $(BIN)/dpgram audit $$name --neighbours $$neighbours --draws $(AUDIT_DRAWS) --plot build/audits/$$name-$$neighbours.svg || exit 1; \
+	done; done
 
 # Studies that write a page of docs/ each, and a timing. The first takes an hour or so on one core; stopped, it goes on where it was.
 coverage: .venv/installed-test

@@ -37,6 +37,10 @@ CALIBRATE = """Print a mechanism's parameters for a budget.
 
 Touches no data. Mechanisms: gaussian-noise, gaussian-sketch, gaussian-sketch-adaptive, wishart-noise, inverse-wishart,
 inverse-wishart-adaptive, noisy-inverse."""
+AUDIT = """Attack a mechanism on its worst neighbours.
+
+Touches no data: releases two made-up tables many times, and reports how far apart they can be told, beside what is claimed.
+Exit code 1 where the claim is refuted. docs/audits.md says how to read it."""
 DEMO = """Run the main job on the bundled flights table.
 
 One private release, three regressions from it, one figure. The table is public, so private coefficients can be shown beside
@@ -59,6 +63,7 @@ app.command("dpgram.cli.regress:regress", name="regress", help=REGRESS)
 app.command("dpgram.cli.matrices:cov_command", name="cov", help=COV)
 app.command("dpgram.cli.matrices:pca_command", name="pca", help=PCA)
 app.command("dpgram.cli.calibrate:calibrate", name="calibrate", help=CALIBRATE)
+app.command("dpgram.cli.audit:audit", name="audit", help=AUDIT)
 app.command("dpgram.cli.demo:demo", name="demo", help=DEMO)
 
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
@@ -75,7 +80,7 @@ def run(argv: Sequence[str]) -> int:
         warnings.simplefilter("always", DpgramWarning)
         warnings.showwarning = lambda message, *_, **__: note(f"warning: {message}")
         try:
-            app(list(argv), exit_on_error=False, result_action="return_value")
+            code = app(list(argv), exit_on_error=False, result_action="return_value")
             sys.stdout.flush()
         except DpgramError as error:
             note(f"error: {error}")
@@ -88,7 +93,7 @@ def run(argv: Sequence[str]) -> int:
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains once more at exit
             return BROKEN_PIPE
-    return 0
+    return code if isinstance(code, int) else 0
 
 
 def note(text: str) -> None:

@@ -78,7 +78,13 @@ def calibrate(
         option, sketch_rows=sketch_rows, degrees_of_freedom=degrees_of_freedom, scale=scale, rho=rho, first_stage=first_stage
     )
     task = registry.task(
-        mechanism, Budget(epsilon, delta), _neighbours(neighbours), _dim(dim), _bound(row_bound), calibration, options
+        mechanism,
+        Budget(epsilon, delta),
+        named_neighbours(neighbours),
+        checked_dim(dim),
+        checked_bound(row_bound),
+        calibration,
+        options,
     )
     task = replace(task, rows=table_rows)
     columns = [PAPER, EXACT] if compare else [calibration]
@@ -108,19 +114,19 @@ def _text(value: object) -> str:
     return "" if value is None else f"{value:.8g}" if isinstance(value, float) else str(value)
 
 
-def _neighbours(text: str) -> Neighbours:
+def named_neighbours(text: str) -> Neighbours:
     if text not in (n.value for n in Neighbours):
         raise SchemaError(f"neighbours is {text!r} and must be replace or add-remove.")
     return Neighbours(text)
 
 
-def _dim(dim: int) -> int:
+def checked_dim(dim: int) -> int:
     if dim < 1:
         raise MechanismError(f"dim is {dim} and must be at least 1.")
     return dim
 
 
-def _bound(bound: float) -> float:
+def checked_bound(bound: float) -> float:
     if not (math.isfinite(bound) and bound > 0):
         raise MechanismError(f"row_bound is {bound:g} and must be positive and finite.")
     return bound

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from rich import box
 from rich.console import Console
@@ -55,14 +55,19 @@ def print_json(data: object) -> None:
 
 
 @contextmanager
-def reading_bar() -> Iterator[Callable[[float], None] | None]:
-    """A progress bar on standard error while a table is read, where that is a terminal. Shows the fraction, never a count.
+def working_bar(word: str) -> Iterator[Callable[[float], None] | None]:
+    """A progress bar on standard error, where that is a terminal. Shows the fraction, never a count.
 
     Until a fraction is known, which for a database is never, it only shows that something happens."""
     if not sys.stderr.isatty():
         yield None
         return
-    columns = (TextColumn("reading"), BarColumn(), TextColumn("{task.fields[percent]}"), TimeRemainingColumn())
+    columns = (TextColumn(word), BarColumn(), TextColumn("{task.fields[percent]}"), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("reading", total=None, percent="")
+        task = bar.add_task(word, total=None, percent="")
         yield lambda fraction: bar.update(task, total=1.0, completed=fraction, percent=f"{fraction:4.0%}")
+
+
+def reading_bar() -> AbstractContextManager[Callable[[float], None] | None]:
+    """The bar while a table is read."""
+    return working_bar("reading")

@@ -154,3 +154,18 @@ def draw_path(
     ax.set_title(_words(title), fontsize=10)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
+
+
+def draw_trade_off(audits: Sequence[dict], ax: Any = None) -> Any:
+    """What the tests of an audit miss, for each share of false alarms, beside what is proven that they must miss."""
+    ax = _axis(ax)
+    for colour, audit in zip(COLOURS * len(audits), audits, strict=False):
+        ax.plot(audit["false_alarms"], audit["misses"], "o", ms=3, color=colour, label=f"drawn: {audit['pair']}")
+    ax.plot(audits[0]["false_alarms"], audits[0]["proven_misses"], color="black", lw=1, label="proven: no test below")
+    ax.set_xlim(0, 1)
+    ax.set_ylim(0, 1)
+    ax.set_xlabel("false alarms")
+    ax.set_ylabel("misses")
+    ax.set_title(f"{audits[0]['mechanism']}: telling two neighbouring tables apart", loc="left")
+    ax.legend(frameon=False)
+    return ax

@@ -1,0 +1,140 @@
+"""Lower confidence bounds on epsilon from numbers drawn on both tables.
+
+By which number to tell the tables apart, where to cut it and which table to accuse is chosen on the first fifth of the draws; the
+shares of correct and false accusations are then counted on the rest, with Clopper and Pearson's bounds. So the confidence holds
+whatever the mechanism does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import betaincinv
+
+from dpgram.audits.claims import STRENGTHS, Claim
+
+Array = np.ndarray
+Score = Callable[[Array, Array], Array]
+
+PILOT, CAUTION = 0.2, 1e-3  # the share of the draws, and the error of the bounds by which a cut is chosen on it
+CUTS = 400
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Bounds on a test's shares: ``caught`` from below, of the accused table; ``alarms`` from above, of the other."""
+
+    caught: float
+    alarms: float
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What the draws show, with the confidence asked for.
+
+    ``counted`` is a bound on epsilon at the claim's delta without any assumption. ``strength`` is a bound on the factor by which
+    a row counts more than proven, if the law is of the proven family, and ``shaped`` the epsilon of that member of the family."""
+
+    counted: float
+    shaped: float
+    strength: float
+
+
+def lower_bounds(first: Array, second: Array, claim: Claim, confidence: float) -> Bounds:
+    """Bounds from releases of the first and of the second table, one in a row; both hold together with ``confidence``.
+
+    Each column is a number by which the tables may be told apart; which one is used is chosen with the cut. The tests are ">= cut", for the
+    first table, and "<= cut", for the second."""
+    error = (1 - confidence) / 4  # two bounds, of two shares each
+    (pilot_first, rest_first), (pilot_second, rest_second) = (
+        np.split(rows, [int(PILOT * len(rows))]) for rows in (first, second)
+    )
+    sides = [
+        (sign * one[:, k], sign * other[:, k], sign * rest[:, k], sign * far[:, k])
+        for k in range(first.shape[1])
+        for sign, one, other, rest, far in (
+            (1, pilot_first, pilot_second, rest_first, rest_second),
+            (-1, pilot_second, pilot_first, rest_second, rest_first),
+        )
+    ]
+
+    def best(score: Score) -> Shares:
+        options = [(*_best_cut(one, other, score), rest, far) for one, other, rest, far in sides]
+        _, cut, rest, far = max(options, key=lambda option: option[0])
+        return Shares(
+            float(at_least(int(np.count_nonzero(rest >= cut)), len(rest), error)),
+            float(at_most(int(np.count_nonzero(far >= cut)), len(far), error)),
+        )
+
+    counted = _epsilon(best(lambda caught, alarms: _epsilon_score(caught, alarms, claim.delta)), claim.delta)
+    strength = strength_of(best(claim.refuted), claim)
+    return Bounds(counted, claim.proven_epsilon(strength) if strength else 0.0, strength)
+
+
+def discriminant(first: Array, second: Array) -> Array:
+    """Weights of the entries of a release that tell the two tables best apart, if both laws are normal (Fisher), from the pilot alone.
+
+    A mistake may spoil what the proven law makes of a release; this looks at the release itself."""
+    one, other = (rows[: int(PILOT * len(rows))] for rows in (first, second))
+    step = one.mean(axis=0) - other.mean(axis=0)
+    size = np.sqrt(one.var(axis=0) + other.var(axis=0) + step**2) + 1e-300
+    within = (np.cov((one / size).T) + np.cov((other / size).T)).reshape(len(size), -1)
+    return np.linalg.solve(within + 1e-9 * np.eye(len(size)), step / size) / size
+
+
+def _best_cut(one: Array, other: Array, score: Score) -> tuple[float, float]:
+    """(score, cut) of the cut that promises most: cautiously, or the best of many cuts is the luckiest."""
+    cuts = _cuts(one, other)
+    shares = [(len(losses) - np.searchsorted(np.sort(losses), cuts)) / len(losses) for losses in (one, other)]
+    caught, alarms = (
+        bound(share * len(losses), len(losses), CAUTION)
+        for bound, share, losses in zip((at_least, at_most), shares, (one, other), strict=True)
+    )
+    with np.errstate(all="ignore"):
+        scores = np.nan_to_num(score(caught, alarms), nan=-np.inf)
+    place = int(np.argmax(scores))
+    return float(scores[place]), float(cuts[place])
+
+
+def _cuts(one: Array, other: Array) -> Array:
+    """Places to cut: evenly through the losses of both tables, and finely in their upper ends."""
+    both = np.sort(np.concatenate([one, other]))
+    ends = np.exp(np.linspace(math.log(3 / len(both)), 0.0, CUTS))
+    places = np.concatenate([np.linspace(0, 1, CUTS), 1 - ends])
+    return np.unique(both[np.clip((places * len(both)).astype(int), 0, len(both) - 1)])
+
+
+def _epsilon_score(caught: Array, alarms: Array, delta: float) -> Array:
+    return np.log(np.maximum(caught - delta, 1e-300) / alarms)
+
+
+def _epsilon(shares: Shares, delta: float) -> float:
+    """The epsilon that these shares prove at ``delta``; zero where they prove nothing."""
+    return max(0.0, float(_epsilon_score(np.array(shares.caught), np.array(shares.alarms), delta)))
+
+
+def strength_of(shares: Shares, claim: Claim) -> float:
+    """The largest strength whose curve does not allow these shares, from below; zero where all do."""
+    whole = int(claim.refuted(np.array([shares.caught]), np.array([shares.alarms]))[0])
+    low = STRENGTHS[whole - 1] if whole else 0.0
+    if whole == len(STRENGTHS):
+        return low
+    high = STRENGTHS[whole]
+    while high - low > 5e-3 * high and high > 0.05:
+        middle = (low + high) / 2
+        low, high = (low, middle) if claim.allows(shares.caught, shares.alarms, middle) else (middle, high)
+    return low
+
+
+def at_least(hits: Array | int, draws: int, error: float) -> Array:
+    """Clopper and Pearson's lower bound on a share."""
+    hits = np.asarray(hits, dtype=float)
+    return np.where(hits > 0, betaincinv(np.maximum(hits, 1e-9), draws - hits + 1, error), 0.0)
+
+
+def at_most(hits: Array | int, draws: int, error: float) -> Array:
+    """Clopper and Pearson's upper bound on a share."""
+    hits = np.asarray(hits, dtype=float)
+    return 1 - at_least(draws - hits, draws, error)

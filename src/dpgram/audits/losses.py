@@ -1,0 +1,157 @@
+"""The privacy loss of a release: ln of how much likelier it is on the first table of a pair than on the second.
+
+No test tells two tables apart better than one that cuts this number somewhere (Neyman and Pearson), so it is what an audit looks at. Each
+function takes many releases at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from dpgram.audits.neighbours import Pair
+from dpgram.errors import MechanismError
+from dpgram.linalg.symmetric import smallest_eigenvalue
+from dpgram.mechanisms.conversation import PAPER, Outcome, Parameters, Task
+from dpgram.mechanisms.inverse_wishart import multiple_of
+from dpgram.mechanisms.noisy_inverse import bounded_inverse
+
+Array = np.ndarray
+Loss = Callable[[Sequence[Outcome]], Array]
+
+
+def privacy_loss(mechanism: str, task: Task, found: Parameters, pair: Pair) -> Loss:
+    """The loss of releases by ``mechanism`` with the parameters ``found``."""
+    makers = {
+        "gaussian-noise": _gaussian_noise,
+        "noisy-inverse": _noisy_inverse,
+        "wishart-noise": _wishart_noise,
+        "gaussian-sketch": _sketch,
+        "inverse-wishart": _posterior,
+        "gaussian-sketch-adaptive": _sketch_adaptive,
+        "inverse-wishart-adaptive": _posterior_adaptive,
+    }
+    if mechanism not in makers:
+        raise MechanismError(f"no privacy loss is known for {mechanism}: add one to dpgram.audits.losses.")
+    return makers[mechanism](task, found, pair)
+
+
+def _grams(outcomes: Sequence[Outcome]) -> Array:
+    return np.array([outcome.gram for outcome in outcomes])
+
+
+def _published(outcomes: Sequence[Outcome], name: str) -> Array:
+    return np.array([outcome.parameters[name] for outcome in outcomes])
+
+
+def _gaussian(released: Array, first: Array, second: Array, found: Parameters) -> Array:
+    """The loss of symmetric matrices with independent normal noise around ``first`` or ``second``."""
+    off, on = found["sd_off_diagonal"], found["sd_diagonal"]
+    dim = len(first)
+    precision = np.full((dim, dim), 0.5 / off**2)  # each entry off the diagonal stands there twice
+    np.fill_diagonal(precision, 1 / on**2)
+    weights = precision * (first - second)
+    return np.einsum("nij,ij->n", released - (first + second) / 2, weights)
+
+
+def _gaussian_noise(task: Task, found: Parameters, pair: Pair) -> Loss:
+    return lambda outcomes: _gaussian(_grams(outcomes), pair.first, pair.second, found)
+
+
+def _noisy_inverse(task: Task, found: Parameters, pair: Pair) -> Loss:
+    first, second = (bounded_inverse(gram, found["claimed_floor"]) for gram in (pair.first, pair.second))
+    return lambda outcomes: _gaussian(np.linalg.inv(_grams(outcomes)), first, second, found)
+
+
+def _wishart_noise(task: Task, found: Parameters, pair: Pair) -> Loss:
+    m = (found["degrees_of_freedom"] - task.dim - 1) / 2
+    step = float(np.trace(pair.first - pair.second)) / (2 * found["scale"])
+
+    def loss(outcomes: Sequence[Outcome]) -> Array:
+        noisy = _grams(outcomes) + _published(outcomes, "shift_removed")[:, None, None] * np.eye(task.dim)
+        one, other = (_log_det(noisy - gram) for gram in (pair.first, pair.second))
+        both = np.isfinite(one) & np.isfinite(other)  # otherwise one of the tables cannot have led here
+        inside = m * (np.where(both, one, 0.0) - np.where(both, other, 0.0)) + step
+        return np.where(both, inside, np.where(np.isfinite(one), np.inf, -np.inf))
+
+    return loss
+
+
+def _log_det(matrices: Array) -> Array:
+    """ln det of each matrix, -infinity where it is not positive definite."""
+    values = np.linalg.eigvalsh(matrices)
+    with np.errstate(all="ignore"):
+        return np.where(values[:, 0] > 0, np.log(np.maximum(values, 0.0)).sum(axis=1), -np.inf)
+
+
+def _wishart(draws: Array, first: Array, second: Array, ridge: Array, r: Array) -> Array:
+    """The loss of Wishart draws of scales ``first`` + ridge I or ``second`` + ridge I, with ``r`` degrees of freedom."""
+    (a, log_a), (b, log_b) = (_inverse(gram, ridge) for gram in (first, second))
+    return -np.einsum("nij,nij->n", a - b, draws) / 2 - r / 2 * (log_a - log_b)
+
+
+def _inverse(gram: Array, ridge: Array) -> tuple[Array, Array]:
+    """Inverse and ln det of gram + ridge I, for every ridge."""
+    values, vectors = np.linalg.eigh(gram)
+    lifted = np.maximum(values, 0.0) + ridge[:, None]
+    return np.einsum("ik,nk,jk->nij", vectors, 1 / lifted, vectors), np.log(lifted).sum(axis=1)
+
+
+def _inverse_wishart(draws: Array, first: Array, second: Array, nu: Array, ridge: Array) -> Array:
+    """The same for inverse-Wishart draws."""
+    (_, log_a), (_, log_b) = (_inverse(gram, ridge) for gram in (first, second))
+    return -np.einsum("ij,nij->n", first - second, np.linalg.inv(draws)) / 2 + nu / 2 * (log_a - log_b)
+
+
+def _sketch(task: Task, found: Parameters, pair: Pair) -> Loss:
+    return lambda outcomes: _sketch_loss(outcomes, pair)
+
+
+def _sketch_loss(outcomes: Sequence[Outcome], pair: Pair) -> Array:
+    ridge, r = _published(outcomes, "w_squared"), _published(outcomes, "sketch_rows")
+    return _wishart(_grams(outcomes) * r[:, None, None], pair.first, pair.second, ridge, r)
+
+
+def _posterior(task: Task, found: Parameters, pair: Pair) -> Loss:
+    return lambda outcomes: _posterior_loss(outcomes, pair)
+
+
+def _posterior_loss(outcomes: Sequence[Outcome], pair: Pair) -> Array:
+    psi, nu = _published(outcomes, "psi"), _published(outcomes, "degrees_of_freedom")
+    multiple = np.array([multiple_of(each, len(pair.first)) for each in nu])
+    return _inverse_wishart(_grams(outcomes) / multiple[:, None, None], pair.first, pair.second, nu, psi)
+
+
+def _sketch_adaptive(task: Task, found: Parameters, pair: Pair) -> Loss:
+    first_stage = _first_stage(task, found, pair)
+    return lambda outcomes: first_stage(outcomes) + _sketch_loss(outcomes, pair)
+
+
+def _posterior_adaptive(task: Task, found: Parameters, pair: Pair) -> Loss:
+    first_stage = _first_stage(task, found, pair)
+    return lambda outcomes: first_stage(outcomes) + _posterior_loss(outcomes, pair)
+
+
+def _first_stage(task: Task, found: Parameters, pair: Pair) -> Loss:
+    """The loss of the released smallest eigenvalue: Laplace noise, cut above at the offset (under "exact") and below at zero."""
+    if task.options.get("first_stage", "laplace") != "laplace":
+        raise MechanismError("audits know the first stage 'laplace' only: leave first_stage out.")
+    scale, offset = found["first_stage_scale"], found["first_stage_offset"]
+    top = math.inf if task.calibration == PAPER else offset
+    true = [max(0.0, smallest_eigenvalue(gram)) for gram in (pair.first, pair.second)]
+
+    def log_law(s: Array, value: float) -> Array:  # up to what both tables share
+        z = s - value + offset
+        with np.errstate(divide="ignore"):
+            tail = np.where(z < 0, z / scale + math.log(0.5), np.log1p(-0.5 * np.exp(-np.maximum(z, 0.0) / scale)))
+        slack = 1e-9 * (abs(value) + scale)  # rounding of the eigenvalue must not look like an impossible release
+        return np.where(s > 0, np.where(z <= top + slack, -np.abs(z) / scale, -np.inf), np.where(z <= top, tail, 0.0))
+
+    def loss(outcomes: Sequence[Outcome]) -> Array:
+        s = _published(outcomes, "first_stage_value")
+        one, other = (log_law(s, value) for value in true)
+        with np.errstate(invalid="ignore"):
+            return np.where(np.isneginf(one) & np.isneginf(other), 0.0, one - other)
+
+    return loss
