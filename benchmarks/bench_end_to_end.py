@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import resource
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import timing
 from benchmarks.peers import adassp
 from benchmarks.peers.diffprivlib_regression import available, linear_regression
 from benchmarks.peers.questions import Regression
@@ -234,18 +234,7 @@ def bench(rows: int, columns: int, runs: int) -> dict[str, Any]:
 
 
 def machine() -> dict[str, Any]:
-    facts = {"processor": _processor(), "cores": os.cpu_count(), "python": platform.python_version(), "numpy": np.__version__}
-    return facts | {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "not set")}
-
-
-def _processor() -> str:
-    info = Path("/proc/cpuinfo")
-    found = (
-        [line.split(":")[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
-        if info.exists()
-        else []
-    )
-    return found[0] if found else platform.machine()
+    return timing.machine() | {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "not set")}
 
 
 def table_of(result: dict[str, Any]) -> str:

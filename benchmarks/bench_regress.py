@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import time
 from collections.abc import Callable
 
 import numpy as np
 
+from benchmarks.timing import machine
 from dpgram.artifact.release import GramRelease
 from dpgram.inference.intervals import automatic, wald
 from dpgram.regression.channel import channel
@@ -93,7 +93,7 @@ def bench(count: int = 1000, epsilon: float = 1.0) -> dict:
         "epsilon": epsilon,
         "solve_ms": 1e3 * alone,
         "ways": found,
-        "machine": {"python": platform.python_version(), "numpy": np.__version__, "processor": platform.machine()},
+        "machine": machine(),
     }
 
 

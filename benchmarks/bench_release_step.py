@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from functools import partial
 import numpy as np
 import scipy
 
+from benchmarks.timing import machine
 from dpgram.accounting import additive_wishart, gaussian, wishart
 from dpgram.gram.accumulator import LIMB_BITS, LIMB_MASK, GramSum
 from dpgram.mechanisms.conversation import GramAnswer, Mechanism, Task
@@ -160,13 +160,7 @@ def bench(repeats: int, epsilon: float, delta: float, neighbours: Neighbours) ->
         "neighbours": neighbours.value,
         "steps": list(bench_steps(repeats, epsilon, delta, neighbours)),
         "starts": bench_starts(repeats),
-        "machine": {
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "scipy": scipy.__version__,
-            "processor": platform.machine(),
-            "cores": os.cpu_count(),
-        },
+        "machine": machine() | {"scipy": scipy.__version__},
     }
 
 
@@ -179,7 +173,7 @@ def table(result: dict) -> str:
     ]
     for row in result["steps"]:
         lines.append(f"| {row['mechanism']} | {row['dim']} | {row['calibration']} | {row['step']} | {row['gram_to_float']} |")
-    lines += ["", "Exact arithmetic: not measured, because there is none yet (issue 7).", "", "| start | ms |", "|---|---:|"]
+    lines += ["", "Exact arithmetic: not measured, because there is none yet.", "", "| start | ms |", "|---|---:|"]
     lines += [f"| {name} | {timing} |" for name, timing in result["starts"].items()]
     return "\n".join(lines)
 

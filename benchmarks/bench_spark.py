@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import sys
 import tempfile
 import time
@@ -21,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import dpgram
+from benchmarks.timing import machine
 from dpgram.engines.open import open_pass
 
 SEED = 7
@@ -134,13 +134,7 @@ def bench(rows: int, columns: int, workers: list[int], repeats: int, cluster: bo
         "over_arrow_count": {k: _ratios(v, "mapInArrow that counts") for k, v in found.items()},
         "over_local": {k: {unit: v["dpgram"][unit] / local[unit] for unit in local} for k, v in found.items()},
         "rows_per_cpu_second": {k: rows / v["dpgram"]["cpu"] for k, v in found.items()},
-        "machine": {
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "processor": platform.machine(),
-            "cores": os.cpu_count(),
-            "load": os.getloadavg()[0],
-        },
+        "machine": machine() | {"load": os.getloadavg()[0]},
     }
 
 

@@ -12,7 +12,7 @@ from dpgram.audits.pooled import PooledSource
 from dpgram.audits.run import Audit
 from dpgram.audits.run import audit as run_audit
 from dpgram.cli.app import note
-from dpgram.cli.calibrate import checked_bound, checked_dim, named_neighbours
+from dpgram.cli.calibrate import asked_task
 from dpgram.cli.options import given_options
 from dpgram.cli.output import print_json, print_table, working_bar
 from dpgram.mechanisms import registry
@@ -77,15 +77,7 @@ def audit(
         check_figure_path(plot)
     mechanism = registry.find(name)
     options = {**NEEDED.get(name, {}), **given_options(option)}
-    task = registry.task(
-        mechanism,
-        Budget(epsilon, delta),
-        named_neighbours(neighbours),
-        checked_dim(dim),
-        checked_bound(row_bound),
-        calibration,
-        options,
-    )
+    task = asked_task(name, Budget(epsilon, delta), neighbours, dim, row_bound, calibration, options)
     with working_bar("drawing") as advance:
         found = run_audit(
             mechanism,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated
 
@@ -77,15 +78,7 @@ def calibrate(
     options = given_options(
         option, sketch_rows=sketch_rows, degrees_of_freedom=degrees_of_freedom, scale=scale, rho=rho, first_stage=first_stage
     )
-    task = registry.task(
-        mechanism,
-        Budget(epsilon, delta),
-        named_neighbours(neighbours),
-        checked_dim(dim),
-        checked_bound(row_bound),
-        calibration,
-        options,
-    )
+    task = asked_task(name, Budget(epsilon, delta), neighbours, dim, row_bound, calibration, options)
     task = replace(task, rows=table_rows)
     columns = [PAPER, EXACT] if compare else [calibration]
     found = {column: _parameters(mechanism.calibrate, replace(task, calibration=column), lenient=compare) for column in columns}
@@ -114,19 +107,27 @@ def _text(value: object) -> str:
     return "" if value is None else f"{value:.8g}" if isinstance(value, float) else str(value)
 
 
-def named_neighbours(text: str) -> Neighbours:
+def asked_task(
+    name: str, budget: Budget, neighbours: str, dim: int, row_bound: float, calibration: str, options: Mapping[str, float | str]
+) -> Task:
+    """The task that a command line describes."""
+    relation, columns, bound = _named_neighbours(neighbours), _checked_dim(dim), _checked_bound(row_bound)
+    return registry.task(registry.find(name), budget, relation, columns, bound, calibration, options)
+
+
+def _named_neighbours(text: str) -> Neighbours:
     if text not in (n.value for n in Neighbours):
         raise SchemaError(f"neighbours is {text!r} and must be replace or add-remove.")
     return Neighbours(text)
 
 
-def checked_dim(dim: int) -> int:
+def _checked_dim(dim: int) -> int:
     if dim < 1:
         raise MechanismError(f"dim is {dim} and must be at least 1.")
     return dim
 
 
-def checked_bound(bound: float) -> float:
+def _checked_bound(bound: float) -> float:
     if not (math.isfinite(bound) and bound > 0):
         raise MechanismError(f"row_bound is {bound:g} and must be positive and finite.")
     return bound
