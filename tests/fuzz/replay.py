@@ -51,7 +51,8 @@ def memory(_folder: Path) -> Iterator[Case]:
         sink = io.BytesIO()
         with pa.ipc.new_stream(sink, pa.table(columns).schema) as writer:
             writer.write_table(pa.table(columns))
-        yield f"stream: {name}", lambda sent=sink.getvalue(): pa.ipc.open_stream(sent)
+        sent = sink.getvalue()
+        yield f"stream: {name}", lambda sent=sent: pa.ipc.open_stream(sent)
 
 
 def lies() -> dict[str, pa.Array]:

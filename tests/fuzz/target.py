@@ -54,7 +54,7 @@ SCHEMAS = (PLAIN, DERIVED)
 @contextmanager
 def without_kernel() -> Iterator[None]:
     """Within it NumPy sums, as with DPGRAM_KERNEL=numpy."""
-    with mock.patch.object(summing, "kernel", lambda: None):
+    with mock.patch.object(summing, "kernel", return_value=None):
         yield
 
 

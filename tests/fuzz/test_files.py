@@ -27,7 +27,7 @@ from tests.fuzz.target import PLAIN, SCHEMAS, check_table, without_kernel
 
 ROOT = Path(__file__).parents[2]
 ORDINARY = settings(
-    max_examples=150, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=100, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 
 
