@@ -11,11 +11,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-import atheris
-
-with atheris.instrument_imports(include=["dpgram"]):
-    from tests.fuzz import seeds, target
-
 INPUTS = Path(__file__).parent / "inputs"
 SUFFIX = {"csv": ".csv", "parquet": ".parquet", "arrow": ".arrow"}
 LONGEST_INPUT = 16_384  # bytes
@@ -23,6 +18,11 @@ SLOW, MEMORY = 30, 4096  # seconds for one input, and MiB in all, that count as 
 
 
 def main(kind: str, seconds: int, folder: Path) -> None:
+    import atheris  # here, because whoever collects the tests imports this file, and need not have it
+
+    with atheris.instrument_imports(include=["dpgram"]):  # what it knows of dpgram it learns while that is imported
+        from tests.fuzz import seeds, target
+
     corpus, path = folder / kind, Path(tempfile.mkdtemp(prefix="dpgram-fuzz-")) / f"table{SUFFIX[kind]}"
     corpus.mkdir(parents=True, exist_ok=True)
     for name, content in seeds.FORMATS[kind]():

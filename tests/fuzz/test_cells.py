@@ -200,3 +200,45 @@ def test_the_same_from_a_file(tmp_path_factory, table, form):
     total = check_table(lambda: str(path), DERIVED, where=str(path))
     assert total is not None, "what a cell holds is no reason to refuse a table"
     assert total.rows == table.num_rows
+
+
+NUMPY = {
+    "x": ["f2", ">f2", "f4", ">f4", "f8", ">f8", "g", "i1", ">i2", "u8", "?", "S5", "U3", ">U3"],
+    "c": ["S4", "U2", "?", "f4", ">f8", "i8"],
+    "d": [
+        *(f"M8[{unit}]" for unit in ("Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "as")),
+        ">M8[s]",
+        ">M8[D]",
+        "U10",
+    ],
+}
+
+
+@settings(ORDINARY, max_examples=120)
+@given(data=st.data(), rows=ROWS, masked=st.booleans(), structured=st.booleans())
+def test_numpy_columns_that_hold_any_bytes(data, rows, masked, structured):
+    """One row of them and no more decides what the row becomes; types that no kind takes are refused for every cell alike."""
+    columns = {}
+    for name, kinds in NUMPY.items():
+        kind = np.dtype(data.draw(st.sampled_from(kinds)))
+        size = rows * kind.itemsize
+        content = data.draw(
+            st.binary(min_size=size, max_size=size)
+            | st.sampled_from([0x00, 0xFF, 0x7F, 0x80]).map(lambda b, n=size: bytes([b]) * n)
+        )
+        columns[name] = np.frombuffer(content, kind)
+    schema = dpgram.Schema(unit="p", columns=[PLAIN.by_name[name] for name in NUMPY], row_bound=1.1)
+    table: object = columns
+    if structured:
+        table = np.empty(rows, [(name, column.dtype) for name, column in columns.items()])
+        for name, column in columns.items():
+            table[name] = column  # type: ignore[index]
+    elif masked:
+        mask = data.draw(st.lists(st.booleans(), min_size=rows, max_size=rows))
+        table = {name: np.ma.MaskedArray(column, mask) for name, column in columns.items()}
+    blank: object = {name: np.zeros(1, column.dtype) for name, column in columns.items()}
+    total = check_table(lambda: table, schema)
+    assert (total is None) == (check_table(lambda: blank, schema) is None), (
+        "the type may be a reason to refuse, and a cell may not"
+    )
+    assert total is None or total.rows == rows
