@@ -8,7 +8,6 @@ put it into tests/fuzz/inputs, and the tests replay it from then on."""
 from __future__ import annotations
 
 import sys
-import tempfile
 from pathlib import Path
 
 INPUTS = Path(__file__).parent / "inputs"
@@ -23,7 +22,7 @@ def main(kind: str, seconds: int, folder: Path) -> None:
     with atheris.instrument_imports(include=["dpgram"]):  # what it knows of dpgram it learns while that is imported
         from tests.fuzz import seeds, target
 
-    corpus, path = folder / kind, Path(tempfile.mkdtemp(prefix="dpgram-fuzz-")) / f"table{SUFFIX[kind]}"
+    corpus, path = folder / kind, folder / f"table{SUFFIX[kind]}"
     corpus.mkdir(parents=True, exist_ok=True)
     for name, content in seeds.FORMATS[kind]():
         if name.endswith(SUFFIX[kind]):
