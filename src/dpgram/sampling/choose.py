@@ -11,7 +11,7 @@ from dpgram.sampling.seeded import SeededSource, check_seed
 
 CHOICES = ("exact", "float")
 WIDTH, PATIENCE = 200, 60.0  # columns, and seconds, up to which arithmetic is exact unless somebody asks for floats
-SECONDS_PER_ENTRY, SECONDS_PER_PRODUCT = 1.5e-5, 1.5e-7  # on one core of 2026: docs/benchmarks.md
+SECONDS_PER_ENTRY, SECONDS_PER_PRODUCT = 1.6e-5, 2.2e-8  # on one core of 2026: docs/benchmarks.md
 
 
 def exact_seconds(dim: int) -> float:
