@@ -1,9 +1,9 @@
 """What a release costs besides the pass over the rows: ``make bench-release``.
 
-For every mechanism and several numbers of columns, the calibration with empty caches and the step from the exact Gram to the
-outcome, noise from the operating system's source included. Then what starting Python with the library costs. Each number is the
-best of several runs, then their median: on a shared machine the two lie apart, and processor time, in the JSON, tells why.
-Prints a table, and with ``--json`` all of it as JSON after the table; progress goes to standard error."""
+For every mechanism and several numbers of columns, the calibration with empty caches and the step from the exact Gram to the outcome,
+noise from the operating system's source included: in float64 and, up to 500 columns, in exact arithmetic. Then what starting Python
+with the library costs. Each number is the best of several runs, then their median: on a shared machine the two lie apart, and processor
+time, in the JSON, tells why. Prints a table, and with ``--json`` all of it as JSON after the table; progress goes to standard error."""
 
 from __future__ import annotations
 
@@ -24,13 +24,16 @@ import scipy
 from benchmarks.timing import machine
 from dpgram.accounting import additive_wishart, gaussian, wishart
 from dpgram.gram.accumulator import LIMB_BITS, LIMB_MASK, GramSum
-from dpgram.mechanisms.conversation import GramAnswer, Mechanism, Task
+from dpgram.mechanisms.conversation import GramAnswer, Mechanism, Task, hold
 from dpgram.mechanisms.registry import MECHANISMS, task
 from dpgram.rows.clip import GRID_BITS
+from dpgram.sampling.base import RandomSource, exact_gram
+from dpgram.sampling.exact import ExactSource
 from dpgram.sampling.secure import SecureSource
 from dpgram.terms.budget import Budget, Neighbours
 
-DIMS = (22, 100, 500, 1000)
+DIMS = (22, 100, 200, 500, 1000)
+EXACT_UP_TO = 500  # columns: beyond, one exact release takes half a minute
 ROWS = 100_000  # for the mechanism whose degrees of freedom follow the number of rows
 CACHED = (
     additive_wishart.additive_delta,
@@ -108,10 +111,12 @@ def timed(call: Callable[[], object]) -> tuple[float, float]:
     return after[0] - before[0], after[1] - before[1]
 
 
-def one_release(mechanism: Mechanism, wanted: Task, gram: np.ndarray) -> tuple[tuple[float, float], tuple[float, float]]:
+def one_release(
+    mechanism: Mechanism, wanted: Task, gram: object, rng: RandomSource
+) -> tuple[tuple[float, float], tuple[float, float]]:
     """The time until the first question, with empty caches, and from its answer to the outcome."""
     empty_caches()
-    conversation = mechanism.start(wanted, SecureSource())
+    conversation = mechanism.start(wanted, rng)
 
     def answer() -> None:
         try:
@@ -123,6 +128,12 @@ def one_release(mechanism: Mechanism, wanted: Task, gram: np.ndarray) -> tuple[t
     return timed(lambda: next(conversation)), timed(answer)
 
 
+def exact_step(mechanism: Mechanism, wanted: Task, total: GramSum) -> None:
+    """From the exact Gram to the outcome, in exact arithmetic; calibrations are known by now."""
+    gram = exact_gram(*total.in_whole_numbers())
+    hold(mechanism.start(wanted, ExactSource()), lambda question: GramAnswer(gram, ROWS))
+
+
 def bench_steps(repeats: int, epsilon: float, delta: float, neighbours: Neighbours) -> Iterator[dict]:
     """One row for each number of columns and mechanism."""
     for dim in DIMS:
@@ -132,14 +143,19 @@ def bench_steps(repeats: int, epsilon: float, delta: float, neighbours: Neighbou
         for mechanism in MECHANISMS.values():
             print(f"d = {dim}: {mechanism.name}", file=sys.stderr, flush=True)
             wanted = asked(mechanism, dim, epsilon, delta, neighbours)
-            one_release(mechanism, wanted, gram)  # imports, and memory that is touched for the first time
-            runs = [one_release(mechanism, wanted, gram) for _ in range(times)]
+            one_release(mechanism, wanted, gram, SecureSource())  # imports, and memory that is touched for the first time
+            runs = [one_release(mechanism, wanted, gram, SecureSource()) for _ in range(times)]
+            exact = None
+            if dim <= EXACT_UP_TO:
+                count = 1 if dim >= 500 else 3
+                exact = Timing.of([timed(partial(exact_step, mechanism, wanted, whole)) for _ in range(count)])
             yield {
                 "mechanism": mechanism.name,
                 "dim": dim,
                 "calibration": Timing.of([run[0] for run in runs]),
                 "step": Timing.of([run[1] for run in runs]),
                 "gram_to_float": conversion,
+                "exact": exact,
             }
 
 
@@ -168,12 +184,15 @@ def table(result: dict) -> str:
     lines = [
         f"epsilon = {result['epsilon']:g}, delta = {result['delta']:g}, {result['neighbours']}; milliseconds, best (median)",
         "",
-        "| mechanism | d | calibration, empty caches | Gram to outcome, float | exact Gram to float64 |",
-        "|---|---:|---:|---:|---:|",
+        "| mechanism | d | calibration, empty caches | Gram to outcome, float | exact | exact over float | Gram to float64 |",
+        "|---|---:|---:|---:|---:|---:|---:|",
     ]
     for row in result["steps"]:
-        lines.append(f"| {row['mechanism']} | {row['dim']} | {row['calibration']} | {row['step']} | {row['gram_to_float']} |")
-    lines += ["", "Exact arithmetic: not measured, because there is none yet.", "", "| start | ms |", "|---|---:|"]
+        exact, ratio = row["exact"] or "", f"{row['exact'].best / row['step'].best:.0f}" if row["exact"] else ""
+        lines.append(
+            f"| {row['mechanism']} | {row['dim']} | {row['calibration']} | {row['step']} | {exact} | {ratio} | {row['gram_to_float']} |"
+        )
+    lines += ["", "| start | ms |", "|---|---:|"]
     lines += [f"| {name} | {timing} |" for name, timing in result["starts"].items()]
     return "\n".join(lines)
 

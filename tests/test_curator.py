@@ -8,6 +8,10 @@ import pytest
 
 import dpgram
 from dpgram.errors import BudgetError, EmptyTableError, LargeDeltaWarning, SchemaError
+from dpgram.mechanisms import registry
+from dpgram.mechanisms.conversation import GramAnswer, hold
+from dpgram.mechanisms.registry import MECHANISMS
+from dpgram.sampling.exact import ExactSource
 from tests.conftest import small_schema, small_table
 
 EMPTY = small_table(rows=0)
@@ -27,6 +31,55 @@ def test_a_release_says_what_it_cost_and_how(table, schema):
 def test_two_releases_have_independent_noise(table, schema):
     one, two = (dpgram.release(table, schema, epsilon=1.0, delta=1e-7).gram for _ in range(2))
     assert (np.triu(one) != np.triu(two))[np.triu_indices(6)].all()
+
+
+@pytest.mark.parametrize("mechanism", sorted(MECHANISMS))
+def test_a_release_is_exact_by_default_and_lies_on_its_grid(table, schema, mechanism, tmp_path):
+    options = {"noisy-inverse": {"rho": 0.01}, "inverse-wishart": {"degrees_of_freedom": 40.0}}.get(mechanism, {})
+    release = dpgram.release(table, schema, epsilon=1.0, delta=1e-7, mechanism=mechanism, **options)
+    assert release.arithmetic == "exact"
+    assert release.private
+    assert all(float(value) == release.parameters[name] for name, value in release.exact_parameters.items())
+    if mechanism == "noisy-inverse":  # its inverse lies on a grid, and is turned back in floats
+        assert release.grid is None
+        steps = np.linalg.inv(release.gram) / release.parameters["grid_of_inverse"]
+        assert np.abs(steps - np.rint(steps)).max() < 1e-3
+    else:
+        assert release.noise.sd_off_diagonal * 2.0**-25 < release.grid <= release.noise.sd_off_diagonal * 2.0**-24
+        assert np.array_equal(release.gram, release.grid * np.rint(release.gram / release.grid))
+    assert np.array_equal(release.gram, release.gram.T)
+    release.save(tmp_path / "release.json")
+    assert dpgram.load(tmp_path / "release.json") == release
+
+
+def test_floats_are_marked(table, schema):
+    release = dpgram.release(table, schema, epsilon=1.0, delta=1e-7, arithmetic="float")
+    assert release.arithmetic == "float64"
+    assert release.grid is None
+    assert release.private
+
+
+def test_the_exact_noisy_inverse_is_near_the_gram():
+    """The claim is true here, and the noise on the inverse a ten-thousandth of its entries."""
+    gram = 1000 * np.eye(3) + np.outer([1, 2, 3], [1, 2, 3])
+    mechanism = MECHANISMS["noisy-inverse"]
+    asked = registry.task(mechanism, dpgram.Budget(200.0, 1e-4), dpgram.Neighbours.REPLACE, 3, 1.0, "exact", {"rho": 900.0})
+    outcome = hold(mechanism.start(asked, ExactSource(1)), lambda question: GramAnswer(gram, None))
+    assert np.abs(outcome.gram - gram).max() < 1
+    assert not np.array_equal(outcome.gram, gram)
+
+
+@pytest.mark.parametrize("mechanism", sorted(set(MECHANISMS) - {"noisy-inverse"}))
+def test_exact_draws_surround_the_true_gram_as_floats_do(table, schema, mechanism):
+    """At a huge budget both arithmetics publish nearly the same matrix: the exact path means the same Gram."""
+    options = {"inverse-wishart": {"degrees_of_freedom": 1e6}, "gaussian-sketch": {"sketch_rows": 1e6}}.get(mechanism, {})
+    close, exact = (
+        dpgram.release(table, schema, epsilon=200.0, delta=1e-4, mechanism=mechanism, arithmetic=a, insecure_seed=1, **options)
+        for a in ("float", "exact")
+    )
+    size = np.sqrt(np.outer(np.diag(close.gram), np.diag(close.gram)))
+    wide = 60 * (close.noise.sd_off_diagonal + exact.noise.sd_off_diagonal) / size + (2.0 if "adaptive" in mechanism else 0.05)
+    assert (np.abs(close.gram - exact.gram) / size < wide).all()
 
 
 def test_a_seed_must_be_asked_for_by_name_and_is_not_private(table, schema):

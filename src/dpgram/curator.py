@@ -15,9 +15,8 @@ from dpgram.ledger.base import Ledger, Reservation
 from dpgram.mechanisms import registry
 from dpgram.mechanisms.conversation import GramAnswer, GramQuestion, hold
 from dpgram.rows.types import likely_kind
-from dpgram.sampling.base import RandomSource
-from dpgram.sampling.secure import SecureSource
-from dpgram.sampling.seeded import SeededSource
+from dpgram.sampling.base import EXACT, exact_gram
+from dpgram.sampling.choose import source_for
 from dpgram.sources.base import check_header
 from dpgram.sources.open import open_source
 from dpgram.terms import schema_file
@@ -40,6 +39,7 @@ def release(
     query: str | None = None,
     device: str | None = None,
     threads: int | None = None,
+    arithmetic: str | None = None,
     insecure_seed: int | None = None,
     ledger: Ledger | None = None,
     progress: Callable[[float], None] | None = None,
@@ -54,7 +54,11 @@ def release(
     "spark:sales.visits" ("spark:" with a ``query``; docs/spark.md). ``device`` is where PyTorch sums the rows, such as "cuda"; a tensor is
     summed where it lies (docs/gpu.md). ``threads`` is how many threads read and sum, by default one per core.
 
-    ``insecure_seed`` draws the noise from a seed, for tests and experiments: the release is then marked as not private.
+    ``arithmetic`` is "exact", where what is published is the mechanism's real-valued result, rounded once (the default up to 200
+    columns, and beyond where it takes a minute at most), or "float", where leakage through floating-point rounding is not
+    excluded. ``insecure_seed`` draws the noise from a seed, for tests and experiments: the release is then marked as not private,
+    and arithmetic is "float" unless asked for otherwise.
+
     ``ledger`` keeps account: the budget is reserved there when the mechanism is calibrated and asks for its first sum, before
     any row is read, and a ledger that has too little left raises BudgetSpentError. ``calibration`` is "exact", or "paper" for
     Sheffet's printed formulas; ``options`` are the mechanism's own, such as ``sketch_rows``. ``progress`` is called with the
@@ -68,7 +72,7 @@ def release(
     task = registry.task(
         chosen, budget, schema.neighbours, len(schema.encoded), schema.effective_row_bound, calibration, options
     )
-    rng: RandomSource = SecureSource() if insecure_seed is None else SeededSource(insecure_seed)
+    rng = source_for(arithmetic, task.dim, insecure_seed)
     rows_pass = open_pass(table, schema, columns=columns, query=query, device=device, threads=threads, progress=progress)
     rows: int | None = None
     reservation: Reservation | None = None
@@ -81,7 +85,7 @@ def release(
         if schema.neighbours is Neighbours.REPLACE:
             rows = total.rows
             _check_public_rows(rows, budget)
-        return GramAnswer(total.in_scaled_units(), rows)
+        return GramAnswer(exact_gram(*total.in_whole_numbers()) if rng.arithmetic == EXACT else total.in_scaled_units(), rows)
 
     outcome = hold(chosen.start(task, rng), answer)
     if ledger is not None and reservation is not None:
@@ -100,6 +104,8 @@ def release(
         noise=outcome.noise,
         randomness=rng.description,
         private=rng.private,
+        arithmetic=rng.arithmetic,
+        grid=outcome.grid,
         library_version=__version__,
     )
 

@@ -30,6 +30,7 @@
 
     DpgramWarning
     ├── LargeDeltaWarning        delta above one over the (public) number of rows
+    ├── FloatArithmeticWarning   noise drawn in float64 though nobody asked for it, because exact arithmetic would take long
     ├── NotPrivateWarning        noise from a seed: the result protects nobody
     ├── SlowDeviceWarning        a CUDA device on which our kernel does not run: same bits, slower
     └── RefitWarning             every fit of an estimator spends budget, and scores on private rows are not protected
@@ -237,6 +238,10 @@ class DpgramWarning(UserWarning):
 
 class LargeDeltaWarning(DpgramWarning):
     """Delta is above one over the number of rows."""
+
+
+class FloatArithmeticWarning(DpgramWarning):
+    """The noise was drawn in float64 because exact arithmetic would take long for so many columns."""
 
 
 class NotPrivateWarning(DpgramWarning):

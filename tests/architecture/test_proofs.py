@@ -23,8 +23,12 @@ PINS = [
 
 
 def function(dotted: str):
-    module, _, name = dotted.rpartition(".")
-    return getattr(importlib.import_module(module), name)
+    """A function, a class, or a method of one."""
+    place, _, name = dotted.rpartition(".")
+    try:
+        return getattr(importlib.import_module(place), name)
+    except ModuleNotFoundError:
+        return getattr(function(place), name)
 
 
 def c_digest(code: str) -> str:

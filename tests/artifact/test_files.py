@@ -70,6 +70,7 @@ def test_every_release_reads_back_equal(tmp_path, data, columns, neighbours, int
         noise=data.draw(NOISE),
         randomness="test",
         private=data.draw(st.booleans()),
+        arithmetic=data.draw(st.sampled_from(["float64", "exact"])),
         library_version="0",
     )
     release.save(tmp_path / "r.json")
@@ -127,6 +128,10 @@ def widen(content):
         (lambda c: c["schema"]["columns"][0].update(lower=9), "field 'schema': column 'x': lower is 9 and upper is 5"),
         (lambda c: c.update(extra=1), "unknown field `extra`"),
         (lambda c: c.update(private="yes"), "field 'private': expected `bool`, got `str`"),
+        (lambda c: c.update(arithmetic="rough"), "field 'arithmetic': invalid enum value 'rough'"),
+        (lambda c: c.update(grid=0.3), "field 'grid': is 0.3 and must be a power of two"),
+        (lambda c: c.update(grid=-0.5), "field 'grid': is -0.5 and must be a power of two"),
+        (lambda c: c.update(grid=0.5), "field 'gram': holds a number that is no multiple of its grid, 0.5"),
     ],
 )
 def test_a_changed_file_is_refused_by_field(saved, edit, message):

@@ -14,7 +14,6 @@ from dpgram.accounting.compose import GaussianCost, composed_delta
 from dpgram.audits.claims import Claim, claim_of
 from dpgram.audits.losses import privacy_loss
 from dpgram.audits.neighbours import Pair
-from dpgram.audits.pooled import PooledSource
 from dpgram.audits.run import Drawn, audit, draw, judge, releases
 from dpgram.mechanisms import first_stage, gaussian_sketch, registry, wishart_noise
 from dpgram.mechanisms.conversation import GramQuestion, Outcome
@@ -35,7 +34,7 @@ def task_for(name, neighbours=Neighbours.REPLACE, dim=2):
 
 
 def source(seed=0):
-    return PooledSource(SeededSource(seed))
+    return SeededSource(seed)
 
 
 # Copies of the mechanisms' last steps, each with one mistake.
@@ -151,7 +150,7 @@ MUTANTS = {  # mistake -> mechanism, mutant, the pair that shows it, draws
 @pytest.mark.parametrize("mistake", MUTANTS)
 def test_an_audit_finds_the_mistake(mistake):
     name, start, pair, draws = MUTANTS[mistake]
-    mutant = replace(MECHANISMS[name], start=start)
+    mutant = replace(MECHANISMS[name], start=start, batched=False)
     (result,) = audit(mutant, task_for(name), source(1), draws=draws, confidence=CONFIDENCE, only=[pair])
     assert result.broken, (result.counted_epsilon, result.shaped_epsilon, result.strength)
 
@@ -182,9 +181,9 @@ def test_more_draws_accuse_nobody_either(name, neighbours, dim):
 def two_releases(fresh, swapped, gram, draws, seed):
     """Losses of pairs of releases: of the table, and of the same table with its two columns exchanged."""
     mechanism, task = MECHANISMS["gaussian-noise"], task_for("gaussian-noise")
-    one = np.array([outcome.gram for outcome in releases(mechanism, task, gram, SeededSource(seed), draws)])
+    one = releases(mechanism, task, gram, SeededSource(seed), draws).gram
     again = SeededSource(seed + 1000 if fresh else seed)
-    two = np.array([outcome.gram for outcome in releases(mechanism, task, gram[::-1, ::-1], again, draws)])
+    two = releases(mechanism, task, gram[::-1, ::-1], again, draws).gram
     loss = np.einsum("nij,ij->n", one - two, swapped)
     return Drawn(loss, loss[:, None])
 
@@ -218,8 +217,8 @@ def test_a_forgotten_clip(clipped):
     assert result.broken is not clipped
 
 
-def noise_size(outcomes):
-    return np.array([abs(outcome.gram[0, 1]) for outcome in outcomes])
+def noise_size(many):
+    return np.abs(many.gram[:, 0, 1])
 
 
 @pytest.mark.parametrize("declared", [True, False])

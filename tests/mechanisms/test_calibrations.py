@@ -38,8 +38,11 @@ def test_parameters_are_those_of_bisection(case):
     found, budget, _ = calibrated(case)
     if case["calibration"] == "exact":
         assert 0 < found["delta_at_epsilon"] <= budget.delta
+    # The certified eigenvalue lies up to 2^-20 B^2 below the true one, and the first stage's noise makes up for that.
+    wider = 1 + 2.0**-20 if case["calibration"] == "exact" else 1.0
     precision = PRECISION.get(case["mechanism"], 1e-10)
     for name, value in case["found"].items():
+        value *= wider if name in ("first_stage_scale", "first_stage_offset") else 1.0
         # delta moves up to some seventy times as fast as the parameters
         assert found[name] == pytest.approx(value, rel=100 * precision if name == "delta_at_epsilon" else precision, abs=0), (
             name

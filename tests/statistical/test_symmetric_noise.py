@@ -6,25 +6,27 @@ from scipy.stats import chi2, norm
 
 from dpgram.mechanisms.gaussian_noise import add_symmetric_noise
 from dpgram.sampling.secure import SecureSource
-from dpgram.sampling.seeded import SeededSource
+from tests.statistical.arithmetics import both, given, matrices
 
 FALSE_ALARM = 1e-9  # per case, when the code is right; the suite's README adds these up
 SD, DIM, DRAWS = 3.0, 20, 2_000
 
 
 def draws(sd, source):
-    return np.array([add_symmetric_noise(np.zeros((DIM, DIM)), sd, np.sqrt(2) * sd, source) for _ in range(DRAWS)])
+    nothing = given(np.zeros((DIM, DIM)), source)
+    return matrices(lambda rng: add_symmetric_noise(nothing, sd, np.sqrt(2) * sd, rng), DRAWS, source)
 
 
 def within(statistic, dof):
     return chi2.ppf(FALSE_ALARM / 2, dof) < statistic < chi2.isf(FALSE_ALARM / 2, dof)
 
 
+@both
 @pytest.mark.parametrize(("scale", "accepted"), [(1.00, True), (0.98, False), (1.02, False)])
-def test_noise_has_the_promised_scale(scale, accepted):
+def test_noise_has_the_promised_scale(rng, scale, accepted):
     """Accepts the promised scale and sees a 2 % error: it lies 12 sd outside off the diagonal, at 380 000 degrees of
     freedom. The diagonal alone, at 40 000 degrees, must agree when the scale is right."""
-    noise = draws(scale * SD, SeededSource(8))
+    noise = draws(scale * SD, rng)
     off = noise[:, *np.triu_indices(DIM, 1)]
     on = np.diagonal(noise, axis1=1, axis2=2)
     assert within(np.sum(off**2) / SD**2, off.size) == accepted

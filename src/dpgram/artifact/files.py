@@ -86,7 +86,8 @@ class _File(_Strict, kw_only=True, omit_defaults=True):
     mechanism: _Mechanism
     noise: _SymmetricGaussian | _WishartSample | _InverseWishartSample | _NoisyInverse
     randomness: str
-    arithmetic: str
+    arithmetic: Literal["float64", "exact"]
+    grid: float | None = None
     columns: list[str]
     schema: dict[str, Any]
     gram: list[list[float]]
@@ -116,7 +117,8 @@ def save(release: GramRelease, path: Path) -> None:
         ),
         noise=_SHAPES[type(release.noise)](**dataclasses.asdict(release.noise)),
         randomness=release.randomness,
-        arithmetic=release.arithmetic,
+        arithmetic=release.arithmetic,  # type: ignore[arg-type]
+        grid=release.grid,
         columns=list(release.columns),
         schema=release.schema.to_dict(),
         gram=release.gram.tolist(),
@@ -166,6 +168,7 @@ class _Reader:
             randomness=file.randomness,
             private=file.private,
             arithmetic=file.arithmetic,
+            grid=file.grid,
             library_version=file.library_version,
             format=file.format,
         )
@@ -234,6 +237,10 @@ class _Reader:
             self._refuse("gram", "holds a number that is not finite")
         if np.abs(gram).max() > MOST_ROWS * file.row_bound**2 + 100 * (noise.sd_off_diagonal + noise.shift):
             self._refuse("gram", "holds a number too large for a sum over rows: it was changed or damaged")
+        if file.grid is not None and not (file.grid > 0 and math.frexp(file.grid)[0] == 0.5):
+            self._refuse("grid", f"is {file.grid:g} and must be a power of two")
+        if file.grid is not None and not np.array_equal(gram / file.grid, np.rint(gram / file.grid)):
+            self._refuse("gram", f"holds a number that is no multiple of its grid, {file.grid:g}: it was changed or damaged")
         if not np.array_equal(gram, gram.T):
             i, j = np.argwhere(gram != gram.T)[0]
             self._refuse("gram", f"is not symmetric at {file.columns[i]!r}, {file.columns[j]!r}: it was changed or damaged")

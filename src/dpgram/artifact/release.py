@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +32,10 @@ class GramRelease:
     noise: NoiseModel  # public; what was done to the true Gram
     randomness: str  # where the noise came from
     private: bool  # False when the noise came from a seed
-    arithmetic: str = "float64"
+    arithmetic: str = "float64"  # or "exact": what the mechanism's real numbers are, rounded once
+    grid: float | None = (
+        None  # public; the entries of ``gram`` are multiples of it, where they were published as they were drawn
+    )
     library_version: str
     format: int = 1  # a changed meaning gets a new number; old files keep loading
 
@@ -43,6 +47,11 @@ class GramRelease:
     @property
     def neighbours(self) -> Neighbours:
         return self.schema.neighbours
+
+    @property
+    def exact_parameters(self) -> dict[str, Fraction]:
+        """The parameters as the fractions that they are: in exact arithmetic the mechanism used these very numbers."""
+        return {name: Fraction(value) for name, value in self.parameters.items()}
 
     def save(self, path: str | Path) -> None:
         """Write the release as JSON, whole or not at all."""

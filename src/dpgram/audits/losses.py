@@ -6,7 +6,7 @@ function takes many releases at once."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
@@ -18,7 +18,8 @@ from dpgram.mechanisms.inverse_wishart import multiple_of
 from dpgram.mechanisms.noisy_inverse import bounded_inverse
 
 Array = np.ndarray
-Loss = Callable[[Sequence[Outcome]], Array]
+Loss = Callable[[Outcome], Array]
+"""The losses of an outcome that holds many releases."""
 
 
 def privacy_loss(mechanism: str, task: Task, found: Parameters, pair: Pair) -> Loss:
@@ -37,12 +38,8 @@ def privacy_loss(mechanism: str, task: Task, found: Parameters, pair: Pair) -> L
     return makers[mechanism](task, found, pair)
 
 
-def _grams(outcomes: Sequence[Outcome]) -> Array:
-    return np.array([outcome.gram for outcome in outcomes])
-
-
-def _published(outcomes: Sequence[Outcome], name: str) -> Array:
-    return np.array([outcome.parameters[name] for outcome in outcomes])
+def _published(many: Outcome, name: str) -> Array:
+    return np.broadcast_to(many.parameters[name], len(many.gram))
 
 
 def _gaussian(released: Array, first: Array, second: Array, found: Parameters) -> Array:
@@ -56,20 +53,20 @@ def _gaussian(released: Array, first: Array, second: Array, found: Parameters) -
 
 
 def _gaussian_noise(task: Task, found: Parameters, pair: Pair) -> Loss:
-    return lambda outcomes: _gaussian(_grams(outcomes), pair.first, pair.second, found)
+    return lambda many: _gaussian(many.gram, pair.first, pair.second, found)
 
 
 def _noisy_inverse(task: Task, found: Parameters, pair: Pair) -> Loss:
     first, second = (bounded_inverse(gram, found["claimed_floor"]) for gram in (pair.first, pair.second))
-    return lambda outcomes: _gaussian(np.linalg.inv(_grams(outcomes)), first, second, found)
+    return lambda many: _gaussian(np.linalg.inv(many.gram), first, second, found)
 
 
 def _wishart_noise(task: Task, found: Parameters, pair: Pair) -> Loss:
     m = (found["degrees_of_freedom"] - task.dim - 1) / 2
     step = float(np.trace(pair.first - pair.second)) / (2 * found["scale"])
 
-    def loss(outcomes: Sequence[Outcome]) -> Array:
-        noisy = _grams(outcomes) + _published(outcomes, "shift_removed")[:, None, None] * np.eye(task.dim)
+    def loss(many: Outcome) -> Array:
+        noisy = many.gram + _published(many, "shift_removed")[:, None, None] * np.eye(task.dim)
         one, other = (_log_det(noisy - gram) for gram in (pair.first, pair.second))
         both = np.isfinite(one) & np.isfinite(other)  # otherwise one of the tables cannot have led here
         inside = m * (np.where(both, one, 0.0) - np.where(both, other, 0.0)) + step
@@ -105,32 +102,32 @@ def _inverse_wishart(draws: Array, first: Array, second: Array, nu: Array, ridge
 
 
 def _sketch(task: Task, found: Parameters, pair: Pair) -> Loss:
-    return lambda outcomes: _sketch_loss(outcomes, pair)
+    return lambda many: _sketch_loss(many, pair)
 
 
-def _sketch_loss(outcomes: Sequence[Outcome], pair: Pair) -> Array:
-    ridge, r = _published(outcomes, "w_squared"), _published(outcomes, "sketch_rows")
-    return _wishart(_grams(outcomes) * r[:, None, None], pair.first, pair.second, ridge, r)
+def _sketch_loss(many: Outcome, pair: Pair) -> Array:
+    ridge, r = _published(many, "w_squared"), _published(many, "sketch_rows")
+    return _wishart(many.gram * r[:, None, None], pair.first, pair.second, ridge, r)
 
 
 def _posterior(task: Task, found: Parameters, pair: Pair) -> Loss:
-    return lambda outcomes: _posterior_loss(outcomes, pair)
+    return lambda many: _posterior_loss(many, pair)
 
 
-def _posterior_loss(outcomes: Sequence[Outcome], pair: Pair) -> Array:
-    psi, nu = _published(outcomes, "psi"), _published(outcomes, "degrees_of_freedom")
-    multiple = np.array([multiple_of(each, len(pair.first)) for each in nu])
-    return _inverse_wishart(_grams(outcomes) / multiple[:, None, None], pair.first, pair.second, nu, psi)
+def _posterior_loss(many: Outcome, pair: Pair) -> Array:
+    psi, nu = _published(many, "psi"), _published(many, "degrees_of_freedom")
+    multiple = multiple_of(nu, len(pair.first))
+    return _inverse_wishart(many.gram / multiple[:, None, None], pair.first, pair.second, nu, psi)
 
 
 def _sketch_adaptive(task: Task, found: Parameters, pair: Pair) -> Loss:
     first_stage = _first_stage(task, found, pair)
-    return lambda outcomes: first_stage(outcomes) + _sketch_loss(outcomes, pair)
+    return lambda many: first_stage(many) + _sketch_loss(many, pair)
 
 
 def _posterior_adaptive(task: Task, found: Parameters, pair: Pair) -> Loss:
     first_stage = _first_stage(task, found, pair)
-    return lambda outcomes: first_stage(outcomes) + _posterior_loss(outcomes, pair)
+    return lambda many: first_stage(many) + _posterior_loss(many, pair)
 
 
 def _first_stage(task: Task, found: Parameters, pair: Pair) -> Loss:
@@ -148,8 +145,8 @@ def _first_stage(task: Task, found: Parameters, pair: Pair) -> Loss:
         slack = 1e-9 * (abs(value) + scale)  # rounding of the eigenvalue must not look like an impossible release
         return np.where(s > 0, np.where(z <= top + slack, -np.abs(z) / scale, -np.inf), np.where(z <= top, tail, 0.0))
 
-    def loss(outcomes: Sequence[Outcome]) -> Array:
-        s = _published(outcomes, "first_stage_value")
+    def loss(many: Outcome) -> Array:
+        s = _published(many, "first_stage_value")
         one, other = (log_law(s, value) for value in true)
         with np.errstate(invalid="ignore"):
             return np.where(np.isneginf(one) & np.isneginf(other), 0.0, one - other)

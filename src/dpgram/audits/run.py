@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from dpgram.audits.batched import BatchedSource
 from dpgram.audits.bounds import discriminant, lower_bounds
 from dpgram.audits.claims import Claim, claim_of
 from dpgram.audits.losses import Loss, privacy_loss
 from dpgram.audits.neighbours import random_pairs, worst_pairs
 from dpgram.errors import MechanismError
 from dpgram.mechanisms.conversation import GramAnswer, Mechanism, Outcome, Task, hold
-from dpgram.sampling.base import RandomSource
+from dpgram.sampling.base import FloatSource, RandomSource
 
 Array = np.ndarray
 
-CHUNK = 5000
+CHUNK = 20_000
 FEWEST = 1000
 ALARMS = (0.001, 0.003, 0.01, 0.03, *(round(0.05 * k, 2) for k in range(1, 20)), 0.97, 0.99)
 
@@ -120,19 +121,24 @@ def draw(
     losses, entries = np.empty(draws), np.empty((draws, len(upper[0])))
     for start in range(0, draws, CHUNK):
         stop = min(start + CHUNK, draws)
-        outcomes = list(releases(mechanism, task, gram, rng, stop - start))
-        losses[start:stop] = loss(outcomes)
-        entries[start:stop] = [outcome.gram[upper] for outcome in outcomes]
+        many = releases(mechanism, task, gram, rng, stop - start)
+        losses[start:stop] = loss(many)
+        entries[start:stop] = many.gram[:, *upper]
         if progress:
             progress(stop / draws)
     return Drawn(losses, entries)
 
 
-def releases(mechanism: Mechanism, task: Task, gram: Array, rng: RandomSource, draws: int) -> Iterator[Outcome]:
-    """Independent releases, each by the conversation that the curator holds."""
+def releases(mechanism: Mechanism, task: Task, gram: Array, rng: RandomSource, draws: int) -> Outcome:
+    """Independent releases by the conversation that the curator holds: one outcome whose matrix and numbers have a place for each.
+
+    They are drawn at once where the mechanism and the source can, otherwise one after the other."""
     answer = GramAnswer(gram, task.rows)
-    for _ in range(draws):
-        yield hold(mechanism.start(task, rng), lambda question: answer)
+    if mechanism.batched and isinstance(rng, FloatSource):
+        return hold(mechanism.start(task, BatchedSource(rng, draws)), lambda question: answer)
+    outcomes = [hold(mechanism.start(task, rng), lambda question: answer) for _ in range(draws)]
+    numbers = {name: np.array([outcome.parameters[name] for outcome in outcomes]) for name in outcomes[0].parameters}
+    return Outcome(np.array([outcome.gram for outcome in outcomes]), outcomes[0].noise, numbers)  # type: ignore[arg-type]
 
 
 def judge(mechanism: str, pair: str, first: Drawn, second: Drawn, claim: Claim, confidence: float) -> Audit:

@@ -8,7 +8,6 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from dpgram.audits.pooled import PooledSource
 from dpgram.audits.run import Audit
 from dpgram.audits.run import audit as run_audit
 from dpgram.cli.app import note
@@ -82,7 +81,7 @@ def audit(
         found = run_audit(
             mechanism,
             task,
-            PooledSource(SecureSource()),
+            SecureSource(),
             draws=draws,
             confidence=confidence,
             searches=random,

@@ -14,8 +14,11 @@ from dpgram.cli.options import given_options
 from dpgram.cli.output import print_json, reading_bar
 from dpgram.errors import OutputError
 from dpgram.report.label import label_data
+from dpgram.sampling.choose import chosen, exact_seconds
 from dpgram.terms.budget import Budget
 from dpgram.terms.schema import Schema
+
+WORTH_SAYING = 2.0  # seconds
 
 
 def release(
@@ -38,6 +41,7 @@ def release(
     repair: str | None = None,
     first_stage: str | None = None,
     option: tuple[str, ...] = (),
+    arithmetic: str | None = None,
     insecure_seed: int | None = None,
     overwrite: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
@@ -81,6 +85,9 @@ def release(
         Adaptive mechanisms: laplace or gauss.
     option
         Any other option of the mechanism, as NAME=VALUE; may be repeated.
+    arithmetic
+        exact (rounded once; the default up to 200 columns, and beyond where it takes a minute at most) or float
+        (leakage through floating-point rounding is not excluded).
     insecure_seed
         Draw the noise from this seed, for tests and experiments only: the release is then NOT PRIVATE and says so.
     overwrite
@@ -104,6 +111,9 @@ def release(
         repair=repair,
         first_stage=first_stage,
     )
+    width = len(declared.encoded)
+    if chosen(arithmetic, width, private=insecure_seed is None) == "exact" and exact_seconds(width) >= WORTH_SAYING:
+        note(f"exact arithmetic on {width} columns takes about {exact_seconds(width):.0f} s after the rows are read")
     with reading_bar() as progress:
         made = curator.release(
             data,
@@ -115,6 +125,7 @@ def release(
             query=query,
             device=device,
             threads=threads,
+            arithmetic=arithmetic,
             insecure_seed=insecure_seed,
             progress=progress,
             **options,

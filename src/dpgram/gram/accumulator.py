@@ -51,6 +51,10 @@ class GramSum:
         high = self.high + other.high + (low >> LIMB_BITS)
         return replace(self, high=high, low=low & LIMB_MASK, rows=self.rows + other.rows)
 
+    def in_whole_numbers(self) -> tuple[Array, int]:
+        """(whole, e): the sum of z z' is exactly ``whole`` times 2^e; Python's integers, so that no number of rows is too many."""
+        return (self.high.astype(object) << LIMB_BITS) + self.low.astype(object), -2 * GRID_BITS
+
     def in_scaled_units(self) -> Array:
         """The sum of z z' in float64, each entry the exact value correctly rounded."""
         if self.rows > MOST_ROWS:

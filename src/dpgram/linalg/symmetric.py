@@ -38,9 +38,9 @@ def positive_part(matrix: Array) -> Array:
     return (part + part.T) / 2
 
 
-def square_root(matrix: Array, *, ridge: float = 0.0) -> Array:
-    """R with R R' = matrix + ridge I, for a positive semi-definite matrix whatever its conditioning.
+def square_root(matrix: Array, *, ridge: float | Array = 0.0) -> Array:
+    """R with R R' = matrix + ridge I, for a positive semi-definite matrix whatever its conditioning; one R for each ridge.
 
     Eigenvalues that rounding made negative count as zero, so that R R' is never below ridge I."""
     values, vectors = np.linalg.eigh(matrix)
-    return vectors * np.sqrt(np.maximum(values, 0.0) + ridge)
+    return vectors * np.sqrt(np.maximum(values, 0.0) + np.asarray(ridge)[..., None])[..., None, :]

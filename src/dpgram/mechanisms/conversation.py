@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dpgram.errors import CalibrationError, MechanismError
-from dpgram.sampling.base import RandomSource
+from dpgram.sampling.base import FLOAT, Matrix, RandomSource, grid_step
 from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.noise import NoiseModel
 
@@ -61,7 +61,7 @@ class GramQuestion:
 class GramAnswer:
     """The sum, unprotected, and the number of rows where it is public."""
 
-    gram: Array
+    gram: Matrix  # an array, or a matrix that is known exactly
     rows: int | None
 
 
@@ -72,6 +72,7 @@ class Outcome:
     gram: Array
     noise: NoiseModel
     parameters: Parameters = field(default_factory=dict)
+    grid: float | None = None  # the entries of ``gram`` are multiples of it, where arithmetic is exact
     condition: str = ""  # what the guarantee hangs on besides its proof, in words
 
 
@@ -91,6 +92,7 @@ class Mechanism:
     calibrate: Callable[[Task], Parameters]
     start: Callable[[Task, RandomSource], Conversation]
     options: Mapping[str, str] = field(default_factory=dict)  # name -> what it means
+    batched: bool = False  # whether a source that draws many copies at once makes many releases at once, as an audit wants
 
 
 def hold(conversation: Conversation, answer: Callable[[GramQuestion], GramAnswer]) -> Outcome:
@@ -101,6 +103,14 @@ def hold(conversation: Conversation, answer: Callable[[GramQuestion], GramAnswer
             question = conversation.send(answer(question))
     except StopIteration as end:
         return end.value
+
+
+def publish(matrix: Matrix, noise: NoiseModel, rng: RandomSource) -> tuple[Array, float | None]:
+    """The matrix as it is published, and the step of its grid, a function of the public size of the ``noise`` in it."""
+    if rng.arithmetic == FLOAT:
+        return rng.publish(matrix, 0.0), None
+    step = grid_step(noise.sd_off_diagonal)
+    return rng.publish(matrix, step), step
 
 
 def ask_back(task: Task, mechanism: str, delta: float) -> None:

@@ -6,7 +6,10 @@ and needs a smaller ridge, or can take more degrees of freedom. Proof: proofs/ad
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from scipy.special import gammainccinv, ndtr
@@ -19,13 +22,12 @@ from dpgram.errors import MechanismError
 from dpgram.mechanisms.conversation import PAPER, Parameters, Task, require
 from dpgram.mechanisms.gaussian_sketch import printed_floor
 from dpgram.mechanisms.proven import proven
-from dpgram.sampling.base import RandomSource
-from dpgram.sampling.variates import truncated_laplace, truncated_normal
+from dpgram.sampling.base import FLOAT, Matrix, RandomSource, grid_step
+from dpgram.sampling.variates import laplace, plain, truncated_laplace, truncated_normal
 from dpgram.terms.budget import Budget, Neighbours
 
-Array = np.ndarray
-
 MOST_DEGREES = 1e12
+EIGENVALUE_SLACK = 2.0**-20  # by how much, over B^2, the certified eigenvalue may lie below the true one
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class TwoStages:
     kind: str  # "laplace", "gauss" or "printed"
     base_degrees: float  # r0
     base_floor: float  # what scale matrices must have, over B^2, with r0 degrees of freedom
+    row_bound: float
     scale: float  # of the first stage's noise
     offset: float  # c: what is subtracted from the smallest eigenvalue
     second: Budget  # what the second stage may cost (laplace, printed)
@@ -53,8 +56,14 @@ def plan_stages(task: Task, base_degrees: float) -> TwoStages:
 
 
 @proven("adaptive.md#theorem-1")
+def eigenvalue_sensitivity(row_bound: float) -> float:
+    """By how much the certified smallest eigenvalue moves between neighbours, at most: as much as the true one, and its slack."""
+    return row_bound**2 * (1 + EIGENVALUE_SLACK)
+
+
+@proven("adaptive.md#theorem-1")
 def _laplace(task: Task, r0: float) -> TwoStages:
-    epsilon, delta, sensitivity = task.budget.epsilon, task.budget.delta, task.row_bound**2
+    epsilon, delta, sensitivity = task.budget.epsilon, task.budget.delta, eigenvalue_sensitivity(task.row_bound)
     share, delta1 = 0.3, 0.3 * delta
     for _ in range(4):  # the split that makes offset + ridge smallest solves share = sqrt(l)/(sqrt(l) + sqrt(K))
         first, second = Budget(share * epsilon, delta1), Budget((1 - share) * epsilon, delta - delta1)
@@ -62,18 +71,20 @@ def _laplace(task: Task, r0: float) -> TwoStages:
         base = calibrate_floor(second, r0, task.neighbours, task.dim)
         log, k = max(first.epsilon * offset / sensitivity, 1e-3), second.epsilon * base
         share = min(max(math.sqrt(log) / (math.sqrt(log) + math.sqrt(k)), 0.02), 0.6)
-    scale = sensitivity / first.epsilon
+    scale = math.nextafter(sensitivity / first.epsilon, math.inf)
     spent = truncated_laplace_delta(first.epsilon, scale, offset, sensitivity)
     total = spent + sampling_delta(second.epsilon, r0, base, task.neighbours, task.dim)
     costs = {"first_stage_epsilon": first.epsilon, "first_stage_delta": first.delta, "delta_at_epsilon": total}
-    return TwoStages("laplace", r0, base, scale, offset, second, (0.0, 0.0), _described(task, r0, base, scale, offset, costs))
+    return TwoStages(
+        "laplace", r0, base, task.row_bound, scale, offset, second, (0.0, 0.0), _described(task, r0, base, scale, offset, costs)
+    )
 
 
 @proven("adaptive.md#theorem-2")
 def _gauss(task: Task, r0: float) -> TwoStages:
     if task.neighbours is not Neighbours.REPLACE or task.dim < 2:
         raise MechanismError("first_stage='gauss' is proven for REPLACE and two columns or more: use 'laplace'.")
-    epsilon, delta, sensitivity = task.budget.epsilon, task.budget.delta * (1 - MARGIN), task.row_bound**2
+    epsilon, delta = task.budget.epsilon, task.budget.delta * (1 - MARGIN)
     delta1, beta = 0.2 * delta, 0.1 * delta
     mu, mu1 = calibrate_mu(task.budget), 0.3 * calibrate_mu(task.budget)
     for _ in range(6):
@@ -89,10 +100,20 @@ def _gauss(task: Task, r0: float) -> TwoStages:
     base = _floor_of(mu2**2 / _quantile(r0, beta))
     spent = _gap(z, mu1)
     total = spent + (beta + gaussian_delta(epsilon, math.hypot(mu1, mu2))) / inside
-    scale = sensitivity / mu1
+    scale = math.nextafter(eigenvalue_sensitivity(task.row_bound) / mu1, math.inf)
     costs = {"first_stage_mu": mu1, "second_stage_mu": mu2, "first_stage_delta": spent, "delta_at_epsilon": total}
-    described = _described(task, r0, base, scale, z * scale, costs)
-    return TwoStages("gauss", r0, base, scale, z * scale, task.budget, (mu2, beta), described)
+    offset = math.nextafter(z * scale, math.inf)
+    return TwoStages(
+        "gauss",
+        r0,
+        base,
+        task.row_bound,
+        scale,
+        offset,
+        task.budget,
+        (mu2, beta),
+        _described(task, r0, base, scale, offset, costs),
+    )
 
 
 def _printed(task: Task, r0: float) -> TwoStages:
@@ -105,44 +126,70 @@ def _printed(task: Task, r0: float) -> TwoStages:
     scale = 2 * sensitivity / epsilon
     offset = scale * math.log(2 / delta)
     # s may exceed the smaller of the two true values, but not both, except with probability delta/4: then one B^2 less counts.
-    total = delta / 4 + sampling_delta(second.epsilon, r0, base - 1, task.neighbours, task.dim)
+    # The certified eigenvalue moves by a little more than B^2, which the second stage makes up for.
+    left, floor = second.epsilon * (1 - EIGENVALUE_SLACK), base - 1 - EIGENVALUE_SLACK
+    total = delta / 4 + sampling_delta(left, r0, floor, task.neighbours, task.dim)
     costs = {"first_stage_epsilon": epsilon / 2, "first_stage_delta": delta / 4, "delta_at_epsilon": total}
-    return TwoStages("printed", r0, base, scale, offset, second, (0.0, 0.0), _described(task, r0, base, scale, offset, costs))
+    return TwoStages(
+        "printed", r0, base, task.row_bound, scale, offset, second, (0.0, 0.0), _described(task, r0, base, scale, offset, costs)
+    )
 
 
 def _described(task: Task, r0: float, base: float, scale: float, offset: float, costs: Parameters) -> Parameters:
     return {
         "base_degrees_of_freedom": r0,
-        "base_w_squared": base * task.row_bound**2,
+        "base_w_squared": base_ridge(task, base),
         "first_stage_scale": scale,
         "first_stage_offset": offset,
         **costs,
     }
 
 
+def base_ridge(task: Task, base_floor: float) -> float:
+    """What the second stage's scale matrices must have with r0 degrees of freedom, rounded up."""
+    return math.nextafter(base_floor * task.row_bound**2, math.inf)
+
+
 @proven("adaptive.md#theorem-1")
-def release_smallest_eigenvalue(gram: Array, stages: TwoStages, rng: RandomSource) -> float:
+def release_smallest_eigenvalue(gram: Matrix, stages: TwoStages, rng: RandomSource) -> Any:
     """s: the smallest eigenvalue from below, with noise; zero where that is negative."""
-    values = np.linalg.eigvalsh(gram)
-    smallest = max(0.0, float(values[0] - 1e-14 * len(gram) * abs(values[-1])))  # no rounding may lift it above the true one
     if stages.kind == "printed":
-        magnitude = -stages.scale * math.log(float(rng.uniform((1,))[0]))
-        noise = math.copysign(magnitude, float(rng.uniform((1,))[0]) - 0.5)
+        noise = laplace(stages.scale, rng)
     elif stages.kind == "laplace":
         noise = truncated_laplace(stages.scale, stages.offset, rng)
     else:
         noise = truncated_normal(stages.scale, stages.offset, rng)
-    return max(0.0, smallest - stages.offset + noise)
+    if rng.arithmetic == FLOAT:
+        values = np.linalg.eigvalsh(gram)
+        smallest = max(
+            0.0, float(values[0] - 1e-14 * len(gram) * abs(values[-1]))
+        )  # rounding may not lift it above the true one
+        return plain(np.maximum(0.0, smallest - stages.offset + noise))
+    from dpgram.sampling.certified import smallest_from_below
+    from dpgram.sampling.reals import lifted
+
+    lowered = smallest_from_below(gram, EIGENVALUE_SLACK * stages.row_bound**2) - Fraction(stages.offset)
+    return max(0.0, rng.publish_below(lifted(noise, lowered), grid_step(stages.scale)))
 
 
 @proven("adaptive.md#theorem-1")
-def second_stage(task: Task, stages: TwoStages, s: float) -> tuple[float, float]:
+def second_stage(task: Task, stages: TwoStages, s: Any) -> tuple[Any, Any]:
     """(ridge, degrees of freedom) for the released ``s``: a smaller ridge, or none and as many degrees as s allows."""
-    bound = task.row_bound**2
-    ridge = stages.base_floor * bound - s
-    if ridge > 0:
-        return ridge, stages.base_degrees
-    floor = s / bound
+    base = base_ridge(task, stages.base_floor)
+    if np.ndim(s) == 0:
+        return (
+            (math.nextafter(base - s, math.inf), stages.base_degrees) if s < base else (0.0, allowed_degrees(task, stages, s))
+        )
+    ridge = np.where(s < base, np.nextafter(base - s, np.inf), 0.0)  # many releases at once, in an audit
+    degrees = np.full(len(s), stages.base_degrees)
+    degrees[s >= base] = _of_each(s[s >= base], lambda each: allowed_degrees(task, stages, each))
+    return ridge, degrees
+
+
+@proven("adaptive.md#theorem-1")
+def allowed_degrees(task: Task, stages: TwoStages, s: float) -> float:
+    """The degrees of freedom that scale matrices of at least ``s`` allow without a ridge: a whole number, growing with s."""
+    floor = s / task.row_bound**2
     if stages.kind == "laplace":
         r = calibrate_degrees(stages.second, floor, task.neighbours, task.dim, most=MOST_DEGREES)
     elif stages.kind == "gauss":
@@ -160,7 +207,21 @@ def second_stage(task: Task, stages: TwoStages, s: float) -> tuple[float, float]
             ceiling=MOST_DEGREES,
             height=math.log,
         )
-    return 0.0, max(stages.base_degrees, float(math.floor(min(r, MOST_DEGREES))))
+    return max(stages.base_degrees, float(math.floor(min(r, MOST_DEGREES))))
+
+
+def _of_each(values: np.ndarray, steps: Callable[[float], float]) -> np.ndarray:
+    """``steps`` of each value, for a function that grows in steps: where two values have the same, so have those between them."""
+    order, out = np.argsort(values), np.empty(len(values))
+    open_parts = [(0, len(values) - 1)] if len(values) else []
+    for first, last in open_parts:
+        out[order[first]], out[order[last]] = steps(float(values[order[first]])), steps(float(values[order[last]]))
+        middle = (first + last) // 2
+        if out[order[first]] == out[order[last]]:
+            out[order[first : last + 1]] = out[order[first]]
+        elif last - first > 1:
+            open_parts += [(first, middle), (middle, last)]
+    return out
 
 
 def _cut(mu1: float, delta1: float) -> float:

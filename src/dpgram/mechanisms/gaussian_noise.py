@@ -4,7 +4,7 @@ Statement: if every row has ||z||_2 <= row_bound, the Gram plus symmetric noise 
 N(0, 2 t^2) on it is a Gaussian mechanism of shift mu = ``gram_sensitivity`` / (sqrt(2) t), so it has the exact curve
 ``gaussian_delta``. Neighbours: REPLACE and ADD_REMOVE. The printed version has the same sd everywhere and a sensitivity that
 is too small for REPLACE; its true curve is computed and put on the label.
-Proof: proofs/gaussian_noise.md, in real arithmetic; proofs/floating_point.md says what that leaves open."""
+Proof: proofs/gaussian_noise.md, in real arithmetic; proofs/exact_release.md and proofs/floating_point.md carry it to what is published."""
 
 from __future__ import annotations
 
@@ -16,9 +16,20 @@ from dpgram.accounting.gaussian import calibrate_mu, gaussian_delta
 from dpgram.errors import MechanismError
 from dpgram.linalg.norms import expected_norm
 from dpgram.linalg.symmetric import positive_part, smallest_eigenvalue
-from dpgram.mechanisms.conversation import PAPER, Conversation, GramQuestion, Mechanism, Outcome, Parameters, Task, ask_back
+from dpgram.mechanisms.conversation import (
+    PAPER,
+    Conversation,
+    GramQuestion,
+    Mechanism,
+    Outcome,
+    Parameters,
+    Task,
+    ask_back,
+    publish,
+)
 from dpgram.mechanisms.proven import proven
-from dpgram.sampling.base import RandomSource
+from dpgram.sampling.base import Matrix, RandomSource, known
+from dpgram.sampling.variates import normal_matrix
 from dpgram.terms.budget import Neighbours
 from dpgram.terms.noise import SymmetricGaussian
 
@@ -46,6 +57,12 @@ def smallest_sd(task: Task, sensitivity: float) -> float:
     return math.nextafter(sensitivity / (math.sqrt(2) * calibrate_mu(task.budget)), math.inf)
 
 
+@proven("gaussian_noise.md#theorem-3")
+def diagonal_sd(off: float) -> float:
+    """The smallest float that is at least sqrt(2) times ``off``, or the next one."""
+    return math.nextafter(math.sqrt(2) * off, math.inf)
+
+
 def printed_sd(task: Task, sensitivity: float) -> float:
     """The printed sd, the same on and off the diagonal."""
     return sensitivity * math.sqrt(2 * math.log(2 / task.budget.delta)) / task.budget.epsilon
@@ -57,7 +74,7 @@ def calibrate(task: Task) -> Parameters:
         off = on = printed_sd(task, task.row_bound**2)
     else:
         off = smallest_sd(task, sensitivity)
-        on = math.sqrt(2) * off
+        on = diagonal_sd(off)
     return with_curve(task, off, on, sensitivity)
 
 
@@ -74,11 +91,11 @@ def with_curve(task: Task, off: float, on: float, sensitivity: float) -> Paramet
 
 
 @proven("gaussian_noise.md#theorem-2")
-def add_symmetric_noise(matrix: Array, sd_off_diagonal: float, sd_diagonal: float, rng: RandomSource) -> Array:
-    """``matrix`` plus one draw of noise; ``rng`` is passed in: the secure source in use, a seeded one in tests."""
-    draw = rng.normal(scale=1.0, size=matrix.shape)
-    upper = np.triu(draw, 1)
-    return matrix + (sd_off_diagonal * (upper + upper.T) + sd_diagonal * np.diag(np.diag(draw)))
+def add_symmetric_noise(matrix: Matrix, sd_off_diagonal: float, sd_diagonal: float, rng: RandomSource) -> Matrix:
+    """``matrix`` plus one draw of noise; ``rng`` is passed in: an exact or the secure source in use, a seeded one in tests."""
+    draw = normal_matrix(matrix.shape, rng)
+    upper = np.triu(np.ones(matrix.shape), 1) * draw
+    return matrix + (sd_off_diagonal * (upper + upper.mT) + sd_diagonal * (np.eye(len(matrix)) * draw))
 
 
 def start(task: Task, rng: RandomSource) -> Conversation:
@@ -89,13 +106,14 @@ def start(task: Task, rng: RandomSource) -> Conversation:
     ask_back(task, MECHANISM.name, found["delta_at_epsilon"])
     off, on = found["sd_off_diagonal"], found["sd_diagonal"]
     answer = yield GramQuestion(task.row_bound)
-    gram, lift = add_symmetric_noise(answer.gram, off, on, rng), 0.0
+    noisy = add_symmetric_noise(known(answer.gram, rng), off, on, rng)
+    (gram, grid), lift = publish(noisy, SymmetricGaussian(off, on), rng), 0.0
     if repair == "psd":
         gram = positive_part(gram)
     if repair == "shift" and smallest_eigenvalue(gram) <= 0:
         lift = expected_norm(task.dim, off, on)
         gram = gram + lift * np.eye(task.dim)
-    return Outcome(gram, SymmetricGaussian(off, on, lift), found)
+    return Outcome(gram, SymmetricGaussian(off, on, lift), found, grid if repair == "none" else None)
 
 
 MECHANISM = Mechanism(
@@ -104,5 +122,6 @@ MECHANISM = Mechanism(
     proof="gaussian_noise.md",
     calibrate=calibrate,
     start=start,
+    batched=True,
     options={"repair": "none, psd (negative eigenvalues become zero) or shift (add E||N|| if not positive definite)"},
 )

@@ -8,11 +8,8 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from dpgram.accounting.wishart import calibrate_floor, sampling_delta
 from dpgram.errors import MechanismError
-from dpgram.linalg.symmetric import square_root
 from dpgram.mechanisms.conversation import (
     PAPER,
     Conversation,
@@ -22,14 +19,13 @@ from dpgram.mechanisms.conversation import (
     Parameters,
     Task,
     ask_back,
+    publish,
     require,
 )
 from dpgram.mechanisms.proven import proven
-from dpgram.sampling.base import RandomSource
-from dpgram.sampling.variates import bartlett_factor
+from dpgram.sampling.base import Matrix, RandomSource, known
+from dpgram.sampling.variates import bartlett_factor, per_copy, square_root
 from dpgram.terms.noise import WishartSample
-
-Array = np.ndarray
 
 
 def sketch_rows(task: Task) -> float:
@@ -57,7 +53,7 @@ def calibrate(task: Task) -> Parameters:
     else:
         floor = calibrate_floor(budget, r, task.neighbours, task.dim)
     return {
-        "w_squared": floor * task.row_bound**2,
+        "w_squared": math.nextafter(floor * task.row_bound**2, math.inf),
         "sketch_rows": r,
         "floor": floor,
         "delta_at_epsilon": sampling_delta(budget.epsilon, r, floor, task.neighbours, task.dim),
@@ -65,11 +61,10 @@ def calibrate(task: Task) -> Parameters:
 
 
 @proven("gaussian_sketch.md#theorem-2")
-def draw_sketch(gram: Array, ridge: float, r: float, rng: RandomSource) -> Array:
+def draw_sketch(gram: Matrix, ridge: float, r: float, rng: RandomSource) -> Matrix:
     """One draw of W_d(gram + ridge I, r) / r, in O(d^3), whatever r."""
-    root = square_root(gram, ridge=ridge) @ bartlett_factor(len(gram), r, rng)
-    sketch = root @ root.T / r
-    return (sketch + sketch.T) / 2
+    root = square_root(gram, ridge) @ bartlett_factor(len(gram), r, rng)
+    return root @ root.mT / per_copy(r)
 
 
 def start(task: Task, rng: RandomSource) -> Conversation:
@@ -77,8 +72,9 @@ def start(task: Task, rng: RandomSource) -> Conversation:
     ask_back(task, MECHANISM.name, found["delta_at_epsilon"])
     answer = yield GramQuestion(task.row_bound)
     w_squared, r = found["w_squared"], found["sketch_rows"]
-    gram = draw_sketch(answer.gram, w_squared, r, rng)
-    return Outcome(gram, WishartSample(degrees_of_freedom=r, shift=w_squared, floor=w_squared), found)
+    noise = WishartSample(degrees_of_freedom=r, shift=w_squared, floor=w_squared)
+    gram, grid = publish(draw_sketch(known(answer.gram, rng), w_squared, r, rng), noise, rng)
+    return Outcome(gram, noise, found, grid)
 
 
 MECHANISM = Mechanism(
@@ -87,5 +83,6 @@ MECHANISM = Mechanism(
     proof="gaussian_sketch.md",
     calibrate=calibrate,
     start=start,
+    batched=True,
     options={"sketch_rows": "rows r of the sketch; twice the number of columns when left out"},
 )

@@ -5,10 +5,10 @@ release. Proof: proofs/gaussian_sketch_adaptive.md and proofs/adaptive.md, on to
 
 from __future__ import annotations
 
-from dpgram.mechanisms.conversation import Conversation, GramQuestion, Mechanism, Outcome, Parameters, Task, ask_back
+from dpgram.mechanisms.conversation import Conversation, GramQuestion, Mechanism, Outcome, Parameters, Task, ask_back, publish
 from dpgram.mechanisms.first_stage import plan_stages, release_smallest_eigenvalue, second_stage
 from dpgram.mechanisms.gaussian_sketch import draw_sketch, sketch_rows
-from dpgram.sampling.base import RandomSource
+from dpgram.sampling.base import RandomSource, known
 from dpgram.terms.noise import WishartSample
 
 
@@ -22,11 +22,13 @@ def start(task: Task, rng: RandomSource) -> Conversation:
     stages = plan_stages(task, sketch_rows(task))
     ask_back(task, MECHANISM.name, stages.parameters["delta_at_epsilon"])
     answer = yield GramQuestion(task.row_bound)
-    s = release_smallest_eigenvalue(answer.gram, stages, rng)
+    true = known(answer.gram, rng)
+    s = release_smallest_eigenvalue(true, stages, rng)
     ridge, r = second_stage(task, stages, s)
-    gram = draw_sketch(answer.gram, ridge, r, rng)
+    noise = WishartSample(degrees_of_freedom=r, shift=ridge, floor=ridge + s)
+    gram, grid = publish(draw_sketch(true, ridge, r, rng), noise, rng)
     found = {**stages.parameters, "first_stage_value": s, "w_squared": ridge, "sketch_rows": r}
-    return Outcome(gram, WishartSample(degrees_of_freedom=r, shift=ridge, floor=ridge + s), found)
+    return Outcome(gram, noise, found, grid)
 
 
 MECHANISM = Mechanism(
@@ -35,6 +37,7 @@ MECHANISM = Mechanism(
     proof="gaussian_sketch_adaptive.md",
     calibrate=calibrate,
     start=start,
+    batched=True,
     options={
         "sketch_rows": "smallest number of rows of the sketch; twice the number of columns when left out",
         "first_stage": "laplace (truncated Laplace noise, the default) or gauss (truncated Gaussian; REPLACE)",

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from dpgram.accounting.wishart import calibrate_floor, sampling_delta
 from dpgram.errors import MechanismError
-from dpgram.linalg.symmetric import square_root
 from dpgram.mechanisms.conversation import (
     PAPER,
     Conversation,
@@ -23,16 +23,15 @@ from dpgram.mechanisms.conversation import (
     Parameters,
     Task,
     ask_back,
+    publish,
     require,
 )
 from dpgram.mechanisms.gaussian_sketch import printed_floor
 from dpgram.mechanisms.proven import proven
-from dpgram.sampling.base import RandomSource
-from dpgram.sampling.variates import bartlett_factor
+from dpgram.sampling.base import Matrix, RandomSource, known
+from dpgram.sampling.variates import bartlett_factor, divided_by_lower, per_copy, plain, square_root
 from dpgram.terms.budget import Neighbours
 from dpgram.terms.noise import InverseWishartSample
-
-Array = np.ndarray
 
 
 def degrees_of_freedom(task: Task) -> float:
@@ -61,7 +60,7 @@ def calibrate(task: Task) -> Parameters:
     else:
         floor = calibrate_floor(budget, nu, task.neighbours, task.dim)
     return {
-        "psi": floor * task.row_bound**2,
+        "psi": math.nextafter(floor * task.row_bound**2, math.inf),
         "degrees_of_freedom": nu,
         "floor": floor,
         "delta_at_epsilon": sampling_delta(budget.epsilon, nu, floor, task.neighbours, task.dim),
@@ -69,19 +68,16 @@ def calibrate(task: Task) -> Parameters:
 
 
 @proven("inverse_wishart.md#theorem-1")
-def draw_posterior(gram: Array, psi: float, nu: float, rng: RandomSource) -> Array:
+def draw_posterior(gram: Matrix, psi: float, nu: float, rng: RandomSource) -> Matrix:
     """One draw of the inverse-Wishart law of scale gram + psi I with ``nu`` degrees of freedom."""
-    from scipy.linalg import solve_triangular  # a tenth of a second to import, which the other mechanisms need not wait for
-
     factor = bartlett_factor(len(gram), nu, rng)  # T T' is Wishart of identity scale: V = R T^-T T^-1 R' with R R' the scale
-    root = solve_triangular(factor, square_root(gram, ridge=psi).T, lower=True).T
-    draw = root @ root.T
-    return (draw + draw.T) / 2
+    root = divided_by_lower(square_root(gram, psi), factor)
+    return root @ root.mT
 
 
-def multiple_of(nu: float, dim: int) -> float:
+def multiple_of(nu: Any, dim: int) -> Any:
     """What a draw is multiplied by to estimate the scale matrix: nu - d - 1, its mean's denominator, where there is a mean."""
-    return nu - dim - 1 if nu > dim + 1 else nu
+    return plain(np.where(nu > dim + 1, nu - dim - 1, nu))
 
 
 def start(task: Task, rng: RandomSource) -> Conversation:
@@ -95,8 +91,9 @@ def start(task: Task, rng: RandomSource) -> Conversation:
         ask_back(task, MECHANISM.name, found["delta_at_epsilon"])
     psi, nu = found["psi"], found["degrees_of_freedom"]
     multiple = multiple_of(nu, task.dim)
-    gram = multiple * draw_posterior(answer.gram, psi, nu, rng)
-    return Outcome(gram, InverseWishartSample(nu, shift=psi, floor=psi, multiple=multiple), found)
+    noise = InverseWishartSample(nu, shift=psi, floor=psi, multiple=multiple)
+    gram, grid = publish(per_copy(multiple) * draw_posterior(known(answer.gram, rng), psi, nu, rng), noise, rng)
+    return Outcome(gram, noise, found, grid)
 
 
 MECHANISM = Mechanism(
@@ -105,6 +102,7 @@ MECHANISM = Mechanism(
     proof="inverse_wishart.md",
     calibrate=calibrate,
     start=start,
+    batched=True,
     options={
         "degrees_of_freedom": "nu; the number of rows plus columns when left out, where the number of rows is public",
     },

@@ -6,10 +6,11 @@ release. Proof: proofs/inverse_wishart_adaptive.md and proofs/adaptive.md, on to
 from __future__ import annotations
 
 from dpgram.errors import MechanismError
-from dpgram.mechanisms.conversation import Conversation, GramQuestion, Mechanism, Outcome, Parameters, Task, ask_back
+from dpgram.mechanisms.conversation import Conversation, GramQuestion, Mechanism, Outcome, Parameters, Task, ask_back, publish
 from dpgram.mechanisms.first_stage import plan_stages, release_smallest_eigenvalue, second_stage
 from dpgram.mechanisms.inverse_wishart import draw_posterior, multiple_of
-from dpgram.sampling.base import RandomSource
+from dpgram.sampling.base import RandomSource, known
+from dpgram.sampling.variates import per_copy
 from dpgram.terms.noise import InverseWishartSample
 
 
@@ -31,12 +32,14 @@ def start(task: Task, rng: RandomSource) -> Conversation:
     stages = plan_stages(task, base_degrees(task))
     ask_back(task, MECHANISM.name, stages.parameters["delta_at_epsilon"])
     answer = yield GramQuestion(task.row_bound)
-    s = release_smallest_eigenvalue(answer.gram, stages, rng)
+    true = known(answer.gram, rng)
+    s = release_smallest_eigenvalue(true, stages, rng)
     psi, nu = second_stage(task, stages, s)
     multiple = multiple_of(nu, task.dim)
-    gram = multiple * draw_posterior(answer.gram, psi, nu, rng)
+    noise = InverseWishartSample(nu, shift=psi, floor=psi + s, multiple=multiple)
+    gram, grid = publish(per_copy(multiple) * draw_posterior(true, psi, nu, rng), noise, rng)
     found = {**stages.parameters, "first_stage_value": s, "psi": psi, "degrees_of_freedom": nu}
-    return Outcome(gram, InverseWishartSample(nu, shift=psi, floor=psi + s, multiple=multiple), found)
+    return Outcome(gram, noise, found, grid)
 
 
 MECHANISM = Mechanism(
@@ -45,6 +48,7 @@ MECHANISM = Mechanism(
     proof="inverse_wishart_adaptive.md",
     calibrate=calibrate,
     start=start,
+    batched=True,
     options={
         "degrees_of_freedom": "smallest number of degrees of freedom; twice the number of columns when left out",
         "first_stage": "laplace (truncated Laplace noise, the default) or gauss (truncated Gaussian; REPLACE)",

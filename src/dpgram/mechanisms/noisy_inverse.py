@@ -8,6 +8,7 @@ Proof: proofs/noisy_inverse.md, in real arithmetic."""
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 
@@ -21,15 +22,14 @@ from dpgram.mechanisms.conversation import (
     Parameters,
     Task,
     ask_back,
+    publish,
     require,
 )
-from dpgram.mechanisms.gaussian_noise import add_symmetric_noise, printed_sd, smallest_sd, with_curve
+from dpgram.mechanisms.gaussian_noise import add_symmetric_noise, diagonal_sd, printed_sd, smallest_sd, with_curve
 from dpgram.mechanisms.proven import proven
-from dpgram.sampling.base import RandomSource
+from dpgram.sampling.base import Matrix, RandomSource, exactly, known
 from dpgram.terms.budget import Neighbours
-from dpgram.terms.noise import NoisyInverse
-
-Array = np.ndarray
+from dpgram.terms.noise import NoisyInverse, SymmetricGaussian
 
 
 @proven("noisy_inverse.md#theorem-1")
@@ -55,15 +55,21 @@ def calibrate(task: Task) -> Parameters:
         off = on = printed_sd(task, 2 / rho)
     else:
         off = smallest_sd(task, sensitivity)
-        on = math.sqrt(2) * off
+        on = diagonal_sd(off)
     return {"rho": rho, "claimed_floor": (1 + rho) * task.row_bound**2, **with_curve(task, off, on, sensitivity)}
 
 
 @proven("noisy_inverse.md#theorem-2")
-def bounded_inverse(gram: Array, floor: float) -> Array:
+def bounded_inverse(gram: Matrix, floor: float) -> Matrix:
     """The inverse of ``gram`` with eigenvalues below ``floor`` counted as ``floor``: just the inverse where the claim is true.
 
     So nothing fails, and nothing is said, where it is false."""
+    if not isinstance(gram, np.ndarray):
+        from dpgram.sampling.certified import is_above, middles
+
+        if is_above(gram, Fraction(floor) / 2):  # certain where the claim is true; otherwise any bounded matrix will do
+            return gram.inverse()
+        return exactly(bounded_inverse(middles(gram), floor))
     values, vectors = np.linalg.eigh(gram)
     inverse = (vectors / np.maximum(values, floor)) @ vectors.T
     return (inverse + inverse.T) / 2
@@ -74,10 +80,13 @@ def start(task: Task, rng: RandomSource) -> Conversation:
     ask_back(task, MECHANISM.name, found["delta_at_epsilon"])
     answer = yield GramQuestion(task.row_bound)
     off, on, floor = found["sd_off_diagonal"], found["sd_diagonal"], found["claimed_floor"]
-    noisy = add_symmetric_noise(bounded_inverse(answer.gram, floor), off, on, rng)
-    gram = np.linalg.inv(noisy)  # an invertible map of what is published: nothing is lost or gained
+    noisy_inverse = add_symmetric_noise(bounded_inverse(known(answer.gram, rng), floor), off, on, rng)
+    published, grid = publish(noisy_inverse, SymmetricGaussian(off, on), rng)
+    gram = np.linalg.inv(published)  # a map of what could be published: nothing is gained
     condition = f"the guarantee holds only if every eigenvalue of the Gram is at least {floor:.6g}, as the custodian claimed"
-    return Outcome((gram + gram.T) / 2, NoisyInverse(off, on, floor), found, condition=condition)
+    if grid is not None:
+        found = {**found, "grid_of_inverse": grid}
+    return Outcome((gram + gram.mT) / 2, NoisyInverse(off, on, floor), found, condition=condition)
 
 
 MECHANISM = Mechanism(
@@ -86,5 +95,6 @@ MECHANISM = Mechanism(
     proof="noisy_inverse.md",
     calibrate=calibrate,
     start=start,
+    batched=True,
     options={"rho": "the claim: every eigenvalue of the Gram is at least (1 + rho) row_bound^2"},
 )

@@ -28,11 +28,12 @@ def proven(statement: str) -> Callable[[F], F]:
 
 
 def code_digest(function: Callable) -> str:
-    """Twelve hex digits of the function's code; comments, docstring, layout and the marker itself do not count."""
+    """Twelve hex digits of the code of a function or a class; comments, docstrings, layout and the marker itself do not count."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     definition = tree.body[0]
-    assert isinstance(definition, ast.FunctionDef)
+    assert isinstance(definition, ast.FunctionDef | ast.ClassDef)
     definition.decorator_list = []
-    if ast.get_docstring(definition) is not None:
-        definition.body = definition.body[1:]
+    for part in ast.walk(definition):
+        if isinstance(part, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(part) is not None:
+            part.body = part.body[1:]
     return hashlib.sha256(ast.unparse(tree).encode()).hexdigest()[:12]

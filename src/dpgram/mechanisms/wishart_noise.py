@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from typing import Any
 
 import numpy as np
 
 from dpgram.accounting.additive_wishart import additive_delta, calibrate_b, calibrate_degrees, meets_budget
 from dpgram.accounting.gaussian import calibrate_mu
 from dpgram.errors import MechanismError
-from dpgram.linalg.symmetric import smallest_eigenvalue
 from dpgram.mechanisms.conversation import (
     PAPER,
     Conversation,
@@ -25,15 +25,14 @@ from dpgram.mechanisms.conversation import (
     Parameters,
     Task,
     ask_back,
+    publish,
     require,
 )
 from dpgram.mechanisms.proven import proven
-from dpgram.sampling.base import RandomSource
-from dpgram.sampling.variates import bartlett_factor
+from dpgram.sampling.base import Matrix, RandomSource, known
+from dpgram.sampling.variates import bartlett_factor, per_copy, plain
 from dpgram.terms.budget import Neighbours
 from dpgram.terms.noise import SymmetricGaussian
-
-Array = np.ndarray
 
 WITHIN = 1.05  # the default scale keeps the noise within 5 % of its Gaussian limit
 
@@ -56,7 +55,7 @@ def calibrate(task: Task) -> Parameters:
         except ValueError as error:
             raise MechanismError(f"{error}.") from None
     elif k is not None and scale is None:
-        scale = bound / _b(task, int(k))
+        scale = math.nextafter(bound / _b(task, int(k)), math.inf)
     elif k is None or scale is None:
         k, scale = _near_the_gaussian_limit(task)
     return {
@@ -88,15 +87,14 @@ def _near_the_gaussian_limit(task: Task) -> tuple[int, float]:
         return meets_budget(task.budget, k, task.dim, bound * math.sqrt(k) / (WITHIN * limit), task.neighbours)
 
     k = tries[0] if near(tries[0]) else tries[bisect_left(tries, True, lo=1, hi=12, key=near)]  # the last where none is near
-    return k, bound / _b(task, k)
+    return k, math.nextafter(bound / _b(task, k), math.inf)
 
 
 @proven("wishart_noise.md#theorem-3")
-def draw_noise(dim: int, scale: float, k: float, rng: RandomSource) -> Array:
+def draw_noise(dim: int, scale: float, k: float, rng: RandomSource) -> Matrix:
     """One draw of W_d(scale I, k)."""
     factor = bartlett_factor(dim, k, rng)
-    noise = scale * (factor @ factor.T)
-    return (noise + noise.T) / 2
+    return scale * (factor @ factor.mT)
 
 
 def removable(dim: int, scale: float, k: float, delta: float) -> float:
@@ -109,12 +107,20 @@ def start(task: Task, rng: RandomSource) -> Conversation:
     ask_back(task, MECHANISM.name, found["delta_at_epsilon"])
     answer = yield GramQuestion(task.row_bound)
     scale, k, eye = found["scale"], found["degrees_of_freedom"], np.eye(task.dim)
-    noisy = answer.gram + draw_noise(task.dim, scale, k, rng)
-    removed = 0.0 if task.options.get("repair") == "none" else scale * k
-    if removed and smallest_eigenvalue(noisy - removed * eye) <= 0:
-        removed = removable(task.dim, scale, k, task.budget.delta)
-    noise = SymmetricGaussian.orthogonal(scale * math.sqrt(k), shift=scale * k - removed)
-    return Outcome(noisy - removed * eye, noise, {**found, "shift_removed": removed})
+    sd = scale * math.sqrt(k)
+    noisy, grid = publish(draw_noise(task.dim, scale, k, rng) + known(answer.gram, rng), SymmetricGaussian.orthogonal(sd), rng)
+    removed: Any = 0.0
+    if task.options.get("repair") != "none":  # a function of what is published already
+        whole, part = _on_grid(scale * k, grid), _on_grid(removable(task.dim, scale, k, task.budget.delta), grid)
+        definite = np.linalg.eigvalsh(noisy - whole * eye)[..., 0] > 0
+        removed = plain(np.where(definite, whole, part))
+    noise = SymmetricGaussian.orthogonal(sd, shift=scale * k - removed)
+    return Outcome(noisy - per_copy(removed) * eye, noise, {**found, "shift_removed": removed}, grid)
+
+
+def _on_grid(number: float, grid: float | None) -> float:
+    """The largest multiple of the grid that is at most ``number``, so that what it is taken from stays on the grid."""
+    return number if grid is None else grid * math.floor(number / grid)
 
 
 MECHANISM = Mechanism(
@@ -123,6 +129,7 @@ MECHANISM = Mechanism(
     proof="wishart_noise.md",
     calibrate=calibrate,
     start=start,
+    batched=True,
     options={
         "scale": "C, in scaled units squared; chosen so that the noise is within 5 % of the Gaussian limit when left out",
         "degrees_of_freedom": "k, a whole number; the smallest that meets the budget when left out",

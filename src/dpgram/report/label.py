@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 from dpgram.artifact.release import GramRelease
 from dpgram.terms.budget import Neighbours
@@ -39,6 +40,7 @@ def label_data(release: GramRelease) -> dict:
         "calibration": release.calibration,
         "conditional": release.condition or None,
         "parameters": release.parameters,
+        "exact_parameters": {name: str(value) for name, value in release.exact_parameters.items()},
         "noise": {
             "sd_off_diagonal": release.noise.sd_off_diagonal,
             "sd_diagonal": release.noise.sd_diagonal,
@@ -48,6 +50,7 @@ def label_data(release: GramRelease) -> dict:
         "row_bound": release.row_bound,
         "randomness": release.randomness,
         "arithmetic": release.arithmetic,
+        "grid": release.grid,
         "bounds": {column.name: {"kind": column.kind, "declared": declared(column)} for column in release.schema.columns},
         "derived": {d.name: {"kind": d.kind, "computed": computed(d, release.schema)} for d in release.schema.derived},
         "encoded_columns": list(release.columns),
@@ -87,7 +90,7 @@ def label_sections(release: GramRelease) -> list[tuple[str, list[tuple[str, str]
                     f"{noise.sd_off_diagonal:.6g} off the diagonal, {noise.sd_diagonal:.6g} on it, in scaled units, {where}",
                 ),
                 ("randomness", release.randomness),
-                ("arithmetic", f"{release.arithmetic}; leakage through floating-point rounding is not excluded"),
+                ("arithmetic", _arithmetic(release)),
             ],
         ),
         (
@@ -108,6 +111,14 @@ def label_sections(release: GramRelease) -> list[tuple[str, list[tuple[str, str]
         ),
         ("Made by", [("dpgram", release.library_version), ("file format", str(release.format))]),
     ]
+
+
+def _arithmetic(release: GramRelease) -> str:
+    """What the arithmetic means for the guarantee."""
+    if release.arithmetic != "exact":
+        return f"{release.arithmetic}; leakage through floating-point rounding is not excluded"
+    on = "" if release.grid is None else f" to multiples of 2^{math.frexp(release.grid)[1] - 1}"
+    return f"exact: the mechanism's real numbers, rounded once{on}, so the guarantee is that of the numbers in the file"
 
 
 def declared(column: Column) -> str:

@@ -1,22 +1,88 @@
-"""What a mechanism asks of a source of randomness."""
+"""What a mechanism asks of a source of randomness.
+
+A source decides the arithmetic as well: the same formula runs on float64 arrays and on matrices of real numbers (``RealMatrix``), which
+have the same operators."""
 
 from __future__ import annotations
 
-from typing import Protocol
+import math
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+if TYPE_CHECKING:
+    from dpgram.sampling.reals import RealMatrix
+
+EXACT, FLOAT = "exact", "float64"
+GRID_BITS = 24  # rounding adds a part in 10^15 to the variance of the noise, and leaves 28 bits of a float for sums of 2^28 sd
+
+Matrix = Any
+"""A float64 array, or a RealMatrix: what formulas are written for."""
+
 
 class RandomSource(Protocol):
-    """Draws independent normal and uniform numbers."""
+    """Draws independent normal and uniform numbers, and rounds what is made of them when it is published."""
 
     private: bool  # whether what is drawn cannot be foreseen by anybody
     description: str  # for the label
+    arithmetic: str  # "exact" or "float64"
+    copies: tuple[int, ...]  # () draws one release; (n,) draws n at once, as an audit does
 
-    def normal(self, scale: float, size: tuple[int, ...]) -> np.ndarray:
+    def normal(self, scale: float, size: tuple[int, ...]) -> Any:
         """Independent N(0, scale^2)."""
         ...
 
+    def publish(self, matrix: Matrix, step: float) -> np.ndarray:
+        """The symmetric ``matrix`` as floats; where arithmetic is exact, each entry rounded once, to a multiple of ``step``."""
+        ...
+
+    def publish_below(self, number: Any, step: float) -> Any:
+        """The number as a float; where arithmetic is exact, the largest multiple of ``step`` that is not above it."""
+        ...
+
+
+class FloatSource:
+    """What all sources in float64 share. Subclasses draw ``normal`` and ``uniform``."""
+
+    private: bool
+    description: str
+    arithmetic = FLOAT
+    copies: tuple[int, ...] = ()
+
+    def normal(self, scale: float, size: tuple[int, ...]) -> np.ndarray:
+        """Independent N(0, scale^2)."""
+        raise NotImplementedError
+
     def uniform(self, size: tuple[int, ...]) -> np.ndarray:
         """Independent and uniform on (0, 1), neither end included, as fine near zero as floats are."""
-        ...
+        raise NotImplementedError
+
+    def publish(self, matrix: np.ndarray, step: float) -> np.ndarray:
+        return (matrix + matrix.mT) / 2
+
+    def publish_below(self, number: Any, step: float) -> Any:
+        return number
+
+
+def grid_step(sd: float) -> float:
+    """The step of the grid on which noise of standard deviation ``sd`` is published: a power of two, 2^-24 of it or a little less."""
+    return math.ldexp(1.0, math.frexp(sd)[1] - 1 - GRID_BITS)
+
+
+def known(matrix: Matrix, rng: RandomSource) -> Matrix:
+    """``matrix`` in the arithmetic of ``rng``: a float is the fraction that it is."""
+    return matrix if rng.arithmetic == FLOAT or not isinstance(matrix, np.ndarray) else exactly(matrix)
+
+
+def exactly(matrix: np.ndarray) -> RealMatrix:
+    """The matrix of these floats, each the fraction that it is."""
+    from dpgram.sampling.reals import RealMatrix  # its library takes a tenth of a second to import
+
+    return RealMatrix.of_floats(matrix)
+
+
+def exact_gram(whole: np.ndarray, exponent: int) -> RealMatrix:
+    """A matrix of whole numbers times 2^exponent, known exactly."""
+    from dpgram.sampling.reals import RealMatrix
+
+    return RealMatrix.of_integers(whole.tolist(), exponent)

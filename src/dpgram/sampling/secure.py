@@ -11,10 +11,12 @@ import os
 
 import numpy as np
 
+from dpgram.sampling.base import FloatSource
+
 Array = np.ndarray
 
 
-class SecureSource:
+class SecureSource(FloatSource):
     """The operating system's cryptographic source; has no seed and cannot be repeated."""
 
     private = True

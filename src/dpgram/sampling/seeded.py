@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from dpgram.errors import BudgetError
+from dpgram.sampling.base import FloatSource
 
 
-class SeededSource:
+class SeededSource(FloatSource):
     """NumPy's generator with a given seed. A release that used it is marked as not private."""
 
     private = False
 
     def __init__(self, seed: int):
-        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-            raise BudgetError(f"the insecure seed is {seed!r} and must be a whole number of at least 0.")
+        check_seed(seed)
         self.description = f"NumPy's PCG64 with seed {seed}: not private"
         self._generator = np.random.Generator(np.random.PCG64(int(seed)))
 
@@ -23,3 +23,8 @@ class SeededSource:
 
     def uniform(self, size: tuple[int, ...]) -> np.ndarray:
         return np.maximum(self._generator.random(size=size), 2.0**-60)
+
+
+def check_seed(seed: object) -> None:
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise BudgetError(f"the insecure seed is {seed!r} and must be a whole number of at least 0.")

@@ -1,18 +1,28 @@
-"""Other laws, from normal and uniform numbers: chi-square with any degrees of freedom, Wishart factors, truncated Laplace."""
+"""Other laws, from normal and uniform numbers: chi-square with any degrees of freedom, Wishart factors, truncated Laplace.
+
+Each function serves both arithmetics. In float64 it also draws many copies at once where the source says so (``copies``): they stand in
+front of the shape."""
 
 from __future__ import annotations
 
-import math
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
-from dpgram.sampling.base import RandomSource
+from dpgram.linalg import symmetric
+from dpgram.sampling.base import EXACT, Matrix, RandomSource
 
 Array = np.ndarray
 
 
-def chi_square(degrees: Array, rng: RandomSource) -> Array:
-    """Independent chi-square numbers, one for each entry of ``degrees`` (> 0, real, up to 10^12 and beyond).
+def normal_matrix(shape: tuple[int, int], rng: Any) -> Matrix:
+    """A matrix of independent standard normal numbers."""
+    return rng.normal(1.0, (*rng.copies, *shape))
+
+
+def chi_square(degrees: Array, rng: Any) -> Array:
+    """Independent chi-square numbers in float64, one for each entry of ``degrees`` (> 0, real, up to 10^12 and beyond).
 
     Gamma variables by Marsaglia and Tsang (2000): a cube of a normal number, accepted or drawn again."""
     shape = np.asarray(degrees, dtype=float).ravel() / 2
@@ -40,32 +50,75 @@ def _minus_log1p(w: Array) -> Array:
     return np.where(np.abs(w) < 0.01, series, w - np.log1p(w))
 
 
-def bartlett_factor(dim: int, degrees: float, rng: RandomSource) -> Array:
+def chi_diagonal(dim: int, degrees: Any, rng: Any) -> Matrix:
+    """The diagonal matrix of square roots of independent chi-square numbers with degrees, degrees - 1, ... degrees of freedom."""
+    if rng.arithmetic == EXACT:
+        return rng.chi_diagonal([Fraction(degrees) - i for i in range(dim)])
+    each = np.broadcast_to(np.asarray(degrees)[..., None] - np.arange(dim), (*rng.copies, dim))
+    return np.sqrt(chi_square(each, rng))[..., None] * np.eye(dim)
+
+
+def bartlett_factor(dim: int, degrees: float | Array, rng: RandomSource) -> Matrix:
     """T such that T T' is Wishart with identity scale and ``degrees`` of freedom: lower triangular (Bartlett 1933).
 
     Degrees are real and above dim - 1; a whole number below that gives the dim by degrees matrix of normal numbers."""
-    if degrees <= dim - 1:
-        return rng.normal(1.0, (dim, int(degrees)))
-    factor = np.tril(rng.normal(1.0, (dim, dim)), -1)
-    factor[np.diag_indices(dim)] = np.sqrt(chi_square(degrees - np.arange(dim), rng))
-    return factor
+    if np.ndim(degrees) == 0 and degrees <= dim - 1:
+        return normal_matrix((dim, int(degrees)), rng)
+    below_diagonal = np.tril(np.ones((dim, dim)), -1)
+    return below_diagonal * normal_matrix((dim, dim), rng) + chi_diagonal(dim, degrees, rng)
 
 
-def truncated_laplace(scale: float, upper: float, rng: RandomSource) -> float:
-    """One Laplace number of the given scale, conditioned on being at most ``upper``; without an atom, and fine at both ends.
+def truncated_laplace(scale: float, upper: float, rng: Any) -> Any:
+    """Laplace noise of the given scale, conditioned on being at most ``upper``; without an atom, and fine at both ends.
 
     First the side, then the exponential on it by inversion from its small end: e^(-z/scale) is uniform between e^(-upper/scale) and 1."""
-    side, v = (float(u) for u in rng.uniform((2,)))
+    if rng.arithmetic == EXACT:
+        return rng.truncated_laplace(scale, upper)
+    side, v = rng.uniform(rng.copies), rng.uniform(rng.copies)
     if upper <= 0:
-        return upper + scale * math.log(v)
-    least = math.exp(-upper / scale)
-    if side * (2 - least) < 1:  # the two sides have masses 1/2 and (1 - least)/2
-        return scale * math.log(v)
-    return min(upper, -scale * math.log(least + v * (1 - least)))
+        return plain(upper + scale * np.log(v))
+    least = np.exp(-upper / scale)
+    above = np.minimum(upper, -scale * np.log(least + v * (1 - least)))
+    return plain(np.where(side * (2 - least) < 1, scale * np.log(v), above))  # the two sides have masses 1/2 and (1 - least)/2
 
 
-def truncated_normal(sd: float, upper: float, rng: RandomSource) -> float:
-    """One normal number conditioned on being at most ``upper`` (>= 0): drawn until it is."""
-    while (z := float(rng.normal(sd, (1,))[0])) > upper:
-        pass
-    return z
+def laplace(scale: float, rng: Any) -> Any:
+    """Laplace noise of the given scale."""
+    if rng.arithmetic == EXACT:
+        return rng.laplace(scale)
+    magnitude = -scale * np.log(rng.uniform(rng.copies))
+    return plain(np.copysign(magnitude, rng.uniform(rng.copies) - 0.5))
+
+
+def truncated_normal(sd: float, upper: float, rng: Any) -> Any:
+    """Normal noise conditioned on being at most ``upper`` (>= 0): drawn until it is."""
+    if rng.arithmetic == EXACT:
+        return rng.truncated_normal(sd, upper)
+    z = np.asarray(rng.normal(sd, rng.copies))
+    while (again := z > upper).any():
+        z = np.where(again, rng.normal(sd, rng.copies), z)
+    return plain(z)
+
+
+def plain(number: Any) -> Any:
+    """A Python number, or an array of one for each copy."""
+    return number if np.ndim(number) else float(number)
+
+
+def per_copy(number: Any) -> Any:
+    """A number by which a matrix is multiplied: itself, or one for each of the copies that are drawn at once."""
+    return number if np.ndim(number) == 0 else number[..., None, None]
+
+
+def square_root(matrix: Matrix, ridge: float | Array) -> Matrix:
+    """R with R R' = matrix + ridge I, for a positive semi-definite matrix."""
+    if isinstance(matrix, np.ndarray):
+        return symmetric.square_root(matrix, ridge=ridge)
+    return (matrix + ridge * np.eye(len(matrix))).cholesky()
+
+
+def divided_by_lower(matrix: Matrix, lower: Matrix) -> Matrix:
+    """matrix @ (lower^-1)' for a lower triangular matrix."""
+    if isinstance(matrix, np.ndarray):
+        return np.linalg.solve(lower, matrix.mT).mT
+    return matrix @ lower.inverse_of_lower().mT
