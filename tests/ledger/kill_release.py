@@ -1,18 +1,20 @@
-"""Kills releases: `python -m tests.ledger.kill_release FOLDER` kills one at every line of the curator, and says what it had noted.
+"""Kills releases: `python -m tests.ledger.kill_release ARITHMETIC FOLDER` kills one at every line of the curator.
 
-Runs by itself because it forks."""
+It prints what each had noted. It runs by itself because it forks."""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from unittest import mock
 
 import dpgram
 from dpgram import curator
 from dpgram.ledger.base import Reservation
-from dpgram.sampling.secure import SecureSource
 from tests.artifact.kill_loop import ended, forked, killer
 from tests.conftest import small_schema, small_table
 
@@ -21,7 +23,7 @@ class FileLedger:
     """A ledger that outlives its process: one line for each thing that happened."""
 
     def __init__(self, path: Path):
-        self._path = path
+        self._path, self._drawn = path, False
 
     def _note(self, word: str) -> None:
         with self._path.open("a") as file:
@@ -37,41 +39,42 @@ class FileLedger:
         self._note("committed")
 
     def drawn(self) -> None:
-        self._note("drawn")
+        """Called for every draw; the first is noted."""
+        if not self._drawn:
+            self._drawn = True
+            self._note("drawn")
 
     def read(self) -> list[str]:
         return self._path.read_text().split() if self._path.exists() else []
 
 
-def watched(note) -> type[SecureSource]:
-    """The secure source, which calls ``note`` before every draw."""
+@contextmanager
+def watched(note: Callable[[], None]) -> Iterator[None]:
+    """Within it ``note`` is called before every draw: in both arithmetics all randomness comes from the operating system."""
+    draw = os.urandom
 
-    class Watched(SecureSource):
-        def normal(self, scale, size):
-            note()
-            return super().normal(scale, size)
+    def noted(size: int) -> bytes:
+        note()
+        return draw(size)
 
-        def uniform(self, size):
-            note()
-            return super().uniform(size)
-
-    return Watched
+    with mock.patch.object(os, "urandom", noted):
+        yield
 
 
-def kill_at_every_line(folder: Path) -> None:
+def kill_at_every_line(arithmetic: str, folder: Path) -> None:
     """Prints what stands in the ledger of each release, in one line each; the last was not killed."""
     table, schema = small_table(50), small_schema()
-    dpgram.release(table, schema, epsilon=5, delta=1e-6, threads=1)  # imports what the children need
+    dpgram.release(table, schema, epsilon=5, delta=1e-6, threads=1, arithmetic=arithmetic)  # imports what the children need
     line, code = 0, -signal.SIGKILL
     while code == -signal.SIGKILL:
         line += 1
         ledger = FileLedger(folder / f"ledger-{line}")
-        curator.SecureSource = watched(ledger.drawn)
 
         def release(line: int = line, ledger: FileLedger = ledger) -> None:
-            sys.settrace(killer(line, curator.__file__))
-            dpgram.release(table, schema, epsilon=5, delta=1e-6, threads=1, ledger=ledger)
-            sys.settrace(None)
+            with watched(ledger.drawn):
+                sys.settrace(killer(line, curator.__file__))
+                dpgram.release(table, schema, epsilon=5, delta=1e-6, threads=1, ledger=ledger, arithmetic=arithmetic)
+                sys.settrace(None)
 
         code = ended(forked(release))
         print(*ledger.read())
@@ -79,4 +82,4 @@ def kill_at_every_line(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    kill_at_every_line(Path(sys.argv[1]))
+    kill_at_every_line(sys.argv[1], Path(sys.argv[2]))

@@ -239,10 +239,11 @@ def test_one_row_more_is_not_seen_where_the_number_of_rows_is_protected(source, 
     assert all(one == seen[0] for one in seen)
 
 
+@pytest.mark.parametrize("arithmetic", ["exact", "float"])
 @pytest.mark.parametrize("mechanism", sorted(MECHANISMS))
-def test_no_mechanism_lets_a_row_be_seen_beside_what_it_publishes(mechanism, tmp_path, capfd, caplog):
+def test_no_mechanism_lets_a_row_be_seen_beside_what_it_publishes(mechanism, arithmetic, tmp_path, capfd, caplog):
     """Parameters are left out here: adaptive mechanisms publish some that carry noise, as the matrix does."""
-    options = {"mechanism": mechanism, **({"rho": 0.1} if mechanism == "noisy-inverse" else {})}
+    options = {"mechanism": mechanism, "arithmetic": arithmetic, **({"rho": 0.1} if mechanism == "noisy-inverse" else {})}
     seen = []
     for name in (None, "zeros", "full norm", "missing", "giant"):
         folder = tmp_path / str(name)
@@ -309,29 +310,32 @@ SEEDS, FARTHEST = (
 )  # releases of each table; standard errors that means may lie apart (the seeds are fixed: no false alarms)
 
 
-def sizes(row: tuple | None, first_seed: int, folder: Path, extra: int = 0) -> np.ndarray:
+def sizes(row: tuple | None, arithmetic: str, first_seed: int, folder: Path, extra: int = 0) -> np.ndarray:
     """Sizes of releases of one table; ``extra`` plants a leak of as many bytes."""
     table, path = as_arrow(columns_of(row)), folder / "r.json"
     found = []
     for seed in range(first_seed, first_seed + SEEDS):
-        dpgram.release(table, SCHEMA, epsilon=1, delta=1e-6, insecure_seed=seed).save(path)
+        dpgram.release(table, SCHEMA, epsilon=1, delta=1e-6, insecure_seed=seed, arithmetic=arithmetic).save(path)
         found.append(path.stat().st_size + extra)
     return np.array(found)
 
 
-def test_the_size_of_a_release_tells_no_more_than_the_digits_of_its_noise(tmp_path):
+@pytest.mark.parametrize("arithmetic", ["exact", "float"])
+def test_the_size_of_a_release_tells_no_more_than_the_digits_of_its_noise(arithmetic, tmp_path):
     """Numbers are written with as many digits as they need, so sizes vary with the noise, and alike on neighbouring tables."""
 
     def apart(one: np.ndarray, other: np.ndarray) -> float:
         return abs(one.mean() - other.mean()) / np.sqrt((one.var() + other.var()) / SEEDS)
 
-    base = sizes(None, 0, tmp_path)
+    base = sizes(None, arithmetic, 0, tmp_path)
     for place, name in enumerate(("zeros", "full norm", "missing", "giant"), 1):
-        found = sizes(TYPED[name], place * SEEDS, tmp_path)
+        found = sizes(TYPED[name], arithmetic, place * SEEDS, tmp_path)
         assert apart(base, found) < FARTHEST, name
         assert found.min() <= base.max()
         assert base.min() <= found.max()
-    assert apart(base, sizes(TYPED["zeros"], 9 * SEEDS, tmp_path, extra=12)) > FARTHEST  # a field more would be seen
+    assert (
+        apart(base, sizes(TYPED["zeros"], arithmetic, 9 * SEEDS, tmp_path, extra=12)) > FARTHEST
+    )  # a field more would be seen
 
 
 def test_known_a_query_that_fails_in_some_row_is_seen_to_fail():
