@@ -62,7 +62,7 @@ def right_guesses(publish: Callable[[int], Array], attack: Callable[[Array], int
 
 
 def pairs_of_the_library(dim: int) -> list[tuple[int, int]]:
-    """Which of the numbers of ``upper`` come from one pair of uniform ones in sampling/secure.py, that reads a square of draws in halves."""
+    """Which of the numbers of ``upper`` come from one pair of uniform ones in sampling/secure.py, which takes a square in halves."""
     half = (dim * dim + 1) // 2
     place = {i * dim + j: number for number, (i, j) in enumerate(zip(*np.triu_indices(dim), strict=True))}
     return [(place[i], place[i + half]) for i in range(half) if i in place and i + half in place]

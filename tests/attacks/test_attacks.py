@@ -41,7 +41,7 @@ from tests.attacks.releases import (
 )
 
 FALSE_ALARM, DOUBT = 1e-9, 1e-9
-TRIALS = 600
+TRIALS = 400
 EPSILON = 0.1
 DIM = 4
 IN_TURN = [(2 * i, 2 * i + 1) for i in range(DIM * (DIM + 1) // 4)]
@@ -80,12 +80,12 @@ ATTACKS = {
 
 @pytest.mark.parametrize("name", ATTACKS)
 def test_samplers_of_floats_are_undone_by_inverting_them(name):
-    """More than 95 % of the guesses are right, where the budget of the noise allows 52.5 %."""
+    """More than 90 % of the guesses are right, where the budget of the noise allows 52.5 %."""
     sampler, attack = ATTACKS[name]
     _, _, true, sd = setting()
     rng = np.random.default_rng(0)
     right = right_guesses(lambda which: sampler(true[which], sd, rng), attack(true, sd), TRIALS)
-    assert at_least(right, TRIALS, DOUBT) > 0.95
+    assert at_least(right, TRIALS, DOUBT) > 0.9
     assert right > allowed(TRIALS, EPSILON, FALSE_ALARM)
 
 
@@ -109,7 +109,7 @@ def test_nor_by_inverting_the_one_that_float_arithmetic_uses():
 
 @pytest.mark.parametrize(("sampler", "broken"), [("naive", True), ("exact", False)])
 def test_precision_gives_a_small_value_away_unless_the_release_is_exact(sampler, broken):
-    """An empty table against one row of ones in 16 columns, at epsilon 1: 73 % of guesses can be right, and naive noise makes it over 90 %."""
+    """An empty table against one row of ones in 16 columns, at epsilon 1: 73 % of guesses can be right; of naive noise, over 90 % are."""
     asked = task_for("gaussian-noise", 1.0, dim=16)
     grams = np.zeros((16, 16)), np.ones((16, 16))
     true, sd = (upper(grams[0]), upper(grams[1])), noise_sd(asked)
@@ -123,7 +123,7 @@ def test_precision_gives_a_small_value_away_unless_the_release_is_exact(sampler,
     assert (at_least(right, TRIALS, DOUBT) > 0.9) == broken
 
 
-@pytest.mark.parametrize(("rows", "dim", "share"), [(20, 4, 0.95), (20, 12, 0.95), (1000, 12, 0.9)])
+@pytest.mark.parametrize(("rows", "dim", "share"), [(20, 4, 0.9), (20, 12, 0.9), (1000, 12, 0.9)])
 def test_float_arithmetic_is_open_to_them_as_floating_point_md_says(rows, dim, share):
     """Our own float sampler is undone as well, small noise against the sum or not: who needs the guarantee takes exact arithmetic."""
     asked, grams, true, sd = setting(dim=dim, rows=rows)
@@ -144,7 +144,7 @@ def test_the_precision_of_wishart_noise_in_floats_gives_a_small_value_away_and_i
     true = grams[0][beside], grams[1][beside]
     right = {
         source: right_guesses(
-            lambda which, source=source: released("wishart-noise", asked, grams[which], make()).gram[beside],
+            lambda which, make=make: released("wishart-noise", asked, grams[which], make()).gram[beside],
             lambda y: by_precision(y, true),
             300,
         )
