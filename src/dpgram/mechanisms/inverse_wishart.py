@@ -33,6 +33,8 @@ from dpgram.sampling.variates import bartlett_factor, divided_by_lower, per_copy
 from dpgram.terms.budget import Neighbours
 from dpgram.terms.noise import InverseWishartSample
 
+LEAST_ABOVE = 0.25  # nu over d - 1: a draw is then below 2^800 except with a probability of 2^-100; closer, floats overflow
+
 
 def degrees_of_freedom(task: Task) -> float:
     """nu: as given, or the number of rows plus the number of columns, where the former is public."""
@@ -46,8 +48,10 @@ def degrees_of_freedom(task: Task) -> float:
         if task.rows is None:
             raise MechanismError("nu = n + d is not known before the rows are read: give degrees_of_freedom, or table_rows.")
         nu = float(task.rows + task.dim)
-    if not task.dim - 1 < nu <= 1e12:
-        raise MechanismError(f"degrees_of_freedom is {nu:g} and must lie above d - 1 = {task.dim - 1}, and be at most 1e12.")
+    if not task.dim - 1 + LEAST_ABOVE <= nu <= 1e12:
+        raise MechanismError(
+            f"degrees_of_freedom is {nu:g} and must lie above d - 1 = {task.dim - 1} by {LEAST_ABOVE:g} at least, and be at most 1e12."
+        )
     return nu
 
 
