@@ -1,4 +1,4 @@
-"""Attacks through the lowest bits: they undo samplers of floats, ours included, and learn nothing from an exact release.
+"""Attacks through the lowest bits: they undo samplers of floats, ours included where it is not rounded, and learn nothing from a release.
 
 Two tables that differ in one row are published in turn, and an attack names the one it believes in. Any guess between tables that are
 (epsilon, delta)-private is right at most (e^epsilon + delta)/(1 + e^epsilon) of the time, 52.5 % here. A right mechanism exceeds the number
@@ -15,6 +15,7 @@ import pytest
 import dpgram
 from dpgram.curator import encoded_rows
 from dpgram.mechanisms.first_stage import EIGENVALUE_SLACK, plan_stages
+from dpgram.sampling.base import FloatSource
 from dpgram.sampling.certified import smallest_from_below
 from dpgram.sampling.exact import ExactSource
 from dpgram.sampling.reals import RealMatrix
@@ -123,34 +124,38 @@ def test_precision_gives_a_small_value_away_unless_the_release_is_exact(sampler,
     assert (at_least(right, TRIALS, DOUBT) > 0.9) == broken
 
 
-@pytest.mark.parametrize(("rows", "dim", "share"), [(20, 4, 0.9), (20, 12, 0.9), (1000, 12, 0.9)])
-def test_float_arithmetic_is_open_to_them_as_floating_point_md_says(rows, dim, share):
-    """Our own float sampler is undone as well, small noise against the sum or not: who needs the guarantee takes exact arithmetic."""
+class Unrounded(SecureSource):
+    """Our float arithmetic as it was before its results were rounded to a grid."""
+
+    publish = FloatSource.publish
+    publish_below = FloatSource.publish_below
+
+
+@pytest.mark.parametrize(("rows", "dim"), [(20, 4), (20, 12), (1000, 12)])
+@pytest.mark.parametrize(("source", "broken"), [(Unrounded, True), (SecureSource, False)])
+def test_our_own_floats_are_undone_unless_they_are_rounded(rows, dim, source, broken):
+    """Rounded, they pass what these attacks ask; that nothing else is left in them is proven of exact arithmetic alone."""
     asked, grams, true, sd = setting(dim=dim, rows=rows)
     pairs = pairs_of_the_library(dim)
     right = right_guesses(
-        gaussian_release(asked, grams, SecureSource),
-        lambda y: by_inverting_pairs(y, true, sd, pairs, FINE_BOX_MULLER),
-        TRIALS,
+        gaussian_release(asked, grams, source), lambda y: by_inverting_pairs(y, true, sd, pairs, FINE_BOX_MULLER), TRIALS
     )
-    assert at_least(right, TRIALS, DOUBT) > share
+    assert (right > allowed(TRIALS, EPSILON, FALSE_ALARM)) == broken
+    assert (at_least(right, TRIALS, DOUBT) > 0.9) == broken
 
 
-def test_the_precision_of_wishart_noise_in_floats_gives_a_small_value_away_and_in_exact_arithmetic_it_does_not():
-    """The entries beside the diagonal of an empty table against one row of ones, in 12 columns, at epsilon 1."""
+@pytest.mark.parametrize(("source", "broken"), [(Unrounded, True), (SecureSource, False), (None, False)])
+def test_precision_gives_the_entries_of_wishart_noise_away_unless_they_are_rounded(source, broken):
+    """Those beside the diagonal, of an empty table against one row of ones, in 12 columns, at epsilon 1."""
     asked = task_for("wishart-noise", 1.0, dim=12)
     grams = np.zeros((12, 12)), np.ones((12, 12))
     beside = np.triu_indices(12, 1)
     true = grams[0][beside], grams[1][beside]
-    right = {
-        source: right_guesses(
-            lambda which, make=make: released("wishart-noise", asked, grams[which], make()).gram[beside],
-            lambda y: by_precision(y, true),
-            300,
-        )
-        for source, make in (("float", SecureSource), ("exact", exact_sources()))
-    }
-    assert right["float"] > allowed(300, 1.0, FALSE_ALARM) >= right["exact"]
+    make = source or exact_sources()
+    right = right_guesses(
+        lambda which: released("wishart-noise", asked, grams[which], make()).gram[beside], lambda y: by_precision(y, true), 300
+    )
+    assert (right > allowed(300, 1.0, FALSE_ALARM)) == broken
 
 
 def test_the_first_stage_is_not_undone_by_inverting_laplace_noise():
@@ -163,18 +168,19 @@ def test_the_first_stage_is_not_undone_by_inverting_laplace_noise():
     )
     sources, rng = exact_sources(), np.random.default_rng(0)
 
-    def publish(which):
-        return np.array([released("gaussian-sketch-adaptive", asked, grams[which], sources()).parameters["first_stage_value"]])
+    def publish(which, source):
+        return np.array([released("gaussian-sketch-adaptive", asked, grams[which], source).parameters["first_stage_value"]])
 
     def attack(y):
         return by_inverting_laplace(y, true, stages.scale)
 
-    right = right_guesses(publish, attack, 300)
+    exact = right_guesses(lambda which: publish(which, sources()), attack, 300)
+    rounded = right_guesses(lambda which: publish(which, SecureSource()), attack, 300)
     from_naive = right_guesses(lambda which: naive.laplace(true[which], stages.scale, rng), attack, 300)
-    assert right <= allowed(300, EPSILON, FALSE_ALARM) < from_naive
+    assert max(exact, rounded) <= allowed(300, EPSILON, FALSE_ALARM) < from_naive
 
 
-def test_a_release_by_the_curator_is_not_undone():
+def test_a_release_by_the_curator_is_not_undone(monkeypatch):
     """The same through ``dpgram.release``, from rows, on the operating system's bits; the second table has one row more."""
     schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric(c, 0, 1) for c in "abc"], neighbours="add-remove")
     rows = np.random.default_rng(5).integers(0, 2, size=(20, 3)).astype(float)
@@ -189,12 +195,15 @@ def test_a_release_by_the_curator_is_not_undone():
     dim = encoded[0].shape[1]
     sd = upper(np.where(np.eye(dim) > 0, noise.sd_diagonal, noise.sd_off_diagonal))
     pairs = pairs_of_the_library(dim)
-    right = {
-        arithmetic: right_guesses(
-            lambda which, a=arithmetic: upper(publish(which, a).gram),
+
+    def right(arithmetic):
+        return right_guesses(
+            lambda which: upper(publish(which, arithmetic).gram),
             lambda y: by_inverting_pairs(y, true, sd, pairs, FINE_BOX_MULLER),
             200,
         )
-        for arithmetic in ("exact", "float")
-    }
-    assert right["exact"] <= allowed(200, EPSILON, FALSE_ALARM) < right["float"]
+
+    assert right("exact") <= allowed(200, EPSILON, FALSE_ALARM)
+    assert right("float") <= allowed(200, EPSILON, FALSE_ALARM)
+    monkeypatch.setattr(SecureSource, "publish", FloatSource.publish)
+    assert right("float") > allowed(200, EPSILON, FALSE_ALARM)
