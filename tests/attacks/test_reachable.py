@@ -88,6 +88,16 @@ def test_the_lowest_bits_are_uniform_and_the_same_for_neighbours(name):
     assert right <= allowed(2 * (RELEASES - half), EPSILON, FALSE_ALARM)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(MECHANISMS))
+def test_so_they_are_in_many_releases(name):
+    """Ten times as many."""
+    first, second = wholes(name, 0, 10 * RELEASES), wholes(name, 1, 10 * RELEASES)
+    assert is_uniform(first)
+    assert is_uniform(second)
+    assert are_alike(first, second)
+
+
 def noise(releases=RELEASES):
     """Noise of 2^24 steps, as floats in units of the step."""
     return np.random.default_rng(3).normal(scale=2.0**24, size=(2, releases, 10))
