@@ -82,7 +82,7 @@ def test_printed_theorems_refuse_what_they_do_not_cover_and_exact_ones_do_not(na
     [
         ("gaussian-sketch", {"sketch_rows": 0.5}, "sketch_rows is 0.5 and must lie between 1 and 1e12"),
         ("gaussian-sketch", {"sketch_rows": 2.5}, "be whole unless it is above d - 1"),
-        ("inverse-wishart", {"degrees_of_freedom": 4.0}, "must lie above d - 1 = 4"),
+        ("inverse-wishart", {"degrees_of_freedom": 4.0}, "must lie between d = 5 and 1e12"),
         ("inverse-wishart-adaptive", {"degrees_of_freedom": 4.0}, "must lie between d = 5 and 1e12"),
         ("wishart-noise", {"degrees_of_freedom": 5.0}, "must be whole, from d \\+ 1 = 6"),
         ("wishart-noise", {"degrees_of_freedom": 9.5}, "must be whole"),

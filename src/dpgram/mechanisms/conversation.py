@@ -106,11 +106,11 @@ def hold(conversation: Conversation, answer: Callable[[GramQuestion], GramAnswer
 
 
 def publish(matrix: Matrix, noise: NoiseModel, rng: RandomSource) -> tuple[Array, float | None]:
-    """The matrix as it is published, and the step of its grid, a function of the public size of the ``noise`` in it."""
-    if rng.arithmetic == FLOAT:
-        return rng.publish(matrix, 0.0), None
-    step = grid_step(noise.sd_off_diagonal)
-    return rng.publish(matrix, step), step
+    """The matrix as it is published, and the step of its grid, a function of the public size of the ``noise`` in it.
+
+    The step is declared where arithmetic is exact. Floats are rounded to it as well, but many releases at once, an audit's, are not."""
+    step = 0.0 if rng.copies else grid_step(noise.sd_off_diagonal)
+    return rng.publish(matrix, step), None if rng.arithmetic == FLOAT else step
 
 
 def ask_back(task: Task, mechanism: str, delta: float) -> None:

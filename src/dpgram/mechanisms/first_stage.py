@@ -164,7 +164,7 @@ def release_smallest_eigenvalue(gram: Matrix, stages: TwoStages, rng: RandomSour
         smallest = max(
             0.0, float(values[0] - 1e-14 * len(gram) * abs(values[-1]))
         )  # rounding may not lift it above the true one
-        return plain(np.maximum(0.0, smallest - stages.offset + noise))
+        return plain(np.maximum(0.0, rng.publish_below(smallest - stages.offset + noise, grid_step(stages.scale))))
     from dpgram.sampling.certified import smallest_from_below
     from dpgram.sampling.reals import lifted
 

@@ -46,8 +46,8 @@ def degrees_of_freedom(task: Task) -> float:
         if task.rows is None:
             raise MechanismError("nu = n + d is not known before the rows are read: give degrees_of_freedom, or table_rows.")
         nu = float(task.rows + task.dim)
-    if not task.dim - 1 < nu <= 1e12:
-        raise MechanismError(f"degrees_of_freedom is {nu:g} and must lie above d - 1 = {task.dim - 1}, and be at most 1e12.")
+    if not task.dim <= nu <= 1e12:  # the law exists above d - 1, but there a draw may be larger than any float
+        raise MechanismError(f"degrees_of_freedom is {nu:g} and must lie between d = {task.dim} and 1e12.")
     return nu
 
 

@@ -33,7 +33,9 @@ class RandomSource(Protocol):
         ...
 
     def publish(self, matrix: Matrix, step: float) -> np.ndarray:
-        """The symmetric ``matrix`` as floats; where arithmetic is exact, each entry rounded once, to a multiple of ``step``."""
+        """The symmetric ``matrix`` as floats; where arithmetic is exact, each entry rounded once, to a multiple of ``step``.
+
+        In floats a source may round to it as well, as the secure one does; zero means that nothing is rounded."""
         ...
 
     def publish_below(self, number: Any, step: float) -> Any:

@@ -13,7 +13,7 @@ from dpgram.sampling.reals import RealMatrix, Undecided, cholesky, precision
 Array = np.ndarray
 
 FIRST_BITS, MOST_BITS = 128, 4096
-PLACES = 64
+BITS_PER_COLUMN = 512  # with so many more, a pivot that is not zero is told from zero: exact_release.md, Theorem 3
 
 
 def middles(matrix: RealMatrix) -> Array:
@@ -25,7 +25,7 @@ def middles(matrix: RealMatrix) -> Array:
 def is_above(matrix: RealMatrix, level: Fraction) -> bool | None:
     """Whether all eigenvalues are above ``level``; None where that is not certain, because one of them is ``level`` or next to it."""
     bits = FIRST_BITS
-    while bits <= MOST_BITS:
+    while bits <= MOST_BITS + BITS_PER_COLUMN * len(matrix):
         with precision(bits):
             rows, shift = matrix.at(bits).tolist(), arb(level.numerator) / arb(level.denominator)
             for i, row in enumerate(rows):
@@ -57,18 +57,24 @@ def smallest_from_below(matrix: RealMatrix, tolerance: float) -> Fraction:
 
 def _above_smallest(matrix: RealMatrix, unit: Fraction) -> Fraction:
     """A multiple of ``unit`` that is at least the smallest eigenvalue: the quotient x'Gx / x'x of a vector close to its own."""
-    vector = np.linalg.eigh(middles(matrix))[1][:, :1]
+    try:
+        vector = np.linalg.eigh(middles(matrix))[1][:, 0]
+    except np.linalg.LinAlgError:  # any vector will do, and no table may be told by an error
+        vector = np.eye(len(matrix))[0]
     with precision(256):
-        x = arb_mat([[arb(float(entry))] for entry in vector[:, 0]])
+        x = arb_mat([[arb(float(entry))] for entry in vector])
         quotient = (x.transpose() * (matrix.at(256) * x))[0, 0] / (x.transpose() * x)[0, 0]
         mantissa, exponent = (int(part) for part in quotient.upper().man_exp())
     return unit * math.ceil(mantissa * Fraction(2) ** exponent / unit)
 
 
 def _decided_between(matrix: RealMatrix, low: Fraction, high: Fraction, unit: Fraction) -> tuple[Fraction, bool]:
-    """A level near the middle, and whether all eigenvalues are above it; another level where one of them sits on the first."""
-    for place in range(PLACES):
-        level = (low + high) / 2 + unit * Fraction(place, PLACES)
+    """A level near the middle, and whether all eigenvalues are above it; another level where that is not certain of the first.
+
+    It is uncertain only where the level is an eigenvalue of a leading block, so of d (d + 1)/2 + 1 levels one is certain."""
+    places = 1 << (len(matrix) * (len(matrix) + 1) // 2).bit_length()
+    for place in range(places):
+        level = (low + high) / 2 + unit * Fraction(place, places)
         if (above := is_above(matrix, level)) is not None:
             return level, above
-    raise ArithmeticError("the smallest eigenvalue could not be told from 64 levels: use arithmetic='float'.")
+    raise ArithmeticError("no level was certain: this cannot be.")

@@ -2,7 +2,8 @@
 
 The numbers are those of the Box-Muller transform on fresh bits. The uniform behind the radius has 128 bits, so that tails
 reach 13 standard deviations and the missing mass, 2^-128 per number, is far below every delta in use. The arithmetic is
-floating point: see mechanisms/proofs/floating_point.md for what that leaves open."""
+floating point: see mechanisms/proofs/floating_point.md for what that leaves open. What is published is rounded to the grid that an
+exact release would have: unrounded, its lowest bits tell neighbouring tables apart (tests/attacks)."""
 
 from __future__ import annotations
 
@@ -30,6 +31,15 @@ class SecureSource(FloatSource):
     def uniform(self, size: tuple[int, ...]) -> Array:
         words = np.frombuffer(os.urandom(16 * math.prod(size)), dtype=np.uint64).reshape(2, -1)
         return np.minimum(fine_uniform(words[0], words[1]), 1 - 2.0**-53).reshape(size)
+
+    def publish(self, matrix: Array, step: float) -> Array:
+        """Rounded to multiples of ``step``, a power of two; as it is where ``step`` is zero."""
+        symmetric = super().publish(matrix, step)
+        return step * np.rint(symmetric / step) + 0.0 if step else symmetric  # + 0.0 makes a negative zero a zero
+
+    def publish_below(self, number: float, step: float) -> float:
+        """Rounded down to a multiple of ``step``."""
+        return step * float(np.floor(number / step))
 
 
 def fine_uniform(high: Array, low: Array) -> Array:
