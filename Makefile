@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 KERNEL := build_kernel.py $(wildcard src/dpgram/native/*.[ch])
 
-.PHONY: demo test test-slow lint smoke coverage errors bench bench-regress bench-release bench-spark bench-peers bench-end-to-end audit reproduce reproduce-quick clean
+.PHONY: demo test test-slow lint smoke coverage errors bench bench-regress bench-release bench-spark bench-peers bench-end-to-end audit fuzz reproduce reproduce-quick clean
 
 demo: .venv/installed
 	$(BIN)/dpgram demo
@@ -43,6 +43,11 @@ audit: .venv/installed
 	for name in $(MECHANISMS); do for neighbours in replace add-remove; do \
 	  OMP_NUM_THREADS=1 $(BIN)/dpgram audit $$name --neighbours $$neighbours --draws $(AUDIT_DRAWS) --plot build/audits/$$name-$$neighbours.svg || exit 1; \
 	done; done
+
+# A search for CSV, Parquet and Arrow files that break the pass, SECONDS for each format; what does is kept under build/fuzz. See docs/audits.md.
+SECONDS ?= 60
+fuzz: .venv/installed-fuzz
+	for format in csv parquet arrow; do OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz.atheris_files $$format $(SECONDS) || exit 1; done
 
 # Studies that write a page of docs/ each, and a timing. The first takes an hour or so on one core; stopped, it goes on where it was.
 coverage: .venv/installed-test
@@ -87,4 +92,8 @@ clean:
 
 .venv/installed-bench: .venv/installed-test
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test,bench]"
+	touch $@
+
+.venv/installed-fuzz: .venv/installed-test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test,fuzz]"
 	touch $@

@@ -94,8 +94,8 @@ class Encoder:
         if self._schema.intercept:
             out[0] = 1.0
         cells = out[int(self._schema.intercept) :]
-        np.copyto(cells, matrix.T, casting="unsafe")
-        with np.errstate(all="ignore"):  # a warning would depend on somebody's row
+        with np.errstate(all="ignore"):  # a warning would depend on somebody's row; a signalling NaN warns when it is copied
+            np.copyto(cells, matrix.T, casting="unsafe")
             np.copyto(cells, numbers.fill, where=~np.isfinite(cells))
             np.clip(cells, numbers.lower, numbers.upper, out=cells)
             cells -= numbers.centre

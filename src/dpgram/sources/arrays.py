@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from dpgram.errors import TableError
 from dpgram.sources.base import ArrayBatch, MatrixBatch, Piece, batch_rows, quietly
-from dpgram.sources.cells import declared_type, is_arrow_text, text_as_bytes, untyped_array
+from dpgram.sources.cells import check_buffers, declared_type, is_arrow_text, text_as_bytes, untyped_array
 from dpgram.sources.frames import pandas_column
 
 Column = Any  # a NumPy array or an Arrow chunked array
@@ -55,7 +55,9 @@ class NamedArrays:
         if type(whole) is np.ndarray and whole.dtype.str in PLAIN_NUMBERS and name not in self.untyped:
             return whole[part]
         if isinstance(whole, pa.ChunkedArray):
-            return whole.slice(part.start, part.stop - part.start).combine_chunks()
+            cells = whole.slice(part.start, part.stop - part.start)
+            check_buffers(cells)
+            return (text_as_bytes(cells) if name in self.untyped else cells).combine_chunks()
         values = whole[part]
         if name in self.untyped:
             return untyped_array(_items(values))
@@ -155,8 +157,6 @@ def object_array(values: Sequence[object]) -> np.ndarray:
 
 
 def _arrow_column(values: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:
-    if is_arrow_text(values.type):
-        values = text_as_bytes(values)
     return values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
 
 

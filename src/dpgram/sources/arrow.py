@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from dpgram.errors import TableError
-from dpgram.sources.base import Piece, quiet_iterator, quietly, slices
+from dpgram.sources.base import Piece, declared_columns, quiet_iterator, quietly, slices
+from dpgram.sources.cells import check_buffers
 
 
 class ArrowStream:
@@ -27,7 +28,8 @@ class ArrowStream:
             stream = pa.Table.from_batches([stream])
         self._table = stream if self.rows_of == "table" else None
         self._reader: pa.RecordBatchReader | None = self._opened(stream)
-        self.columns = self._reader.schema
+        reader = self._reader
+        self.columns = declared_columns(self.where, lambda: reader.schema)
 
     def _opened(self, stream: Any) -> pa.RecordBatchReader:
         if isinstance(stream, pa.RecordBatchReader):  # it may carry an interrupt through
@@ -42,7 +44,7 @@ class ArrowStream:
             raise TableError(f"{self.where} was read already, and can be read once: pass a table, or a path.")
         for batch in quiet_iterator(self.where, iter(reader)):
             quietly(self.where, batch.validate)  # a damaged stream must not make us read beyond its buffers
-            for part in slices(quietly(self.where, batch.select, list(names))):
+            for part in slices(quietly(self.where, _sound, batch, names)):
                 yield Piece(part, None)
 
 
@@ -63,29 +65,20 @@ class ArrowFile:
         self.where = f"Arrow file {path}"
         self._path = path
         with quietly(self.where, pyarrow.ipc.open_file, str(path)) as file:
-            self.columns = file.schema
+            self.columns = declared_columns(self.where, lambda: file.schema)
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         options = pyarrow.ipc.IpcReadOptions(included_fields=[self.columns.names.index(name) for name in names])
         with quietly(self.where, pyarrow.ipc.open_file, str(self._path), options=options) as file:
             for i in range(file.num_record_batches):
-                batch = quietly(self.where, quietly(self.where, _sound_batch, file, i).select, list(names))
-                for part in slices(batch):
+                batch = quietly(self.where, file.get_batch, i)
+                for part in slices(quietly(self.where, _sound, batch, names)):
                     yield Piece(part, (i + 1) / file.num_record_batches)
 
 
-def _sound_batch(file: pyarrow.ipc.RecordBatchFileReader, place: int) -> pa.RecordBatch:
-    """One batch of the file, whose inner offsets were checked: a damaged file must not crash the process.
-
-    Text is checked as bytes, because a cell that is not UTF-8 is no damage but a missing cell."""
-    batch = file.get_batch(place)
-    for column in batch.columns:
-        _as_bytes(column).validate(full=True)
-    return batch
-
-
-def _as_bytes(cells: pa.Array) -> pa.Array:
-    if isinstance(cells, pa.DictionaryArray):
-        return pa.DictionaryArray.from_arrays(cells.indices, _as_bytes(cells.dictionary), safe=False)
-    bytes_of = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
-    return cells.view(bytes_of[cells.type]) if cells.type in bytes_of else cells
+def _sound(batch: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
+    """The columns ``names`` of the batch, whose buffers were checked: a damaged file or stream must not crash the process."""
+    chosen = batch.select(list(names))
+    for column in chosen.columns:
+        check_buffers(column)
+    return chosen

@@ -110,6 +110,13 @@ def quiet_iterator(where: str, iterator: Iterator[T]) -> Iterator[T]:
         yield item
 
 
+def declared_columns(where: str, call: Callable[[], pa.Schema]) -> pa.Schema:
+    """The names and types that ``call`` gives, all of which can be put into words: in a damaged file they may be no text."""
+    found = quietly(where, call)
+    quietly(where, lambda: [(field.name, str(field.type)) for field in found])
+    return found
+
+
 def check_columns(source: Source, names: Sequence[str]) -> None:
     """Raise unless the source has every column in ``names`` exactly once."""
     present = Counter(source.columns.names)

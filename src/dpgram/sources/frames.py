@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from dpgram.sources.base import Piece, batch_rows, quiet_iterator, quietly, record_batch
-from dpgram.sources.cells import declared_type, is_arrow_text, text_as_bytes, untyped_array
+from dpgram.sources.cells import check_buffers, declared_type, is_arrow_text, text_as_bytes, untyped_array
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,6 +47,7 @@ class PandasFrame:
 
     def _array(self, part: pd.DataFrame, name: str) -> pa.Array:
         array = pandas_column(part.iloc[:, self._places[name]])
+        check_buffers(array)
         return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 

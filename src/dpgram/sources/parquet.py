@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpgram.errors import TableError, UnreadableTableError
-from dpgram.sources.base import Part, Piece, batch_rows, quiet_iterator, quietly
+from dpgram.sources.base import Part, Piece, batch_rows, declared_columns, quiet_iterator, quietly
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 MOST_PARTS = 64  # of one file: runs of row groups, each of which a thread opens and reads by itself
 READ_BUFFER = 1 << 20  # pages are streamed through this, so that a huge row group does not sit in memory
+TRUNCATED = "it is not a Parquet file, or it is truncated: copy or export it again"
 
 
 class ParquetFile:
@@ -29,7 +30,7 @@ class ParquetFile:
         self._path = path
         self._identity = self._found()
         with self._open() as file:
-            self.columns = file.schema_arrow
+            self.columns = declared_columns(self.where, lambda: file.schema_arrow)
             self._metadata = file.metadata
 
     def _found(self) -> tuple[int, ...]:
@@ -52,7 +53,7 @@ class ParquetFile:
         raise UnreadableTableError(
             where=self.where,
             failure=failure,
-            do="it is not a Parquet file, or it is truncated: copy or export it again",
+            do=TRUNCATED,
         )
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
@@ -77,3 +78,5 @@ class ParquetFile:
                 done += batch.num_rows
                 yield Piece(batch.select(list(names)), min(1.0, done / max(1, rows)))
         self._check_unchanged()
+        if done != rows:  # Arrow ends early, without a word, where a column of a damaged file says that it holds less
+            raise UnreadableTableError(where=self.where, failure="fewer rows than it declares", do=TRUNCATED)
