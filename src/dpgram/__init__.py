@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dpgram.estimators.components import PrivateCovariance, PrivatePCA
     from dpgram.estimators.regressors import PrivateLasso, PrivateLinearRegression, PrivateRidge
     from dpgram.inference.selection import Selection, select
+    from dpgram.ledger.file import FileLedger
     from dpgram.ledger.session import SessionLedger
     from dpgram.terms.budget import Budget, Neighbours
     from dpgram.terms.columns import Boolean, Categorical, Date, Numeric
@@ -39,6 +40,7 @@ _HOMES = {
     "DatePart": "dpgram.terms.derived",
     "DpgramError": "dpgram.errors",
     "DpgramWarning": "dpgram.errors",
+    "FileLedger": "dpgram.ledger.file",
     "Fit": "dpgram.analysis.fit",
     "Fits": "dpgram.analysis.regress",
     "GramRelease": "dpgram.artifact.release",
@@ -78,6 +80,7 @@ __all__ = [
     "DatePart",
     "DpgramError",
     "DpgramWarning",
+    "FileLedger",
     "Fit",
     "Fits",
     "GramRelease",

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 
+from dpgram.accounting.compose import Cost
+from dpgram.artifact.atomic import check_writable
 from dpgram.artifact.release import GramRelease
 from dpgram.engines.local import LocalPass
 from dpgram.engines.open import open_header, open_pass
-from dpgram.errors import EmptyTableError, LargeDeltaWarning, LedgerError, SchemaError
+from dpgram.errors import EmptyTableError, LargeDeltaWarning, LedgerError, MechanismError, SchemaError
 from dpgram.ledger.base import Ledger, Reservation
+from dpgram.ledger.file import FileLedger
 from dpgram.mechanisms import registry
-from dpgram.mechanisms.conversation import GramAnswer, GramQuestion, hold
+from dpgram.mechanisms.conversation import GramAnswer, GramQuestion, Mechanism, Task, hold, plain_cost
 from dpgram.rows.types import likely_kind
 from dpgram.sampling.base import EXACT, exact_gram
 from dpgram.sampling.choose import source_for
@@ -41,7 +45,8 @@ def release(
     threads: int | None = None,
     arithmetic: str | None = None,
     insecure_seed: int | None = None,
-    ledger: Ledger | None = None,
+    ledger: Ledger | str | Path | None = None,
+    out: str | Path | None = None,
     progress: Callable[[float], None] | None = None,
     **options: float | str,
 ) -> GramRelease:
@@ -59,14 +64,20 @@ def release(
     excluded. ``insecure_seed`` draws the noise from a seed, for tests and experiments: the release is then marked as not private,
     and arithmetic is "float" unless asked for otherwise.
 
-    ``ledger`` keeps account: the budget is reserved there when the mechanism is calibrated and asks for its first sum, before
-    any row is read, and a ledger that has too little left raises BudgetSpentError. ``calibration`` is "exact", or "paper" for
+    ``ledger`` keeps account, a SessionLedger, a FileLedger or the path of one: the budget is reserved there when the mechanism is
+    calibrated and asks for its first sum, before any row is read, and a ledger that has too little left raises BudgetSpentError.
+    ``out`` is where the release is saved, before it is committed in the ledger. ``calibration`` is "exact", or "paper" for
     Sheffet's printed formulas; ``options`` are the mechanism's own, such as ``sketch_rows``. ``progress`` is called with the
     fraction of the table that has been read."""
     if not isinstance(schema, Schema):
         raise SchemaError(f"schema is a {type(schema).__name__} and must be a Schema: use dpgram.Schema.load(path).")
+    if isinstance(ledger, str | Path):
+        ledger = FileLedger(ledger)
+        ledger.account()  # is there, and hangs together
     if ledger is not None and not isinstance(ledger, Ledger):
         raise LedgerError(f"ledger is a {type(ledger).__name__} and must be a ledger, such as dpgram.SessionLedger(1.0, 1e-6).")
+    if out is not None:
+        check_writable(Path(out))  # before anything is spent
     budget = Budget(epsilon, delta)
     chosen = registry.find(mechanism)
     task = registry.task(
@@ -80,7 +91,8 @@ def release(
     def answer(question: GramQuestion) -> GramAnswer:
         nonlocal rows, reservation
         if ledger is not None and reservation is None:
-            reservation = ledger.reserve(budget, schema.neighbours, _in_words(chosen.name, schema, rng.private))
+            what = _in_words(chosen.name, schema, rng.private)
+            reservation = ledger.reserve(budget, schema.neighbours, what, unit=schema.unit, cost=known_cost(chosen, task))
         total = rows_pass.gram(question.row_bound)
         if schema.neighbours is Neighbours.REPLACE:
             rows = total.rows
@@ -88,9 +100,7 @@ def release(
         return GramAnswer(exact_gram(*total.in_whole_numbers()) if rng.arithmetic == EXACT else total.in_scaled_units(), rows)
 
     outcome = hold(chosen.start(task, rng), answer)
-    if ledger is not None and reservation is not None:
-        ledger.commit(reservation)
-    return GramRelease(
+    made = GramRelease(
         schema=schema,
         gram=outcome.gram,
         rows=rows,
@@ -106,8 +116,14 @@ def release(
         private=rng.private,
         arithmetic=rng.arithmetic,
         grid=outcome.grid,
+        ledger_entry=f"{reservation.number}:{reservation.seal}" if reservation is not None and reservation.seal else None,
         library_version=__version__,
     )
+    if out is not None:
+        made.save(out)
+    if ledger is not None and reservation is not None:
+        ledger.commit(reservation)
+    return made
 
 
 def encoded_rows(table: object, schema: Schema) -> Array:
@@ -125,6 +141,14 @@ def draft_schema(table: object, *, query: str | None = None) -> str:
     check_header(source)
     declared = ((f.name, None if f.name in source.untyped else likely_kind(f.type)) for f in source.columns if f.name)
     return schema_file.draft(declared)
+
+
+def known_cost(mechanism: Mechanism, task: Task) -> Cost:
+    """What is known of the release's curve before any row is read; where it follows the number of rows, its budget alone."""
+    try:
+        return mechanism.cost(task, mechanism.calibrate(task))
+    except MechanismError:
+        return plain_cost(task, {})
 
 
 def _in_words(mechanism: str, schema: Schema, private: bool) -> str:

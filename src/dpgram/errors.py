@@ -19,6 +19,7 @@
     ├── CalibrationError         calibrated noise that does not meet the budget when asked back: a bug, stopped likewise
     ├── LedgerError              a ledger cannot be used like this
     │   └── BudgetSpentError     the ledger's budget does not suffice; nothing was released
+    │       └── LedgerFullError  the same, for a ledger that composes what was spent
     ├── ReleaseFileError         a release file that is damaged, changed or of an unknown format
     ├── OutputError              a file cannot be written
     ├── ModelError               a regression that the release cannot answer
@@ -170,6 +171,19 @@ class BudgetSpentError(LedgerError):
             f"the release asks for epsilon {asked[0]:g} and delta {asked[1]:g}, and the ledger has epsilon {left[0]!r} and delta "
             f"{left[1]!r} left after {releases} release{'' if releases == 1 else 's'}: {fits}."
         )
+
+
+class LedgerFullError(BudgetSpentError):
+    """The same, for a ledger that composes what was spent."""
+
+    def __init__(self, *, asked: tuple[float, float], total: tuple[float, float], left: float, releases: int):
+        self.asked, self.left = asked, (left, asked[1])
+        fits = (
+            f"such a release fits with at most epsilon {left:g} at that delta" if left > 0 else "no such release fits any more"
+        )
+        others = f"with the {releases} release{'' if releases == 1 else 's'} in the ledger " if releases else ""
+        text = f"the release asks for epsilon {asked[0]:g} and delta {asked[1]:g}, which {others}is more than the ledger's "
+        LedgerError.__init__(self, f"{text}epsilon {total[0]:g} and delta {total[1]:g}: {fits}.")
 
 
 class ReleaseFileError(DpgramError):

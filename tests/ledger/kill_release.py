@@ -19,7 +19,7 @@ from tests.artifact.kill_loop import ended, forked, killer
 from tests.conftest import small_schema, small_table
 
 
-class FileLedger:
+class NotedLedger:
     """A ledger that outlives its process: one line for each thing that happened."""
 
     def __init__(self, path: Path):
@@ -31,7 +31,7 @@ class FileLedger:
             file.flush()
             os.fsync(file.fileno())
 
-    def reserve(self, budget, neighbours, what) -> Reservation:
+    def reserve(self, budget, neighbours, what, *, unit=None, cost=None) -> Reservation:
         self._note("reserved")
         return Reservation(1, budget, what)
 
@@ -68,9 +68,9 @@ def kill_at_every_line(arithmetic: str, folder: Path) -> None:
     line, code = 0, -signal.SIGKILL
     while code == -signal.SIGKILL:
         line += 1
-        ledger = FileLedger(folder / f"ledger-{line}")
+        ledger = NotedLedger(folder / f"ledger-{line}")
 
-        def release(line: int = line, ledger: FileLedger = ledger) -> None:
+        def release(line: int = line, ledger: NotedLedger = ledger) -> None:
             with watched(ledger.drawn):
                 sys.settrace(killer(line, curator.__file__))
                 dpgram.release(table, schema, epsilon=5, delta=1e-6, threads=1, ledger=ledger, arithmetic=arithmetic)

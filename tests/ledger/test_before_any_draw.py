@@ -12,7 +12,7 @@ import pytest
 import dpgram
 from dpgram.mechanisms.registry import MECHANISMS
 from tests.conftest import small_schema, small_table
-from tests.ledger.kill_release import FileLedger, watched
+from tests.ledger.kill_release import NotedLedger, watched
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = {"noisy-inverse": {"rho": 0.1}}
@@ -22,7 +22,7 @@ OPTIONS = {"noisy-inverse": {"rho": 0.1}}
 @pytest.mark.parametrize("mechanism", sorted(MECHANISMS))
 def test_every_mechanism_draws_after_the_reservation(mechanism, arithmetic, tmp_path):
     ledger, options = (
-        FileLedger(tmp_path / "ledger"),
+        NotedLedger(tmp_path / "ledger"),
         {"mechanism": mechanism, "arithmetic": arithmetic, **OPTIONS.get(mechanism, {})},
     )
     with watched(ledger.drawn):

@@ -88,6 +88,7 @@ class _File(_Strict, kw_only=True, omit_defaults=True):
     randomness: str
     arithmetic: Literal["float64", "exact"]
     grid: float | None = None
+    ledger_entry: str | None = None
     columns: list[str]
     schema: dict[str, Any]
     gram: list[list[float]]
@@ -119,6 +120,7 @@ def save(release: GramRelease, path: Path) -> None:
         randomness=release.randomness,
         arithmetic=release.arithmetic,  # type: ignore[arg-type]
         grid=release.grid,
+        ledger_entry=release.ledger_entry,
         columns=list(release.columns),
         schema=release.schema.to_dict(),
         gram=release.gram.tolist(),
@@ -169,6 +171,7 @@ class _Reader:
             private=file.private,
             arithmetic=file.arithmetic,
             grid=file.grid,
+            ledger_entry=file.ledger_entry,
             library_version=file.library_version,
             format=file.format,
         )

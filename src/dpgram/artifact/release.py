@@ -36,6 +36,9 @@ class GramRelease:
     grid: float | None = (
         None  # public; the entries of ``gram`` are multiples of it, where they were published as they were drawn
     )
+    ledger_entry: str | None = (
+        None  # public; number and hash of the ledger's line that paid for it, from before noise was drawn
+    )
     library_version: str
     format: int = 1  # a changed meaning gets a new number; old files keep loading
 

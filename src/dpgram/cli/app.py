@@ -41,6 +41,12 @@ AUDIT = """Attack a mechanism on its worst neighbours.
 
 Touches no data: releases two made-up tables many times, and reports how far apart they can be told, beside what is claimed.
 Exit code 1 where the claim is refuted. docs/audits.md says how to read it."""
+OPEN = """Open an account for a data set, once.
+
+All releases that name the ledger (`dpgram release --ledger FILE`) stay together within its epsilon and delta."""
+SHOW = """Print what was spent on a data set.
+
+The plain sum and the composed total, every release, and the seal of the last line."""
 DEMO = """Run the main job on the bundled flights table.
 
 One private release, three regressions from it, one figure. The table is public, so private coefficients can be shown beside
@@ -55,9 +61,13 @@ app = App(
 )
 schema_app = App(name="schema", help="Schemas: what is declared about a table.")
 schema_app.command("dpgram.cli.schema:draft", name="draft", help=DRAFT)
+ledger_app = App(name="ledger", help="Ledgers: what was spent on a data set.")
+ledger_app.command("dpgram.cli.ledger:open_command", name="open", help=OPEN)
+ledger_app.command("dpgram.cli.ledger:show", name="show", help=SHOW)
 
 app.command(schema_app)
 app.command("dpgram.cli.release:release", name="release", help=RELEASE)
+app.command(ledger_app)
 app.command("dpgram.cli.inspect:inspect", name="inspect", help=INSPECT)
 app.command("dpgram.cli.regress:regress", name="regress", help=REGRESS)
 app.command("dpgram.cli.matrices:cov_command", name="cov", help=COV)

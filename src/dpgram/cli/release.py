@@ -41,6 +41,7 @@ def release(
     repair: str | None = None,
     first_stage: str | None = None,
     option: tuple[str, ...] = (),
+    ledger: Path | None = None,
     arithmetic: str | None = None,
     insecure_seed: int | None = None,
     overwrite: Annotated[bool, Parameter(negative="")] = False,
@@ -85,6 +86,8 @@ def release(
         Adaptive mechanisms: laplace or gauss.
     option
         Any other option of the mechanism, as NAME=VALUE; may be repeated.
+    ledger
+        The account of the data set (`dpgram ledger open`): the budget is set aside there before any row is read.
     arithmetic
         exact (rounded once; the default up to 200 columns, and beyond where it takes a minute at most) or float
         (leakage through floating-point rounding is not excluded).
@@ -127,14 +130,17 @@ def release(
             threads=threads,
             arithmetic=arithmetic,
             insecure_seed=insecure_seed,
+            ledger=ledger,
+            out=out,
             progress=progress,
             **options,
         )
-    made.save(out)
     if json:
         print_json(label_data(made))
     noise = f"noise sd {made.noise.sd_off_diagonal:.4g} off the diagonal (scaled units)"
     note(f"{len(made.columns)} columns, {noise}, written to {out}")
+    if ledger is None:
+        note("not recorded in a ledger: pass --ledger to keep account of what this data set has spent")
     if not made.private:
         note("NOT PRIVATE: the noise came from a seed, and whoever knows it can subtract the noise.")
 

@@ -9,13 +9,14 @@ float and its shortest decimal differ by half a unit in the last place, a part i
 
 from __future__ import annotations
 
-import math
 import os
 import threading
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import NoReturn
 
+from dpgram.accounting.compose import Cost
+from dpgram.accounting.total import decimal, rounded_down, rounded_up
 from dpgram.errors import BudgetSpentError, LedgerError
 from dpgram.ledger.base import Reservation
 from dpgram.terms.budget import Budget, Neighbours
@@ -52,8 +53,10 @@ class SessionLedger:
         self._lock = threading.Lock()
         self._process = os.getpid()
 
-    def reserve(self, budget: Budget, neighbours: Neighbours, what: str) -> Reservation:
-        """Set ``budget`` aside, or raise BudgetSpentError."""
+    def reserve(
+        self, budget: Budget, neighbours: Neighbours, what: str, *, unit: str | None = None, cost: Cost | None = None
+    ) -> Reservation:
+        """Set ``budget`` aside, or raise BudgetSpentError. Budgets are added plainly, whatever is known of the release's curve."""
         self._check_process()
         if neighbours is not self._neighbours:
             raise LedgerError(
@@ -62,10 +65,10 @@ class SessionLedger:
             )
         with self._lock:
             left_epsilon, left_delta = self._left()
-            if _exact(budget.epsilon) > left_epsilon or _exact(budget.delta) > left_delta:
+            if decimal(budget.epsilon) > left_epsilon or decimal(budget.delta) > left_delta:
                 raise BudgetSpentError(
                     asked=(budget.epsilon, budget.delta),
-                    left=(_down(left_epsilon), _down(left_delta)),
+                    left=(rounded_down(left_epsilon), rounded_down(left_delta)),
                     releases=len(self._entries),
                 )
             reservation = Reservation(len(self._entries) + 1, budget, what)
@@ -106,20 +109,20 @@ class SessionLedger:
         """(epsilon, delta) reserved so far, rounded up; (0, 0) at the start, hence no Budget."""
         with self._lock:
             left_epsilon, left_delta = self._left()
-        return _up(_exact(self._total.epsilon) - left_epsilon), _up(_exact(self._total.delta) - left_delta)
+        return rounded_up(decimal(self._total.epsilon) - left_epsilon), rounded_up(decimal(self._total.delta) - left_delta)
 
     @property
     def left(self) -> tuple[float, float]:
         """(epsilon, delta) that a further release may cost at most, rounded down."""
         with self._lock:
             left_epsilon, left_delta = self._left()
-        return _down(left_epsilon), _down(left_delta)
+        return rounded_down(left_epsilon), rounded_down(left_delta)
 
     def _left(self) -> tuple[Fraction, Fraction]:
         budgets = [entry.reservation.budget for entry in self._entries]
-        spent_epsilon = sum((_exact(b.epsilon) for b in budgets), Fraction(0))
-        spent_delta = sum((_exact(b.delta) for b in budgets), Fraction(0))
-        return _exact(self._total.epsilon) - spent_epsilon, _exact(self._total.delta) - spent_delta
+        spent_epsilon = sum((decimal(b.epsilon) for b in budgets), Fraction(0))
+        spent_delta = sum((decimal(b.delta) for b in budgets), Fraction(0))
+        return decimal(self._total.epsilon) - spent_epsilon, decimal(self._total.delta) - spent_delta
 
     def __copy__(self) -> SessionLedger:
         return self
@@ -139,20 +142,3 @@ class SessionLedger:
             f"SessionLedger(spent epsilon {epsilon:g} of {self._total.epsilon:g}, delta {delta:g} of {self._total.delta:g}; "
             f"{releases} release{'' if releases == 1 else 's'}, neighbours={self._neighbours.value})"
         )
-
-
-def _exact(number: float) -> Fraction:
-    """The decimal that the number prints as."""
-    return Fraction(repr(float(number)))
-
-
-def _up(exact: Fraction) -> float:
-    """The nearest float that reads as at least ``exact``."""
-    near = float(exact)
-    return near if _exact(near) >= exact else math.nextafter(near, math.inf)
-
-
-def _down(exact: Fraction) -> float:
-    """The nearest float that reads as at most ``exact``."""
-    near = float(exact)
-    return near if _exact(near) <= exact else math.nextafter(near, -math.inf)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from dpgram.accounting.compose import Cost, PlainCost
 from dpgram.errors import CalibrationError, MechanismError
 from dpgram.sampling.base import FLOAT, Matrix, RandomSource, grid_step
 from dpgram.terms.budget import Budget, Neighbours
@@ -76,6 +77,11 @@ class Outcome:
     condition: str = ""  # what the guarantee hangs on besides its proof, in words
 
 
+def plain_cost(task: Task, found: Parameters) -> Cost:
+    """What a release costs of which only the budget is known."""
+    return PlainCost(task.budget.epsilon, task.budget.delta)
+
+
 Conversation = Generator[GramQuestion, GramAnswer, Outcome]
 
 
@@ -92,6 +98,7 @@ class Mechanism:
     calibrate: Callable[[Task], Parameters]
     start: Callable[[Task, RandomSource], Conversation]
     options: Mapping[str, str] = field(default_factory=dict)  # name -> what it means
+    cost: Callable[[Task, Parameters], Cost] = plain_cost  # what is known of its curve, for composition
     batched: bool = False  # whether a source that draws many copies at once makes many releases at once, as an audit wants
 
 

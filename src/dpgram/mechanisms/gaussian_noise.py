@@ -12,6 +12,7 @@ import math
 
 import numpy as np
 
+from dpgram.accounting.compose import Cost, GaussianCost
 from dpgram.accounting.gaussian import calibrate_mu, gaussian_delta
 from dpgram.errors import MechanismError
 from dpgram.linalg.norms import expected_norm
@@ -78,6 +79,10 @@ def calibrate(task: Task) -> Parameters:
     return with_curve(task, off, on, sensitivity)
 
 
+def gaussian_cost(task: Task, found: Parameters) -> Cost:
+    return GaussianCost(found["mu"])
+
+
 def with_curve(task: Task, off: float, on: float, sensitivity: float) -> Parameters:
     """The parameters of a Gaussian mechanism on symmetric matrices, with their true curve."""
     mu = shift(off, on, sensitivity)
@@ -122,6 +127,7 @@ MECHANISM = Mechanism(
     proof="gaussian_noise.md",
     calibrate=calibrate,
     start=start,
+    cost=gaussian_cost,
     batched=True,
     options={"repair": "none, psd (negative eigenvalues become zero) or shift (add E||N|| if not positive definite)"},
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 
+from dpgram.accounting.compose import Cost, SamplingCost
 from dpgram.accounting.wishart import calibrate_floor, sampling_delta
 from dpgram.errors import MechanismError
 from dpgram.mechanisms.conversation import (
@@ -19,12 +20,14 @@ from dpgram.mechanisms.conversation import (
     Parameters,
     Task,
     ask_back,
+    plain_cost,
     publish,
     require,
 )
 from dpgram.mechanisms.proven import proven
 from dpgram.sampling.base import Matrix, RandomSource, known
 from dpgram.sampling.variates import bartlett_factor, per_copy, square_root
+from dpgram.terms.budget import Neighbours
 from dpgram.terms.noise import WishartSample
 
 
@@ -60,6 +63,13 @@ def calibrate(task: Task) -> Parameters:
     }
 
 
+def sampling_cost(task: Task, found: Parameters) -> Cost:
+    """A draw's curve composes where it is symmetric: under REPLACE, with two columns or more."""
+    if task.neighbours is not Neighbours.REPLACE or task.dim < 2:
+        return plain_cost(task, found)
+    return SamplingCost(found.get("sketch_rows") or found["degrees_of_freedom"], found["floor"])
+
+
 @proven("gaussian_sketch.md#theorem-2")
 def draw_sketch(gram: Matrix, ridge: float, r: float, rng: RandomSource) -> Matrix:
     """One draw of W_d(gram + ridge I, r) / r, in O(d^3), whatever r."""
@@ -83,6 +93,7 @@ MECHANISM = Mechanism(
     proof="gaussian_sketch.md",
     calibrate=calibrate,
     start=start,
+    cost=sampling_cost,
     batched=True,
     options={"sketch_rows": "rows r of the sketch; twice the number of columns when left out"},
 )

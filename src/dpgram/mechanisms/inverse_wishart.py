@@ -26,7 +26,7 @@ from dpgram.mechanisms.conversation import (
     publish,
     require,
 )
-from dpgram.mechanisms.gaussian_sketch import printed_floor
+from dpgram.mechanisms.gaussian_sketch import printed_floor, sampling_cost
 from dpgram.mechanisms.proven import proven
 from dpgram.sampling.base import Matrix, RandomSource, known
 from dpgram.sampling.variates import bartlett_factor, divided_by_lower, per_copy, plain, square_root
@@ -102,6 +102,7 @@ MECHANISM = Mechanism(
     proof="inverse_wishart.md",
     calibrate=calibrate,
     start=start,
+    cost=sampling_cost,
     batched=True,
     options={
         "degrees_of_freedom": "nu; the number of rows plus columns when left out, where the number of rows is public",

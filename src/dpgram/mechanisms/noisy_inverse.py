@@ -25,7 +25,14 @@ from dpgram.mechanisms.conversation import (
     publish,
     require,
 )
-from dpgram.mechanisms.gaussian_noise import add_symmetric_noise, diagonal_sd, printed_sd, smallest_sd, with_curve
+from dpgram.mechanisms.gaussian_noise import (
+    add_symmetric_noise,
+    diagonal_sd,
+    gaussian_cost,
+    printed_sd,
+    smallest_sd,
+    with_curve,
+)
 from dpgram.mechanisms.proven import proven
 from dpgram.sampling.base import Matrix, RandomSource, exactly, known
 from dpgram.terms.budget import Neighbours
@@ -103,6 +110,7 @@ MECHANISM = Mechanism(
     proof="noisy_inverse.md",
     calibrate=calibrate,
     start=start,
+    cost=gaussian_cost,
     batched=True,
     options={"rho": "the claim: every eigenvalue of the Gram is at least (1 + rho) row_bound^2"},
 )

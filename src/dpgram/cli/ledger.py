@@ -1,0 +1,125 @@
+"""dpgram ledger: open, show"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from dpgram.accounting.total import rounded_up
+from dpgram.cli.app import note
+from dpgram.cli.output import print_json, print_table
+from dpgram.ledger.file import Account, FileLedger
+
+LEDGER = Path("ledger.sqlite")
+
+
+def open_command(
+    *,
+    epsilon: float,
+    delta: float,
+    unit: str,
+    dataset: str,
+    neighbours: str = "replace",
+    composition: str = "composed",
+    ledger: Path = LEDGER,
+) -> None:
+    """Open an account for a data set, once.
+
+    Parameters
+    ----------
+    epsilon
+        What all releases together may cost at most.
+    delta
+        The same.
+    unit
+        Whom a release protects, as its schema says, such as person.
+    dataset
+        A public name for the data set, such as visits-2026.
+    neighbours
+        replace or add-remove, as the schema says.
+    composition
+        composed (exact curves where they are known), or plain (epsilons and deltas are added).
+    ledger
+        The file, which must not exist.
+    """
+    FileLedger.create(
+        ledger, epsilon=epsilon, delta=delta, unit=unit, dataset=dataset, neighbours=neighbours, composition=composition
+    )
+    note(f"opened {ledger} for {dataset}: epsilon {epsilon:g}, delta {delta:g}. Pass --ledger {ledger} to `dpgram release`.")
+
+
+def show(*, ledger: Path = LEDGER, json: Annotated[bool, Parameter(negative="")] = False) -> None:
+    """Print what was spent.
+
+    Parameters
+    ----------
+    ledger
+        The file.
+    json
+        Print JSON.
+    """
+    account = FileLedger(ledger).account()
+    if json:
+        print_json(account_data(account))
+        return
+    print_table(
+        f"{account.dataset}: {account.neighbours.value}, one {account.unit}, opened {account.opened}",
+        ["line", "time", "release", "epsilon", "delta", "known by", "state"],
+        [
+            (
+                str(entry["number"]),
+                entry["reserved"],
+                entry["what"],
+                f"{entry['epsilon']:g}",
+                f"{entry['delta']:g}",
+                entry["known_by"],
+                "made" if entry["committed"] else "RESERVED ONLY",
+            )
+            for entry in account_data(account)["releases"]
+        ],
+        caption=_totals(account),
+    )
+
+
+def account_data(account: Account) -> dict[str, Any]:
+    """The account as plain data."""
+    spent, total = account.spending, account.total
+    plain = spent.plain if account.entries else (0, 0)
+    composed = spent.epsilon(total.delta) if account.composed else None
+    return {
+        "dataset": account.dataset,
+        "unit": account.unit,
+        "neighbours": account.neighbours.value,
+        "composition": "composed" if account.composed else "plain",
+        "opened": account.opened,
+        "budget": {"epsilon": total.epsilon, "delta": total.delta},
+        "spent": {
+            "plain_sum": {"epsilon": rounded_up(plain[0]), "delta": rounded_up(plain[1])},  # type: ignore[arg-type]
+            "composed": None if composed is None or math.isinf(composed) else {"epsilon": composed, "delta": total.delta},
+        },
+        "releases": [
+            {
+                "number": entry.number,
+                "reserved": entry.time,
+                "committed": entry.committed,
+                "what": entry.what,
+                "epsilon": entry.budget.epsilon,
+                "delta": entry.budget.delta,
+                "known_by": type(entry.cost).__name__.removesuffix("Cost").lower(),
+            }
+            for entry in account.entries
+        ],
+        "seal": account.seal,
+    }
+
+
+def _totals(account: Account) -> str:
+    data = account_data(account)
+    plain, composed = data["spent"]["plain_sum"], data["spent"]["composed"]
+    sums = f"Plain sum: epsilon {plain['epsilon']:.6g}, delta {plain['delta']:.6g}."
+    together = f" Composed: epsilon {composed['epsilon']:.4g} at delta {composed['delta']:g}." if composed else ""
+    budget = f" Budget: epsilon {account.total.epsilon:g}, delta {account.total.delta:g}."
+    return f"{sums}{together}{budget} Reserved and not made counts as spent. Seal: {account.seal[:16]}"

@@ -1,0 +1,77 @@
+"""A release as an OpenDP measurement (``pip install 'dpgram[opendp]'``): calling it reads a table and makes a release."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpgram import curator
+from dpgram.accounting.compose import GaussianCost
+from dpgram.errors import MechanismError, MissingExtraError
+from dpgram.mechanisms import registry
+from dpgram.terms.budget import Budget, Neighbours
+from dpgram.terms.schema import Schema
+
+
+def opendp_measurement(
+    schema: Schema, *, epsilon: float, delta: float, mechanism: str = "gaussian-noise", **options: Any
+) -> Any:
+    """An OpenDP measurement from tables to releases, to be composed in an OpenDP program.
+
+    Its input is anything that ``dpgram.release`` takes, its metric ChangeOneDistance (replace) or SymmetricDistance (add-remove). A
+    Gaussian mechanism is measured in zero-concentrated divergence, mu^2 / 2, exactly; others in (epsilon, delta). OpenDP trusts such
+    measurements only if asked to: call ``opendp.prelude.enable_features("contrib", "honest-but-curious")`` first. ``options`` are those
+    of ``dpgram.release``."""
+    try:
+        import opendp.prelude as dp
+        from opendp.mod import OpenDPException
+    except ImportError:
+        raise MissingExtraError(package="opendp", extra="opendp", purpose="a release as an OpenDP measurement") from None
+    budget, chosen = Budget(epsilon, delta), registry.find(mechanism)
+    known = {name: options[name] for name in options if name in chosen.options}
+    task = registry.task(
+        chosen,
+        budget,
+        schema.neighbours,
+        len(schema.encoded),
+        schema.effective_row_bound,
+        options.get("calibration", "exact"),
+        known,
+    )
+    cost = curator.known_cost(chosen, task)
+    replaced = schema.neighbours is Neighbours.REPLACE
+    metric = dp.change_one_distance() if replaced else dp.symmetric_distance()
+
+    def distance(d_in: int) -> int:
+        if d_in < 0:
+            raise ValueError("a distance between tables is at least zero")
+        return int(d_in)
+
+    def concentrated(d_in: int) -> float:
+        return (distance(d_in) * cost.mu) ** 2 / 2 * (1 + 1e-12)  # type: ignore[union-attr]
+
+    def approximate(d_in: int) -> tuple[float, float]:
+        if distance(d_in) == 0:
+            return 0.0, 0.0
+        if d_in > 1:
+            raise ValueError("only tables that differ in one row are measured")
+        return epsilon, delta
+
+    measure, privacy_map = (
+        (dp.zero_concentrated_divergence(), concentrated)
+        if isinstance(cost, GaussianCost)
+        else (dp.approximate(dp.max_divergence()), approximate)
+    )
+    try:
+        return dp.m.make_user_measurement(
+            dp.user_domain("table", lambda table: True),
+            metric,
+            measure,
+            lambda table: curator.release(table, schema, epsilon=epsilon, delta=delta, mechanism=mechanism, **options),
+            privacy_map,
+        )
+    except OpenDPException as error:
+        problem = str(error)
+    raise MechanismError(
+        'OpenDP refuses a measurement of others: call opendp.prelude.enable_features("contrib", "honest-but-curious") first '
+        f"({problem.splitlines()[0]})."
+    )

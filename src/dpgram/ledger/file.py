@@ -1,0 +1,304 @@
+"""FileLedger: the account of one data set, in a SQLite file that outlives the process.
+
+Statement: whatever is reserved stays within the declared (epsilon, delta), whoever reserves at the same time and whoever is killed when. A
+reservation is on disk before it is returned (write-ahead log, full synchronisation), so before any row is read and any noise drawn;
+one that was never committed counts as spent. Lines are only ever added, and are chained by hash."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NoReturn
+
+import msgspec
+
+from dpgram.accounting.compose import Cost, GaussianCost, PlainCost
+from dpgram.accounting.gaussian import calibrate_mu
+from dpgram.accounting.total import Spending
+from dpgram.errors import LedgerError, LedgerFullError
+from dpgram.ledger.base import Reservation
+from dpgram.ledger.lines import FIRST, FORMAT, Committed, KnownCost, Line, Opened, Reserved, chained, decode, encode
+from dpgram.terms.budget import SMALLEST_EPSILON, Budget, Neighbours
+
+APPLICATION = 0x64706C67  # "dplg", in the file's header
+WAIT = 60.0  # seconds for other writers
+TABLE = """
+create table lines (number integer primary key autoincrement, text blob not null, hash text not null);
+create trigger lines_stay before update on lines begin select raise(abort, 'lines are only added'); end;
+create trigger lines_remain before delete on lines begin select raise(abort, 'lines are only added'); end;
+"""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One release in the ledger."""
+
+    number: int
+    time: str
+    budget: Budget
+    cost: Cost
+    what: str
+    committed: str | None  # when; None: reserved, and then the release failed or is still under way; it counts as spent
+
+
+@dataclass(frozen=True)
+class Account:
+    """What a ledger says at one moment."""
+
+    dataset: str
+    total: Budget
+    neighbours: Neighbours
+    unit: str
+    composed: bool  # whether composition counts, or plain sums alone
+    opened: str
+    entries: tuple[Entry, ...]
+    seal: str  # the hash of the last line: note it elsewhere, and a ledger whose end was cut off is noticed
+
+    @property
+    def spending(self) -> Spending:
+        return Spending(tuple(entry.budget for entry in self.entries), tuple(entry.cost for entry in self.entries))
+
+    def fits(self, asked: Budget, cost: Cost) -> bool:
+        more = self.spending.plus(asked, cost)
+        return more.fits(self.total) if self.composed else more.fits_plainly(self.total)
+
+
+class FileLedger:
+    """The ledger in the file ``path``. Any number of processes and threads may share it; a copy is the same ledger.
+
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "flights.sqlite"
+    >>> ledger = FileLedger.create(path, epsilon=3.0, delta=1e-6, unit="flight", dataset="flights-2013")
+    >>> ledger.commit(ledger.reserve(Budget(1.0, 1e-7), Neighbours.REPLACE, "first release", unit="flight"))
+    >>> len(ledger.account().entries)
+    1
+    """
+
+    def __init__(self, path: str | Path):
+        self.path = Path(path)
+
+    @classmethod
+    def create(
+        cls,
+        path: str | Path,
+        *,
+        epsilon: float,
+        delta: float,
+        unit: str,
+        dataset: str,
+        neighbours: Neighbours | str = Neighbours.REPLACE,
+        composition: str = "composed",
+    ) -> FileLedger:
+        """Open an account of (``epsilon``, ``delta``) for ``dataset``, once: an existing file is refused.
+
+        ``composition`` is "composed", by exact curves where they are known, or "plain", where epsilons and deltas are added."""
+        total, relation, path = Budget(epsilon, delta), _relation(neighbours), Path(path)
+        if composition not in ("composed", "plain"):
+            raise LedgerError(f'composition is {composition!r} and must be "composed" or "plain".')
+        for name, text in (("unit", unit), ("dataset", dataset)):
+            if not isinstance(text, str) or not text.strip():
+                raise LedgerError(
+                    f"{name} is {text!r} and must be a name, such as {'person' if name == 'unit' else 'visits-2026'!r}."
+                )
+        opened = Opened(
+            format=FORMAT,
+            time=_now(),
+            dataset=dataset,
+            epsilon=total.epsilon,
+            delta=total.delta,
+            neighbours=relation.value,
+            unit=unit,
+            composition=composition,  # type: ignore[arg-type]
+        )
+        draft = path.with_name(f".{path.name}.{os.getpid()}.part")
+        try:
+            draft.touch(mode=0o600, exist_ok=False)
+            with cls(draft)._connected() as database:
+                mode = database.execute("pragma journal_mode = wal").fetchone()[0]
+                database.execute(f"pragma application_id = {APPLICATION}")
+                database.executescript(TABLE)
+                _append(database, FIRST, 1, opened)
+            if mode != "wal":
+                raise LedgerError(
+                    f"{path} lies where several writers cannot be kept apart (a network share?): use a local disk."
+                )
+            os.link(draft, path)  # whole, and only where nothing is
+        except FileExistsError:
+            raise LedgerError(f"{path} exists: an account is opened once. Use it, or choose another place.") from None
+        except OSError as error:
+            raise LedgerError(f"cannot open a ledger at {path}: {error.strerror}. Choose another place.") from None
+        finally:
+            draft.unlink(missing_ok=True)
+        return cls(path)
+
+    def reserve(
+        self, budget: Budget, neighbours: Neighbours, what: str, *, unit: str | None = None, cost: Cost | None = None
+    ) -> Reservation:
+        """Set ``budget`` aside, or raise BudgetSpentError. It is on disk when this returns."""
+        known = PlainCost(budget.epsilon, budget.delta) if cost is None else cost
+        with self._connected() as database:
+            database.execute("begin immediate")  # from here on no other writer can add a line
+            account, lines = self._read(database)
+            self._check(account, neighbours, unit)
+            if not account.fits(budget, known):
+                raise LedgerFullError(
+                    asked=(budget.epsilon, budget.delta),
+                    total=(account.total.epsilon, account.total.delta),
+                    left=what_fits(account, budget, known),
+                    releases=len(account.entries),
+                )
+            line = Reserved(time=_now(), epsilon=budget.epsilon, delta=budget.delta, cost=KnownCost.of(known), what=what)
+            number = lines + 1
+            seal = _append(database, account.seal, number, line)
+            database.execute("commit")
+        return Reservation(number, budget, what, seal)
+
+    def commit(self, reservation: Reservation) -> None:
+        """Record that the release was made; a reservation is committed once, in the ledger that gave it."""
+        with self._connected() as database:
+            database.execute("begin immediate")
+            account, lines = self._read(database)
+            entry = next((entry for entry in account.entries if entry.number == reservation.number), None)
+            if entry is None or entry.budget != reservation.budget:
+                raise LedgerError("this reservation is of another ledger: commit it where it was made.")
+            if entry.committed:
+                raise LedgerError("this reservation is already committed: reserve again for another release.")
+            _append(database, account.seal, lines + 1, Committed(time=_now(), number=reservation.number))
+            database.execute("commit")
+
+    def account(self) -> Account:
+        """What the ledger says now; raises LedgerError where its lines do not hang together."""
+        with self._connected() as database:
+            return self._read(database)[0]
+
+    def _check(self, account: Account, neighbours: Neighbours, unit: str | None) -> None:
+        if neighbours is not account.neighbours:
+            raise LedgerError(
+                f"the ledger counts for neighbours = {account.neighbours.value!r} and the release is for {neighbours.value!r}; "
+                f"the two cannot be added: use a ledger for each, or one relation for both."
+            )
+        if unit is not None and unit != account.unit:
+            raise LedgerError(
+                f"the ledger protects one {account.unit!r} and the release's schema says unit = {unit!r}; what one costs is not what the "
+                f"other costs: use a ledger for each, or one unit for both."
+            )
+
+    def _read(self, database: sqlite3.Connection) -> tuple[Account, int]:
+        """The account and the number of its lines."""
+        seal, opened, entries, number = FIRST, None, {}, 0
+        for number, (found, text, hash_) in enumerate(
+            database.execute("select number, text, hash from lines order by number"), 1
+        ):
+            line = self._line(text)
+            if found != number or chained(seal, number, bytes(text)) != hash_ or (opened is None) != isinstance(line, Opened):
+                self._broken(number)
+            seal = hash_
+            match line:
+                case Opened():
+                    opened = line
+                case Reserved():
+                    asked = Budget(line.epsilon, line.delta)
+                    entries[number] = Entry(number, line.time, asked, line.cost.cost(), line.what, None)
+                case Committed():
+                    if line.number not in entries:
+                        self._broken(number)
+                    entries[line.number] = _with_time(entries[line.number], line.time)
+        last = database.execute("select seq from sqlite_sequence where name = 'lines'").fetchone()
+        if opened is None or last is None or last[0] != number:
+            self._broken(number + 1)
+        if opened.format != FORMAT:
+            raise LedgerError(
+                f"{self.path} is of format {opened.format}, and this version of dpgram reads {FORMAT}: update dpgram."
+            )
+        return (
+            Account(
+                opened.dataset,
+                Budget(opened.epsilon, opened.delta),
+                Neighbours(opened.neighbours),
+                opened.unit,
+                opened.composition == "composed",
+                opened.time,
+                tuple(entries.values()),
+                seal,
+            ),
+            number,
+        )
+
+    def _line(self, text: bytes) -> Line:
+        try:
+            return decode(bytes(text))
+        except (msgspec.MsgspecError, TypeError, ValueError):
+            raise LedgerError(
+                f"{self.path} holds a line that is none: it was changed or damaged. Restore it from a copy."
+            ) from None
+
+    def _broken(self, number: int) -> NoReturn:
+        raise LedgerError(
+            f"{self.path} does not hang together at line {number}: a line was changed, removed or put in. What was spent is not known any "
+            f"more: restore it from a copy, and release nothing until then."
+        )
+
+    @contextmanager
+    def _connected(self) -> Iterator[sqlite3.Connection]:
+        """A connection of its own for each operation, so that threads, forks and copies cannot disturb each other."""
+        if not self.path.is_file():
+            raise LedgerError(f"there is no ledger at {self.path}: open one with `dpgram ledger open`, or FileLedger.create.")
+        try:
+            database = sqlite3.connect(self.path, timeout=WAIT, isolation_level=None)
+        except sqlite3.Error as error:
+            raise LedgerError(f"cannot use the ledger {self.path}: {error}.") from None
+        try:
+            database.execute("pragma synchronous = full")
+            yield database
+        except sqlite3.Error as error:
+            problem = str(error)
+        else:
+            return
+        finally:
+            database.close()  # an open transaction is rolled back
+        raise LedgerError(f"cannot use the ledger {self.path}: {problem}. Nothing was added to it, and nothing was released.")
+
+    def __repr__(self) -> str:
+        return f"FileLedger({str(self.path)!r})"
+
+
+def what_fits(account: Account, asked: Budget, cost: Cost) -> float:
+    """The largest epsilon, from below, that a release of this kind may still have at the delta it asked for; zero where none fits."""
+
+    def fits(epsilon: float) -> bool:
+        smaller = Budget(epsilon, asked.delta)
+        gaussian = isinstance(cost, GaussianCost)
+        return account.fits(smaller, GaussianCost(calibrate_mu(smaller)) if gaussian else PlainCost(epsilon, asked.delta))
+
+    low, high = 0.0, asked.epsilon
+    while high - low > 1e-3 * asked.epsilon and high > SMALLEST_EPSILON * 2:
+        middle = (low + high) / 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return float(f"{low:.3g}") if low and fits(float(f"{low:.3g}")) else low
+
+
+def _append(database: sqlite3.Connection, seal: str, number: int, line: Line) -> str:
+    text = encode(line)
+    seal = chained(seal, number, text)
+    database.execute("insert into lines (text, hash) values (?, ?)", (text, seal))
+    return seal
+
+
+def _with_time(entry: Entry, time: str) -> Entry:
+    return Entry(entry.number, entry.time, entry.budget, entry.cost, entry.what, time)
+
+
+def _relation(neighbours: Neighbours | str) -> Neighbours:
+    try:
+        return Neighbours(neighbours)
+    except ValueError:
+        raise LedgerError(f'neighbours is {neighbours!r} and must be "replace" or "add-remove".') from None
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,88 @@
+"""The lines of a ledger: what was opened, reserved and committed, each chained to the one before it by a hash.
+
+A line that was changed, removed or put in between breaks the chain. That the last lines were cut off shows in the numbers that SQLite
+keeps, and in the seal: the hash of the last line, which the officer may note elsewhere."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, Literal
+
+import msgspec
+
+from dpgram.accounting.compose import Cost, GaussianCost, PlainCost, SamplingCost
+
+FORMAT = 1
+FIRST = "0" * 64  # what the first line is chained to
+
+
+class _Strict(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    pass
+
+
+class Opened(_Strict, tag_field="line", tag="opened"):
+    """The account: how much may be spent, on what, for which relation and unit."""
+
+    format: int
+    time: str
+    dataset: str
+    epsilon: float
+    delta: float
+    neighbours: Literal["replace", "add-remove"]
+    unit: str
+    composition: Literal["composed", "plain"]
+
+
+class KnownCost(_Strict):
+    """What is known of a release's privacy curve."""
+
+    kind: Literal["gaussian", "sampling", "plain"]
+    numbers: tuple[float, ...]
+
+    @classmethod
+    def of(cls, cost: Cost) -> KnownCost:
+        match cost:
+            case GaussianCost():
+                return cls(kind="gaussian", numbers=(cost.mu,))
+            case SamplingCost():
+                return cls(kind="sampling", numbers=(cost.degrees_of_freedom, cost.floor))
+            case PlainCost():
+                return cls(kind="plain", numbers=(cost.epsilon, cost.delta))
+
+    def cost(self) -> Cost:
+        return {"gaussian": GaussianCost, "sampling": SamplingCost, "plain": PlainCost}[self.kind](*self.numbers)
+
+
+class Reserved(_Strict, tag_field="line", tag="reserved"):
+    """Set aside before any row was read: spent, whatever happened afterwards."""
+
+    time: str
+    epsilon: float
+    delta: float
+    cost: KnownCost
+    what: str
+
+
+class Committed(_Strict, tag_field="line", tag="committed"):
+    """The release that reservation ``number`` paid for was made."""
+
+    time: str
+    number: int
+
+
+Line = Opened | Reserved | Committed
+
+
+def encode(line: Line) -> bytes:
+    return msgspec.json.encode(line)
+
+
+def decode(text: bytes) -> Line:
+    """The line; raises msgspec.MsgspecError where it is none."""
+    found: Any = msgspec.json.decode(text, type=Line)
+    return found
+
+
+def chained(previous: str, number: int, text: bytes) -> str:
+    """The hash of a line, which stands for all lines before it as well."""
+    return hashlib.sha256(f"{previous} {number} ".encode() + text).hexdigest()

@@ -1,0 +1,79 @@
+"""Costs handed to dp-accounting and OpenDP, counted by those libraries, against our own curves."""
+
+import pytest
+
+import dpgram
+from dpgram.accounting.gaussian import gaussian_delta
+from dpgram.errors import MechanismError
+from dpgram.interop.events import dp_event, privacy_loss_distribution
+from dpgram.interop.measurement import opendp_measurement
+from tests.conftest import small_schema
+
+dp_accounting = pytest.importorskip("dp_accounting", reason="dp-accounting is not installed: pip install 'dpgram[accounting]'")
+dp = pytest.importorskip("opendp.prelude", reason="opendp is not installed: pip install 'dpgram[opendp]'")
+
+
+def made(table, schema, **options):
+    return dpgram.release(table, schema, epsilon=1.0, delta=1e-7, insecure_seed=1, **options)
+
+
+def test_a_gaussian_release_is_an_event_that_its_accountant_counts_as_we_do(table, schema):
+    from dp_accounting.pld import PLDAccountant
+
+    release = made(table, schema)
+    accountant, doubling = PLDAccountant(), PLDAccountant(dp_accounting.NeighboringRelation.REPLACE_ONE)
+    accountant.compose(dp_event(release), 4)
+    doubling.compose(dp_event(release), 1)
+    mu = 2 * release.parameters["mu"]  # four of them, or one that is doubled
+    for epsilon in (0.5, 2.0):
+        assert accountant.get_delta(epsilon) == pytest.approx(gaussian_delta(epsilon, mu), rel=1e-2)
+        assert doubling.get_delta(epsilon) == pytest.approx(gaussian_delta(epsilon, mu), rel=1e-2)
+
+
+def test_other_releases_are_events_and_loss_distributions(table, schema):
+    release = made(table, schema, mechanism="wishart-noise")
+    event = dp_event(release)
+    assert (event.epsilon, event.delta) == (1.0, 1e-7)
+    twice = privacy_loss_distribution(release).compose(privacy_loss_distribution(made(table, schema)))
+    assert 1e-7 < twice.get_delta_for_epsilon(1.9) < 1e-4
+    assert privacy_loss_distribution(release).get_delta_for_epsilon(1.001) == pytest.approx(1e-7, rel=1e-3)
+
+
+@pytest.fixture
+def features():
+    dp.enable_features("contrib", "honest-but-curious")
+    yield
+    dp.disable_features("contrib", "honest-but-curious")
+
+
+def test_a_measurement_must_be_trusted_first(schema):
+    with pytest.raises(MechanismError, match="enable_features"):
+        opendp_measurement(schema, epsilon=1.0, delta=1e-7)
+
+
+@pytest.mark.usefixtures("features")
+def test_a_measurement_is_composed_by_opendp(table, schema):
+    measurement = opendp_measurement(schema, epsilon=1.0, delta=1e-7)
+    mu = made(table, schema).parameters["mu"]
+    assert measurement.map(1) == pytest.approx(mu**2 / 2)
+    assert measurement.map(3) == pytest.approx(9 * mu**2 / 2)
+    both = dp.c.make_composition([measurement, measurement])
+    assert both.map(1) == pytest.approx(mu**2)
+    first, second = both(table)
+    assert isinstance(first, dpgram.GramRelease)
+    assert first != second
+    curve = dp.c.make_zCDP_to_approxDP(measurement).map(1)
+    assert curve.epsilon(1e-7) >= 1.0  # OpenDP goes through Renyi divergences, which loses a little
+    assert curve.epsilon(1e-7) < 1.3
+
+
+@pytest.mark.usefixtures("features")
+def test_a_measurement_of_another_mechanism_and_relation(table):
+    schema = small_schema(neighbours="add-remove")
+    measurement = opendp_measurement(schema, epsilon=1.0, delta=1e-7, mechanism="wishart-noise")
+    assert measurement.map(1) == (1.0, 1e-7)
+    assert measurement.map(0) == (0.0, 0.0)
+    assert measurement.input_metric == dp.symmetric_distance()
+    with pytest.raises(Exception, match="differ in one row"):
+        measurement.map(2)
+    assert measurement(table).mechanism == "wishart-noise"

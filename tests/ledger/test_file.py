@@ -1,0 +1,329 @@
+"""The ledger in a file: nothing is spent twice, whoever writes at once, is killed, or tampers with it."""
+
+from __future__ import annotations
+
+import copy
+import multiprocessing
+import os
+import pickle
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dpgram
+from dpgram.accounting.compose import GaussianCost, PlainCost, SamplingCost, composed_delta
+from dpgram.accounting.gaussian import calibrate_mu
+from dpgram.errors import BudgetSpentError, LedgerError, LedgerFullError, UnreadableTableError
+from dpgram.ledger.base import Ledger
+from dpgram.ledger.file import FileLedger
+from dpgram.terms.budget import Budget, Neighbours
+from tests.conftest import small_schema
+
+
+def opened(folder, name="ledger.sqlite", **changes):
+    wanted = {"epsilon": 1.0, "delta": 1e-6, "unit": "person", "dataset": "visits", **changes}
+    return FileLedger.create(folder / name, **wanted)
+
+
+def spend(ledger, epsilon, delta, cost=None):
+    ledger.commit(ledger.reserve(Budget(epsilon, delta), Neighbours.REPLACE, "a release", unit="person", cost=cost))
+
+
+def gaussian(epsilon, delta):
+    return GaussianCost(calibrate_mu(Budget(epsilon, delta)))
+
+
+def test_it_is_a_ledger_and_a_copy_is_the_same(tmp_path):
+    ledger = opened(tmp_path)
+    assert isinstance(ledger, Ledger)
+    for other in (copy.deepcopy(ledger), pickle.loads(pickle.dumps(ledger)), FileLedger(str(ledger.path))):
+        spend(other, 0.1, 1e-8)
+    assert len(ledger.account().entries) == 3
+
+
+@pytest.mark.parametrize(("total", "part", "times"), [(0.3, 0.1, 3), (1.0, 0.1, 10), (1.0, 1 / 3, 3)])
+def test_equal_parts_fit_exactly(tmp_path, total, part, times):
+    """By the plain sum; a further part is refused by it, and by composition."""
+    ledger = opened(tmp_path, epsilon=total, delta=1e-3, composition="plain")
+    for _ in range(times):
+        spend(ledger, part, 1e-9)
+    with pytest.raises(LedgerFullError, match="no such release fits any more"):
+        spend(ledger, 1e-3, 1e-9)
+
+
+def test_gaussian_releases_compose(tmp_path):
+    """Seven releases of epsilon 1 fit into epsilon 3; the sum of epsilons would let three through."""
+    ledger = opened(tmp_path, epsilon=3.0, delta=1e-6)
+    costs = [gaussian(1.0, 1e-7)]
+    made = next(k for k in range(1, 100) if composed_delta(3.0, costs * (k + 1)) > 1e-6)
+    assert made > 3
+    for _ in range(made):
+        spend(ledger, 1.0, 1e-7, *costs)
+    with pytest.raises(
+        LedgerFullError, match=r"epsilon 1 and delta 1e-07.*fits with at most epsilon 0\.\d+ at that delta"
+    ) as full:
+        spend(ledger, 1.0, 1e-7, *costs)
+    left, delta = full.value.left
+    spend(ledger, left, delta, gaussian(left, delta))
+    account = ledger.account()
+    assert account.spending.epsilon(1e-6) <= 3.0 * (1 + 1e-5)
+    assert float(account.spending.plain[0]) > made
+
+
+def test_plain_sums_alone_count_where_that_was_chosen(tmp_path):
+    ledger = opened(tmp_path, epsilon=3.0, composition="plain")
+    for _ in range(3):
+        spend(ledger, 1.0, 1e-7, gaussian(1.0, 1e-7))
+    with pytest.raises(BudgetSpentError):
+        spend(ledger, 1.0, 1e-7, gaussian(1.0, 1e-7))
+
+
+def test_what_was_reserved_and_not_committed_is_spent(tmp_path):
+    ledger = opened(tmp_path)
+    ledger.reserve(Budget(1.0, 1e-6), Neighbours.REPLACE, "crashed")
+    assert ledger.account().entries[0].committed is None
+    with pytest.raises(BudgetSpentError):
+        spend(ledger, 0.1, 1e-7)
+
+
+def test_another_relation_or_unit_is_refused(tmp_path):
+    ledger = opened(tmp_path)
+    with pytest.raises(LedgerError, match="counts for neighbours = 'replace' and the release is for 'add-remove'"):
+        ledger.reserve(Budget(0.1, 1e-7), Neighbours.ADD_REMOVE, "x")
+    with pytest.raises(LedgerError, match="protects one 'person' and the release's schema says unit = 'visit'"):
+        ledger.reserve(Budget(0.1, 1e-7), Neighbours.REPLACE, "x", unit="visit")
+    assert not ledger.account().entries
+
+
+def test_a_reservation_is_committed_once_and_where_it_was_made(tmp_path):
+    one, two = opened(tmp_path), opened(tmp_path, "other.sqlite")
+    reservation = one.reserve(Budget(0.1, 1e-7), Neighbours.REPLACE, "x")
+    with pytest.raises(LedgerError, match="of another ledger"):
+        two.commit(reservation)
+    one.commit(reservation)
+    with pytest.raises(LedgerError, match="already committed"):
+        one.commit(reservation)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"epsilon": -1.0}, "epsilon is -1"),
+        ({"unit": " "}, "unit is ' ' and must be a name"),
+        ({"dataset": ""}, "dataset is '' and must be a name"),
+        ({"neighbours": "friends"}, "neighbours is 'friends'"),
+        ({"composition": "hope"}, "composition is 'hope'"),
+    ],
+)
+def test_a_bad_account_is_not_opened(tmp_path, changes, message):
+    with pytest.raises(dpgram.DpgramError, match=message):
+        opened(tmp_path, **changes)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_account_is_opened_once_and_must_be_there(tmp_path):
+    ledger = opened(tmp_path)
+    before = ledger.path.read_bytes()
+    with pytest.raises(LedgerError, match="exists: an account is opened once"):
+        opened(tmp_path)
+    assert ledger.path.read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["ledger.sqlite"]
+    with pytest.raises(LedgerError, match="there is no ledger at"):
+        FileLedger(tmp_path / "none.sqlite").account()
+    with pytest.raises(LedgerError, match="cannot open a ledger at"):
+        opened(tmp_path / "no folder")
+    (tmp_path / "text.sqlite").write_text("not a ledger")
+    with pytest.raises(LedgerError, match="not a database"):
+        FileLedger(tmp_path / "text.sqlite").account()
+    sqlite3.connect(tmp_path / "empty.sqlite").close()
+    (tmp_path / "empty.sqlite").touch()
+    with pytest.raises(LedgerError, match="no such table"):
+        FileLedger(tmp_path / "empty.sqlite").account()
+
+
+TAMPERED = {
+    "a line changed": "update lines set text = replace(text, '0.25', '0.05') where number = 4",
+    "a line removed": "delete from lines where number = 4",
+    "the last line removed": "delete from lines where number = (select max(number) from lines)",
+    "lines exchanged": (
+        "update lines set text = case number when 2 then (select text from lines where number = 3) "
+        "else (select text from lines where number = 2) end where number in (2, 3)"
+    ),
+    "a line put in": "insert into lines (text, hash) select text, hash from lines where number = 2",
+    "the account changed": "update lines set text = replace(text, '1.0', '9.0') where number = 1",
+    "no line left": "delete from lines",
+}
+
+
+@pytest.mark.parametrize("how", TAMPERED)
+def test_a_changed_ledger_is_noticed(tmp_path, how):
+    ledger = opened(tmp_path)
+    for _ in range(3):
+        spend(ledger, 0.25, 1e-8)
+    database = sqlite3.connect(ledger.path, isolation_level=None)
+    with pytest.raises(sqlite3.Error, match="lines are only added"):
+        database.execute("delete from lines where number = 4")
+    database.executescript("drop trigger lines_stay; drop trigger lines_remain")
+    database.execute(TAMPERED[how])
+    database.close()
+    with pytest.raises(LedgerError, match="does not hang together at line|holds a line that is none"):
+        ledger.account()
+    with pytest.raises(LedgerError):
+        spend(ledger, 0.01, 1e-9)
+
+
+def test_the_seal_tells_a_ledger_whose_end_was_cut_off_cleverly(tmp_path):
+    ledger = opened(tmp_path)
+    spend(ledger, 0.25, 1e-8)
+    seal = ledger.account().seal
+    spend(ledger, 0.25, 1e-8)
+    database = sqlite3.connect(ledger.path, isolation_level=None)
+    database.executescript("drop trigger lines_remain; delete from lines where number > 3; update sqlite_sequence set seq = 3")
+    database.close()
+    assert ledger.account().seal == seal  # what the officer noted after the second release was another one
+
+
+COSTS = st.one_of(
+    st.builds(GaussianCost, st.floats(0.01, 0.5)),
+    st.builds(SamplingCost, st.floats(5, 500), st.floats(20, 500)),
+    st.just(None),
+)
+
+
+@settings(deadline=None, max_examples=15)
+@given(asked=st.lists(st.tuples(st.floats(0.05, 1.0), st.floats(1e-9, 1e-6), COSTS), min_size=1, max_size=6))
+def test_whatever_is_let_through_stays_within_the_budget(tmp_path_factory, asked):
+    ledger = opened(tmp_path_factory.mktemp("ledger"), epsilon=2.0, delta=1e-5)
+    let = []
+    for epsilon, delta, cost in asked:
+        try:
+            spend(ledger, epsilon, delta, cost)
+        except LedgerFullError:
+            continue
+        let.append((epsilon, delta, cost))
+    account = ledger.account()
+    assert len(account.entries) == len(let)
+    assert account.spending.epsilon(1e-5) <= 2.0 * (1 + 1e-5)
+    assert [entry.cost for entry in account.entries] == [c or PlainCost(e, d) for e, d, c in let]
+
+
+def writer(path, part, ready):
+    ledger, made = FileLedger(path), 0
+    ready.wait()
+    try:
+        while True:
+            spend(ledger, part, 1e-9)
+            made += 1
+    except LedgerFullError:
+        os._exit(made)
+
+
+def test_writers_at_once_spend_no_more_than_there_is(tmp_path):
+    """Four processes spend hundredths until they are refused: together a hundred of them, no more and no fewer."""
+    ledger, ready = opened(tmp_path, delta=1e-3, composition="plain"), multiprocessing.get_context("fork").Event()
+    children = [multiprocessing.get_context("fork").Process(target=writer, args=(ledger.path, 0.01, ready)) for _ in range(4)]
+    for child in children:
+        child.start()
+    ready.set()
+    for child in children:
+        child.join()
+    assert sum(child.exitcode for child in children) == 100 == len(ledger.account().entries)
+
+
+def spend_and_tell(path, pipe):
+    ledger = FileLedger(path)
+    while True:
+        reservation = ledger.reserve(Budget(0.001, 1e-12), Neighbours.REPLACE, "a release")
+        os.write(pipe, reservation.number.to_bytes(8, "big"))  # the noise would be drawn here
+        ledger.commit(reservation)
+
+
+def test_a_killed_writer_leaves_no_draw_unrecorded(tmp_path):
+    """A writer is killed again and again while another spends beside it: every number that was handed out is in the ledger."""
+    ledger, handed = opened(tmp_path, epsilon=1000.0, delta=1e-3, composition="plain"), set()
+    rng, kills = np.random.default_rng(0), 40
+    for _ in range(kills):
+        told, pipe = os.pipe()
+        child = multiprocessing.get_context("fork").Process(target=spend_and_tell, args=(ledger.path, pipe))
+        child.start()
+        os.close(pipe)
+        first = os.read(told, 8)  # at work
+        time.sleep(float(rng.uniform(0, 0.03)))
+        os.kill(child.pid, signal.SIGKILL)
+        spend(ledger, 0.001, 1e-12)
+        with os.fdopen(told, "rb") as rest:
+            numbers = first + rest.read()
+        child.join()
+        child.close()
+        handed |= {int.from_bytes(numbers[k : k + 8], "big") for k in range(0, len(numbers), 8)}
+    recorded = {entry.number for entry in ledger.account().entries}
+    assert handed <= recorded
+    assert len(handed) > kills
+    assert len(recorded) <= len(handed) + 2 * kills  # ours, and a reservation may be on disk and not yet told
+
+
+def test_a_full_disk_is_said_and_nothing_is_lost(tmp_path):
+    """The child may not make any file longer than it is; the ledger it leaves is whole."""
+    ledger = opened(tmp_path, epsilon=1000.0, delta=1e-3, composition="plain")
+    spend(ledger, 1.0, 1e-9)
+    script = textwrap.dedent(
+        """
+        import resource, signal, sys
+        from dpgram.errors import LedgerError
+        from dpgram.ledger.file import FileLedger
+        from dpgram.terms.budget import Budget, Neighbours
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
+        ledger = FileLedger(sys.argv[1])
+        try:
+            for _ in range(1000):
+                ledger.reserve(Budget(0.001, 1e-12), Neighbours.REPLACE, "x" * 500)
+                print("reserved", flush=True)
+        except LedgerError as error:
+            print(error)
+        """
+    )
+    done = subprocess.run([sys.executable, "-c", script, str(ledger.path)], capture_output=True, text=True, check=True)
+    *reserved, last = done.stdout.splitlines()
+    assert "cannot use the ledger" in last
+    assert "Nothing was added to it" in last
+    assert len(ledger.account().entries) == 1 + len(reserved)
+    spend(ledger, 1.0, 1e-9)
+
+
+def test_a_release_is_reserved_before_any_row_is_read_and_committed_when_it_is_on_disk(tmp_path, table, monkeypatch):
+    ledger, schema = opened(tmp_path, epsilon=5.0), small_schema()
+    made = dpgram.release(table, schema, epsilon=1.0, delta=1e-7, ledger=ledger.path, out=tmp_path / "r.json")
+    (entry,) = ledger.account().entries
+    assert entry.committed
+    assert isinstance(entry.cost, GaussianCost)
+    assert dpgram.load(tmp_path / "r.json") == made
+    assert made.ledger_entry.startswith(f"{entry.number}:")
+
+    def fails(*_):
+        raise UnreadableTableError(where="somewhere", failure="a test")
+
+    monkeypatch.setattr("dpgram.engines.local.LocalPass.gram", fails)
+    with pytest.raises(UnreadableTableError):
+        dpgram.release(table, schema, epsilon=1.0, delta=1e-7, ledger=ledger, out=tmp_path / "s.json")
+    assert ledger.account().entries[-1].committed is None
+    assert not (tmp_path / "s.json").exists()
+
+
+def test_a_file_that_cannot_be_written_costs_nothing(tmp_path, table):
+    ledger = opened(tmp_path)
+    with pytest.raises(dpgram.DpgramError, match="there is no folder"):
+        dpgram.release(table, small_schema(), epsilon=0.5, delta=1e-7, ledger=ledger, out=tmp_path / "nowhere" / "r.json")
+    assert not ledger.account().entries
+
+
+def test_the_file_is_the_owner_s_alone(tmp_path):
+    assert opened(tmp_path).path.stat().st_mode & 0o077 == 0
