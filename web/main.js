@@ -27,7 +27,7 @@ function start() {
   const views = viewChoices(choice, () => found && show());
 
   const predict = () => {
-    said.replaceChildren(...(found ? [answer(found, cells)] : []));
+    said.replaceChildren(...(found ? [answer(release, found, cells)] : []));
     byId("python").replaceChildren(...codeBox(pythonCode(release, choice, cells)));
   };
   const show = () => {
@@ -39,9 +39,9 @@ function start() {
     try {
       found = fit(release, choice.target, columns, options(release, choice, columns));
     } catch (problem) {
-      if (!(problem instanceof ModelError)) throw problem;
       found = null;
-      byId("facts").replaceChildren(make("p", { class: "warning" }, problem.message));
+      const words = problem instanceof ModelError ? problem.message : `This model could not be computed here (${problem.message}): use Python.`;
+      byId("facts").replaceChildren(make("p", { class: "warning" }, words));
       ["picture", "table", "notes"].forEach((id) => byId(id).replaceChildren());
     }
     if (found) {

@@ -7,7 +7,7 @@ import { targets } from "./design.js";
 
 // Cells to start from: estimated means where there are any, the middle of the bounds for dates, reference levels.
 export function startCells(release, means) {
-  const cells = {};
+  const cells = Object.create(null); // a column may be named like something that every object has
   for (const column of release.declared) {
     const place = targets(release).find((j) => release.encoded[j].name === column.name);
     const mean = means && place !== undefined ? means.mean[place - 1] : (column.lower + column.upper) / 2;
@@ -81,11 +81,12 @@ function levelInput(release, column, cells, note, changed) {
   return box;
 }
 
-export function answer(found, cells) {
+export function answer(release, found, cells) {
   const made = found.predict(cells);
+  const isDate = release.declared.some((column) => column.name === found.target && column.kind === "date");
   const sure = `${100 * found.confidence} % interval`;
   const facts = [
-    [`predicted ${shorten(found.target, 40)}`, number(made.prediction, 6), "prediction"],
+    [`predicted ${shorten(found.target, 40)}${isDate ? ", in days since 1970" : ""}`, number(made.prediction, 6), "prediction"],
     [`mean of such rows, ${sure}`, interval(made.mean, 6), "mean"],
     [`one new row, ${sure}`, interval(made.observation, 6), "observation"],
     ["debiased, the middle of both", number(made.debiased, 6), "debiased"],

@@ -87,3 +87,15 @@ def hard_release(seed: int = 0) -> dpgram.GramRelease:
     cells["income"] = np.clip(40_000 + 30_000 * cells[names[0]] + 20 * cells[names[3]] + rng.normal(0, 9000, rows), 0, 200_000)
     schema = dpgram.Schema(unit="person interviewed", neighbours="add-remove", columns=columns)
     return dpgram.release(cells, schema, epsilon=8.0, delta=1e-6, insecure_seed=5)
+
+
+def borrowed_names(seed: int = 0) -> dpgram.GramRelease:
+    """Columns named like what every object of a script has, and categories that are numbers."""
+    rng, rows = np.random.default_rng(seed), 5000
+    cells = {"__proto__": rng.random(rows), "constructor": rng.choice([1, 2, 30, 7], rows), "toString": rng.random(rows)}
+    columns = [
+        dpgram.Numeric("__proto__", 0, 1),
+        dpgram.Categorical("constructor", [1, 2, 30], other=True),
+        dpgram.Numeric("toString", -1, 2),
+    ]
+    return dpgram.release(cells, dpgram.Schema(unit="row", columns=columns), epsilon=3.0, delta=1e-6, insecure_seed=1)

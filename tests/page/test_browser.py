@@ -16,7 +16,7 @@ import pytest
 import dpgram
 from dpgram.regression.moments import moments
 from tests.page.node import chromium, needed
-from tests.page.releases import CELLS, HOSTILE, hard_release, release_of
+from tests.page.releases import CELLS, HOSTILE, borrowed_names, hard_release, release_of
 from tests.servers import REQUIRED
 
 ARGUMENTS = [
@@ -71,6 +71,7 @@ def releases() -> dict[str, dpgram.GramRelease]:
         "hard": hard_release(),
         "kinds": release_of("gaussian-noise", "replace", epsilon=60.0),
         "sketch": release_of("gaussian-sketch", "add-remove"),
+        "borrowed": borrowed_names(),
         "origin": release_of("gaussian-noise", "add-remove", intercept=False, epsilon=60.0),
     }
 
@@ -121,10 +122,11 @@ def keep(page, name: str) -> None:
 
 def shown(page) -> dict[str, dict[str, str]]:
     """The table of coefficients as it stands in the page."""
-    return page.evaluate(
-        """() => Object.fromEntries([...document.querySelectorAll("#table tr[data-name]")].map((row) => [row.dataset.name,
-             Object.fromEntries([...row.querySelectorAll("td")].map((cell) => [cell.dataset.column, cell.textContent]))]))"""
+    rows = page.evaluate(
+        """() => [...document.querySelectorAll("#table tr[data-name]")].map((row) =>
+             [row.dataset.name, [...row.querySelectorAll("td")].map((cell) => [cell.dataset.column, cell.textContent])])"""
     )
+    return {name: dict(cells) for name, cells in rows}
 
 
 def number(text: str) -> float:
@@ -323,6 +325,21 @@ def test_names_that_are_markup_do_nothing(open_page):
     page.select_option("#target", label=f"{HOSTILE}[<b>bold</b>]")
     assert fact(page, "target").startswith("</script><script>")
     assert page.locator("#explore b, #schema b").count() == 0
+
+
+def test_names_that_every_object_has_are_names_like_others(open_page, folder, releases, monkeypatch):
+    page = open_page("borrowed")
+    page.select_option("#target", label="toString")
+    page.fill('[data-cell="__proto__"]', "0.75")
+    page.select_option('[data-cell="constructor"]', label="other")
+    fit = dpgram.regress(releases["borrowed"], "toString")
+    assert_table(page, fit)
+    wanted = float(fit.predict({"__proto__": [0.75], "constructor": [7]})[0])
+    assert number(fact(page, "prediction")) == pytest.approx(wanted, rel=6e-6)
+    monkeypatch.chdir(folder)
+    names: dict = {}
+    exec(page.locator("#code").text_content().replace("release.json", "borrowed.json"), names)
+    assert float(names["fit"].predict(names["row"])[0]) == wanted
 
 
 def test_the_heat_map_has_the_correlations(open_page, releases):

@@ -2064,7 +2064,7 @@ const { targets } = module_design;
 
 // Cells to start from: estimated means where there are any, the middle of the bounds for dates, reference levels.
 function startCells(release, means) {
-  const cells = {};
+  const cells = Object.create(null); // a column may be named like something that every object has
   for (const column of release.declared) {
     const place = targets(release).find((j) => release.encoded[j].name === column.name);
     const mean = means && place !== undefined ? means.mean[place - 1] : (column.lower + column.upper) / 2;
@@ -2138,11 +2138,12 @@ function levelInput(release, column, cells, note, changed) {
   return box;
 }
 
-function answer(found, cells) {
+function answer(release, found, cells) {
   const made = found.predict(cells);
+  const isDate = release.declared.some((column) => column.name === found.target && column.kind === "date");
   const sure = `${100 * found.confidence} % interval`;
   const facts = [
-    [`predicted ${shorten(found.target, 40)}`, number(made.prediction, 6), "prediction"],
+    [`predicted ${shorten(found.target, 40)}${isDate ? ", in days since 1970" : ""}`, number(made.prediction, 6), "prediction"],
     [`mean of such rows, ${sure}`, interval(made.mean, 6), "mean"],
     [`one new row, ${sure}`, interval(made.observation, 6), "observation"],
     ["debiased, the middle of both", number(made.debiased, 6), "debiased"],
@@ -2384,7 +2385,7 @@ function start() {
   const views = viewChoices(choice, () => found && show());
 
   const predict = () => {
-    said.replaceChildren(...(found ? [answer(found, cells)] : []));
+    said.replaceChildren(...(found ? [answer(release, found, cells)] : []));
     byId("python").replaceChildren(...codeBox(pythonCode(release, choice, cells)));
   };
   const show = () => {
@@ -2396,9 +2397,9 @@ function start() {
     try {
       found = fit(release, choice.target, columns, options(release, choice, columns));
     } catch (problem) {
-      if (!(problem instanceof ModelError)) throw problem;
       found = null;
-      byId("facts").replaceChildren(make("p", { class: "warning" }, problem.message));
+      const words = problem instanceof ModelError ? problem.message : `This model could not be computed here (${problem.message}): use Python.`;
+      byId("facts").replaceChildren(make("p", { class: "warning" }, words));
       ["picture", "table", "notes"].forEach((id) => byId(id).replaceChildren());
     }
     if (found) {
