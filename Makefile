@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 KERNEL := build_kernel.py $(wildcard src/dpgram/native/*.[ch])
 
-.PHONY: demo test test-slow lint smoke coverage errors bench bench-regress bench-release bench-spark bench-peers bench-end-to-end audit fuzz reproduce reproduce-quick clean
+.PHONY: demo test test-slow lint smoke coverage errors bench bench-regress bench-release bench-spark bench-peers bench-end-to-end audit fuzz reproduce reproduce-quick page clean
 
 demo: .venv/installed
 	$(BIN)/dpgram demo
@@ -75,6 +75,10 @@ bench-peers: .venv/installed-bench
 
 bench-end-to-end: .venv/installed-bench
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.bench_end_to_end --save
+
+# The script of the page that `dpgram report` writes, from the modules in web/.
+page: .venv/bin/python
+	$(BIN)/python tools/bundle_page.py
 
 clean:
 	rm -rf .venv demo build

@@ -34,7 +34,7 @@ def test_the_readme_runs(tmp_path):
             assert done.returncode == 0, f"{code}\n{done.stderr}"
             ran += 1
     assert ran >= 6
-    for name in ("schema.toml", "release.json", "release-2.json", "demo/coefficients.png"):
+    for name in ("schema.toml", "release.json", "release-2.json", "demo/coefficients.png", "demo/report.html", "report.html"):
         assert (tmp_path / name).stat().st_size > 0
 
 

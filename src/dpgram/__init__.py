@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dpgram.inference.selection import Selection, select
     from dpgram.ledger.file import FileLedger
     from dpgram.ledger.session import SessionLedger
+    from dpgram.report.page.write import write_report
     from dpgram.terms.budget import Budget, Neighbours
     from dpgram.terms.columns import Boolean, Categorical, Date, Numeric
     from dpgram.terms.derived import DatePart, Interval, Log1p, Power
@@ -68,6 +69,7 @@ _HOMES = {
     "regress": "dpgram.analysis.regress",
     "release": "dpgram.curator",
     "select": "dpgram.inference.selection",
+    "write_report": "dpgram.report.page.write",
 }
 
 __all__ = [
@@ -109,6 +111,7 @@ __all__ = [
     "regress",
     "release",
     "select",
+    "write_report",
 ]
 
 

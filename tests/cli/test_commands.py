@@ -232,7 +232,7 @@ def test_every_command_has_help(capsys):
     for words in (
         ["--help"],
         ["schema", "draft", "--help"],
-        *([name, "--help"] for name in ("release", "inspect", "regress", "cov", "pca", "calibrate", "demo")),
+        *([name, "--help"] for name in ("release", "inspect", "regress", "cov", "pca", "report", "calibrate", "demo")),
     ):
         assert run(words) == 0
         assert "Usage: dpgram" in capsys.readouterr().out

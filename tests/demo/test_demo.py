@@ -44,6 +44,8 @@ def test_the_command_prints_tables_and_says_what_it_wrote(tmp_path, capsys):
     assert f"wrote {tmp_path / 'demo' / 'release.json'}" in err
     assert f"wrote {tmp_path / 'demo' / 'coefficients.png'}" in err
     assert "these data are public" in err
+    assert f"wrote {tmp_path / 'demo' / 'report.html'}" in err
+    assert "Flights from New York in 2013" in (tmp_path / "demo" / "report.html").read_text(encoding="utf-8")
 
 
 def test_the_bundled_table_is_what_its_provenance_says():

@@ -33,6 +33,9 @@ Costs no budget. In the columns' own units, with standard errors that count the 
 PCA = """Print principal components from a release.
 
 Costs no budget."""
+REPORT = """Write one page about a release: its privacy label, and models to explore.
+
+Costs no budget. One HTML file that opens from disk and asks for nothing from any network."""
 CALIBRATE = """Print a mechanism's parameters for a budget.
 
 Touches no data. Mechanisms: gaussian-noise, gaussian-sketch, gaussian-sketch-adaptive, wishart-noise, inverse-wishart,
@@ -49,8 +52,8 @@ SHOW = """Print what was spent on a data set.
 The plain sum and the composed total, every release, and the seal of the last line."""
 DEMO = """Run the main job on the bundled flights table.
 
-One private release, three regressions from it, one figure. The table is public, so private coefficients can be shown beside
-non-private ones. Never do this with data that need protection."""
+One private release, three regressions from it, one figure, and the page that `dpgram report` writes. The table is public, so
+private coefficients can be shown beside non-private ones. Never do this with data that need protection."""
 
 app = App(
     name="dpgram",
@@ -72,6 +75,7 @@ app.command("dpgram.cli.inspect:inspect", name="inspect", help=INSPECT)
 app.command("dpgram.cli.regress:regress", name="regress", help=REGRESS)
 app.command("dpgram.cli.matrices:cov_command", name="cov", help=COV)
 app.command("dpgram.cli.matrices:pca_command", name="pca", help=PCA)
+app.command("dpgram.cli.report:report", name="report", help=REPORT)
 app.command("dpgram.cli.calibrate:calibrate", name="calibrate", help=CALIBRATE)
 app.command("dpgram.cli.audit:audit", name="audit", help=AUDIT)
 app.command("dpgram.cli.demo:demo", name="demo", help=DEMO)

@@ -20,6 +20,7 @@ from dpgram.artifact.release import GramRelease
 from dpgram.demo.figure import Panel, check_matplotlib, draw
 from dpgram.errors import OutputError
 from dpgram.regression.design import design as design_of
+from dpgram.report.page.write import write_report
 from dpgram.terms.columns import Categorical, Numeric
 from dpgram.terms.schema import Schema
 
@@ -55,6 +56,7 @@ def run(out: Path, *, epsilon: float = EPSILON, delta: float = DELTA) -> DemoRes
         write_whole(out / source.name, source.read_bytes())
     title = f"Three regressions from one private release of {release.rows:,} flights (epsilon {epsilon:g}, delta {delta:g})"
     draw(panels, out / "coefficients.png", title=title)
+    write_report(release, out / "report.html", title="Flights from New York in 2013", overwrite=True)
     return DemoResult(
         release=release,
         panels=panels,
@@ -63,6 +65,7 @@ def run(out: Path, *, epsilon: float = EPSILON, delta: float = DELTA) -> DemoRes
             (out / "coefficients.png", "private against non-private coefficients, with the noise shown"),
             (out / TABLE.name, "the table, to try the other commands on"),
             (out / SCHEMA.name, "its schema"),
+            (out / "report.html", "the privacy label and models to explore, in one page: open it in a browser"),
         ],
     )
 

@@ -1,0 +1,122 @@
+"""What the page's script needs to know of a release: the matrix, the columns, the noise. All of it is in the release file too."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from dpgram.artifact.release import GramRelease
+from dpgram.inference.bootstrap import bootstrap
+from dpgram.regression.design import design
+from dpgram.terms.columns import Boolean, Categorical, Column, Date, Numeric, bounds
+from dpgram.terms.dates import days_of, part_range
+from dpgram.terms.derivation import Derived
+from dpgram.terms.derived import DatePart, Interval, Power
+from dpgram.terms.noise import InverseWishartSample, NoisyInverse, SymmetricGaussian, WishartSample
+from dpgram.terms.products import Product
+from dpgram.terms.schema import Schema
+
+SHAPES: dict[type, str] = {
+    SymmetricGaussian: "symmetric-gaussian",
+    WishartSample: "wishart-sample",
+    InverseWishartSample: "inverse-wishart-sample",
+    NoisyInverse: "noisy-inverse",
+}
+
+
+def page_data(release: GramRelease, bootstrapped: Sequence[str] = (), confidence: float = 0.95) -> dict[str, Any]:
+    """The release as plain data. For the targets in ``bootstrapped``, intervals that a browser does not compute itself."""
+    schema = release.schema
+    return {
+        "gram": [row[: k + 1].tolist() for k, row in enumerate(release.gram)],  # the lower half: it is symmetric
+        "encoded": [
+            {"name": e.name, "column": e.column, "centre": e.centre, "half": e.half, "sources": sorted(e.sources)}
+            for e in schema.encoded
+        ],
+        "declared": [_declared(column) for column in schema.columns],
+        "derived": [_derived(derived, schema) for derived in schema.derived],
+        "intercept": schema.intercept,
+        "unit": schema.unit,
+        "rows": release.rows,
+        "rowBound": release.row_bound,
+        "largestNorm": schema.largest_norm,
+        "epsilon": release.budget.epsilon,
+        "delta": release.budget.delta,
+        "neighbours": release.neighbours.value,
+        "mechanism": release.mechanism,
+        "private": release.private,
+        "condition": release.condition,
+        "noise": {"shape": SHAPES[type(release.noise)], **dataclasses.asdict(release.noise)},
+        "bootstrap": [_bootstrap(release, target, confidence) for target in bootstrapped],
+    }
+
+
+def _declared(column: Column) -> dict[str, Any]:
+    """A declared column as the prediction form needs it; ``fill`` stands for a missing cell."""
+    common: dict[str, Any] = {"name": column.name, "kind": column.kind}
+    match column:
+        case Numeric() | Date():
+            lower, upper = bounds(column)
+            return {**common, "lower": lower, "upper": upper, "fill": column.fill}
+        case Categorical():
+            own = len(column.levels) - 1 if column.missing == "level" else None
+            return {**common, "levels": list(column.levels), "fill": 0, "missing_level": own, "numbers": column.matches_numbers}
+        case Boolean():
+            return {**common, "fill": int(column.missing)}
+
+
+def _derived(derived: Derived, schema: Schema) -> dict[str, Any]:
+    """A derived column with everything that follows from the declared ones worked out, so that a script need only compute."""
+    made, columns = schema.made[derived.name], schema.by_name
+    common: dict[str, Any] = {
+        "name": derived.name,
+        "kind": derived.kind,
+        "lower": made.lower,
+        "upper": made.upper,
+        "fill": list(made.fill),
+    }
+    match derived:
+        case Product():
+            factors = [_factor(text, schema) for text in derived.of]
+            return {**common, "factors": [{"column": column, "levels": levels} for column, levels in factors]}
+        case Power():
+            return {**common, "of": derived.of, "exponent": derived.exponent}
+        case Interval():
+            ends = [days_of(end) if isinstance(end, str) else end for end in (derived.lower, derived.upper)]
+            return {**common, "of": derived.of, "from": ends[0], "to": ends[1]}
+        case DatePart():
+            (parent,) = derived.parents(columns)
+            low, high = part_range(derived.part, parent.first, parent.last)
+            own = [None] if derived.missing == "level" else []  # no date has it
+            wanted = [*range(low + 1, high + 1), *own] if derived.levels else None
+            return {**common, "of": derived.of, "part": derived.part, "wanted": wanted}
+        case _:
+            return {**common, "of": derived.of}  # type: ignore[attr-defined]
+
+
+def _factor(text: str, schema: Schema) -> tuple[str, list[int] | None]:
+    """A factor's column, and the places of the levels it stands for; None for a number or a truth value."""
+    column = schema.by_name.get(text)
+    if column is not None:
+        return text, list(range(1, len(column.levels))) if isinstance(column, Categorical) else None
+    for one in schema.columns:
+        if isinstance(one, Categorical):
+            for place, level in enumerate(one.levels):
+                if text == f"{one.name}[{level}]":
+                    return one.name, [place]
+    raise AssertionError("a schema has checked its factors")
+
+
+def _bootstrap(release: GramRelease, target: str, confidence: float) -> dict[str, Any]:
+    """Bootstrap intervals of ``target`` on all columns that do not come from its own cells."""
+    plan = design(release, target, None, None)
+    made = bootstrap(release, plan, confidence)
+    return {
+        "target": plan.target,
+        "names": list(plan.names),
+        "confidence": confidence,
+        "lower": [end if math.isfinite(end) else None for end in made.lower.tolist()],
+        "upper": [end if math.isfinite(end) else None for end in made.upper.tolist()],
+    }

@@ -1,0 +1,21 @@
+// Reads { data, cases } from standard input, fits each case with the modules in web/, and prints what was found as JSON.
+
+import { readFileSync } from "node:fs";
+import { fit } from "../../web/fit.js";
+import { moments } from "../../web/moments.js";
+import { readRelease } from "../../web/release.js";
+import { spectrum } from "../../web/spectrum.js";
+
+const { data, cases } = JSON.parse(readFileSync(0, "utf-8"));
+const release = readRelease(data);
+const place = (name) => release.encoded.findIndex((e) => e.name === name);
+const fits = cases.map(({ target, features, options, cells }) => {
+  try {
+    const found = fit(release, place(target), features, options);
+    return { ...found, predictions: cells.map((one) => found.predict(one)) };
+  } catch (problem) {
+    return { error: problem.message };
+  }
+});
+const plain = (_, value) => (value instanceof Float64Array ? [...value] : Number.isFinite(value) || typeof value !== "number" ? value : `${value}`);
+process.stdout.write(JSON.stringify({ fits, moments: moments(release), spectrum: spectrum(release) }, plain));

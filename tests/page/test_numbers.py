@@ -1,0 +1,152 @@
+"""The page's numbers are Python's, to 1e-8: every mechanism, both neighbour relations, weak and strong models."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import dpgram
+from dpgram.inference.bootstrap import pass_through
+from dpgram.inference.moments import moment_errors
+from dpgram.regression.moments import moments
+from dpgram.report.page.data import page_data
+from dpgram.sampling.seeded import SeededSource
+from dpgram.terms.noise import InverseWishartSample, SymmetricGaussian, WishartSample
+from tests.page.node import evaluate
+from tests.page.releases import CELLS, MECHANISMS, release_of
+from tests.releases import matrix_release
+
+CLOSE = 1e-8
+STRONG, WEAK = ["age", "region", "urban", "hour"], None
+ENCODED = {"age": 41.5, "weight": 70.0, "region": 1, "urban": 1, "seen": 18764.5625}  # as the script has CELLS
+BLANK = {"age": None, "weight": None, "region": None, "urban": None, "seen": None}
+FAR = {**ENCODED, "age": 500.0, "seen": -3.0}
+CASES = [
+    ("cost", STRONG, {}),
+    ("cost", WEAK, {}),
+    ("cost", ["age"], {"confidence": 0.8}),
+    ("cost", STRONG, {"intervals": "fieller"}),
+    ("cost", STRONG, {"intervals": "wald", "confidence": 0.99}),
+    ("cost", ["age", "quarter", "in_summer", "age_urban", "region_weight", "log_weight", "age_squared"], {}),
+    ("region[west]", ["age", "cost"], {}),
+    ("cost", [], {}),
+    ("cost", ["age", "urban"], {"intercept": False}),
+]
+
+
+def close(found, wanted, what, scale=None):
+    """Equal to 1e-8 of the number, or of ``scale`` where a number is a difference of larger ones."""
+    wanted = math.inf if wanted is None else wanted
+    found = float(found) if found is not None else math.inf
+    if math.isinf(wanted) or math.isinf(found):
+        assert abs(found) == abs(wanted), f"{what}: {found} and {wanted}"
+        return
+    assert abs(found - wanted) <= CLOSE * max(abs(wanted), scale or 0.0), f"{what}: {found!r} and {wanted!r}"
+
+
+def compare(found: dict, fit: dpgram.Fit) -> None:
+    wanted = fit.to_dict()
+    assert [c["name"] for c in found["coefficients"]] == list(wanted["coefficients"])
+    for one in found["coefficients"]:
+        name, other = one["name"], wanted["coefficients"][one["name"]]
+        assert one["identified"] == other["identified"], name
+        assert one["interval"] == other["interval"], name
+        close(one["se"], other["se"], f"se of {name}")
+        for mine, theirs in (("coefficient", "coefficient"), ("shrunk", "shrunk"), ("lower", "lower"), ("upper", "upper")):
+            close(one[mine], other[theirs], f"{mine} of {name}", scale=other["se"])
+        close(one["seSampling"], other["se_sampling"], f"sampling of {name}", scale=other["se"])
+        close(one["sePrivacy"], other["se_privacy"], f"privacy of {name}", scale=other["se"])
+        close(one["z"], other["z"], f"z of {name}", scale=1.0)
+        assert one["pValue"] == pytest.approx(other["p_value"], rel=1e-6, abs=1e-13)
+    spread = wanted["residual_variance"] or 1.0
+    close(found["residualVariance"], wanted["residual_variance"], "residual variance")
+    for mine, theirs in zip(found["residualVarianceInterval"], wanted["residual_variance_interval"], strict=True):
+        close(mine, theirs, "its interval", scale=spread)
+    if wanted["r_squared"] is None:
+        assert found["rSquared"] is None
+    else:
+        close(found["rSquared"], wanted["r_squared"], "R^2", scale=1.0)
+    for mine, theirs in zip(found["rSquaredInterval"], wanted["r_squared_interval"], strict=True):
+        close(mine, theirs, "interval of R^2", scale=1.0)
+    for mine, theirs in zip(found["jointTests"], wanted["joint_tests"], strict=True):
+        assert (mine["name"], mine["degrees"]) == (theirs["name"], theirs["degrees"])
+        assert mine["statistic"] == pytest.approx(theirs["chi_square"], rel=1e-5)  # found by steps that stop at 1e-7
+        assert mine["pValue"] == pytest.approx(theirs["p_value"], rel=1e-4, abs=1e-13)
+    close(found["effectiveRows"], wanted["effective_rows"], "effective rows")
+    assert found["notes"] == wanted["notes"]
+
+
+def compare_predictions(found: dict, fit: dpgram.Fit, cells: dict) -> None:
+    frame = {name: [value] for name, value in cells.items()}
+    mean, one = fit.predict(frame, interval="mean"), fit.predict(frame, interval="observation")
+    scale = math.sqrt(fit.goodness.residual_variance) or 1.0
+    close(found["prediction"], float(mean["prediction"][0]), "prediction", scale)
+    close(found["debiased"], float(mean["debiased"][0]), "debiased prediction", scale)
+    for which, wanted in (("mean", mean), ("observation", one)):
+        reach = float(wanted["upper"][0]) - float(wanted["debiased"][0])
+        for mine, end in zip(found[which], ("lower", "upper"), strict=True):
+            close(mine, float(wanted[end][0]), f"{end} end for {which}", scale if math.isinf(reach) else max(scale, reach))
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_fits_and_predictions_are_those_of_python(mechanism, neighbours):
+    release = release_of(mechanism, neighbours)
+    typed = [(ENCODED, CELLS), (FAR, {**CELLS, "age": 500.0, "seen": "1960-01-01"}), (BLANK, dict.fromkeys(CELLS))]
+    cases, fits = [], []
+    for target, features, options in CASES:
+        fit = dpgram.regress(release, target, features, **options)
+        fits.append(fit)
+        columns = list(dict(fit.design.groups))
+        cells = [{**encoded, "cost": 250.0} for encoded, _ in typed]
+        cases.append({"target": target, "features": columns, "options": options, "cells": cells})
+    found = evaluate(page_data(release), cases)
+    for one, fit in zip(found["fits"], fits, strict=True):
+        assert "error" not in one, one
+        compare(one, fit)
+        for prediction, (_, cells) in zip(one["predictions"], typed, strict=True):
+            compare_predictions(prediction, fit, {**cells, "cost": 250.0})
+    compare_moments(found["moments"], release)
+
+
+def compare_moments(found: dict, release: dpgram.GramRelease) -> None:
+    wanted = moments(release)
+    errors = moment_errors(release, wanted)
+    assert found["names"] == list(wanted.names)
+    np.testing.assert_allclose(found["mean"], wanted.mean, rtol=CLOSE, atol=CLOSE)
+    np.testing.assert_allclose(found["sd"], wanted.sd, rtol=CLOSE)
+    np.testing.assert_allclose(found["correlation"], wanted.correlation, atol=CLOSE)
+    np.testing.assert_allclose(found["se"], errors.correlation, rtol=1e-6, atol=CLOSE)
+
+
+@pytest.mark.parametrize("mechanism", ["gaussian-noise", "gaussian-sketch"])
+def test_a_release_without_an_intercept_is_fitted_through_the_origin(mechanism):
+    release = release_of(mechanism, "add-remove", intercept=False)
+    fit = dpgram.regress(release, "cost", STRONG)
+    found = evaluate(page_data(release), [{"target": "cost", "features": STRONG, "options": {}, "cells": [ENCODED]}])
+    compare(found["fits"][0], fit)
+    compare_predictions(found["fits"][0]["predictions"][0], fit, CELLS)
+    assert found["moments"] is None
+
+
+def test_the_edge_is_where_noise_alone_ends():
+    """Of a matrix that is noise and nothing else, nearly all eigenvalues lie below the edge, and the largest lies near it."""
+    d = 60
+    for noise in (
+        SymmetricGaussian.orthogonal(3.0, shift=20.0),
+        WishartSample(400.0, 50.0, 50.0),
+        InverseWishartSample(400.0, 50.0, 50.0, multiple=400.0 - d - 1),
+    ):
+        gram = pass_through(noise, np.zeros((d, d)), SeededSource(3))
+        found = evaluate(page_data(matrix_release((gram + gram.T) / 2, noise)), [])["spectrum"]
+        assert found["values"] == sorted(found["values"], reverse=True)
+        assert found["hidden"].count(False) <= 1
+        assert found["values"][0] == pytest.approx(found["edge"], rel=0.15)
+
+
+def test_what_has_no_meaning_is_said_in_words():
+    release = release_of("gaussian-noise", "replace")
+    found = evaluate(page_data(release), [{"target": "cost", "features": [], "options": {"intercept": False}, "cells": []}])
+    assert "nothing to regress on" in found["fits"][0]["error"]

@@ -1,0 +1,215 @@
+// What a release says about the coefficients of one regression: a linear channel with known noise. As dpgram.regression.channel,
+// whose docstring has the mathematics; names are the same.
+
+import {
+  addToDiagonal, apply, dot, identity, inverse, multiply, norm, qr, scaleColumns, transpose,
+} from "./linalg.js";
+import { eigenSymmetric, eigenvalues } from "./eigen.js";
+import { debiasedGain, symmetricShrinkage, wishartShrinkage } from "./shrinkage.js";
+import { ModelError } from "./design.js";
+
+const TINY = 1e-300;
+const UNKNOWN_GAIN = 1e-3; // standard deviations of its noise
+const sum = (values) => values.reduce((total, value) => total + value, 0);
+const isDraw = (noise) => noise.shape === "wishart-sample" || noise.shape === "inverse-wishart-sample";
+
+export function makeChannel(release, plan) {
+  const { gram, noise, turn } = additiveForm(release);
+  const { basis, triangle, along, labelScale } = orthonormal(plan, turn);
+  const block = multiply(transpose(basis), multiply(gram, basis));
+  const p = plan.names.length;
+  const { values, vectors: axes } = eigenSymmetric(block.slice(0, p).map((row) => row.slice(0, p)));
+  const side = Float64Array.from({ length: p }, (_, i) => block[i][p]);
+  const cross = apply(transpose(axes), side);
+  const square = block[p][p];
+  const back = multiply(plan.toOwn, inverse(triangle));
+  const seen = {
+    "symmetric-gaussian": () => additive(values, cross, noise),
+    "wishart-sample": () => wishart(values, cross, square, noise),
+    "inverse-wishart-sample": () => inverseWishart(values, cross, square, noise, gram.length),
+  }[noise.shape]();
+  seen.debiased = debiasedGain(seen.gain, seen.weight, seen.spread);
+  if (release.noise.shape === "noisy-inverse" && isHidden(release)) {
+    seen.gain = seen.weight.map((w) => UNKNOWN_GAIN * Math.sqrt(2 * seen.spread) * w);
+  }
+  const drawn = isDraw(noise);
+  const { rows, rowsSd } = countedRows(release);
+  const shift = noise.shift;
+  const estimate = seen.observed.map((value, i) => value / seen.debiased[i]);
+  return {
+    ...seen,
+    estimate,
+    perRow: seen.debiased.map((x, i) => x * (drawn ? seen.weight[i] : 1)),
+    explains: seen.debiased.map((x) => x * (drawn ? shift : 1)),
+    toOwn: multiply(back, axes).map((row) => row.map((value) => labelScale * value)),
+    base: apply(back, along).map((value, i) => value + plan.offset[i]),
+    scale: expectedSize(block, noise, release.intercept ? apply(transpose(basis), unit(turn[0])) : null),
+    rows,
+    rowsSd,
+    unexplained: (seen.conditional ?? square) - shift,
+    shift,
+    labelScale,
+    gainSd: seen.weight.map((w) => Math.sqrt(2 * seen.spread) * w),
+  };
+}
+
+// Diagonal of the privacy noise's covariance at b, without the rank-one part.
+export function noiseVariance(seen, b) {
+  let size = 0;
+  for (let i = 0; i < b.length; i++) size += seen.weight[i] * b[i] * b[i];
+  const found = new Float64Array(b.length);
+  for (let i = 0; i < b.length; i++) found[i] = seen.weight[i] * (seen.label + seen.spread * size);
+  return found;
+}
+
+// The sum of squared errors of the unit label, unbiased, so that it may be negative.
+export const errorSquares = (seen) =>
+  seen.unexplained
+  - sum(seen.explains.map((e, i) => e * (seen.estimate[i] ** 2 - (seen.label * seen.weight[i]) / seen.debiased[i] ** 2)));
+
+// Coefficients in own units.
+export const inOwnUnits = (seen, b) => apply(seen.toOwn, b).map((value, i) => value + seen.base[i]);
+
+// The effective number of rows, and the standard deviation of the noise in it; zero where it is public.
+export function countedRows(release) {
+  const publicRows = release.rows;
+  if (publicRows !== null && release.rowBound >= release.largestNorm) return { rows: Math.max(publicRows, 1), rowsSd: 0 };
+  if (release.intercept) {
+    let count = release.gram[0][0] - release.noise.shift;
+    if (publicRows !== null) count = Math.min(Math.max(count, 0.05 * publicRows), publicRows);
+    return { rows: Math.max(count, 1), rowsSd: countSd(release, count) };
+  }
+  if (publicRows !== null) return { rows: Math.max(publicRows, 1), rowsSd: 0 };
+  const trace = sum(release.gram.map((row, i) => row[i]));
+  return { rows: Math.max((trace - release.gram.length * release.noise.shift) / release.rowBound ** 2, 1), rowsSd: 0 };
+}
+
+function countSd(release, count) {
+  const { noise } = release;
+  if (isDraw(noise)) return (Math.max(count, 0) + noise.shift) * Math.sqrt(2 / noise.degrees_of_freedom);
+  if (noise.shape === "noisy-inverse") return noise.sd_diagonal_of_inverse * dot(release.gram[0], release.gram[0]);
+  return noise.sd_diagonal;
+}
+
+// A matrix, its noise, and T: the regression of T y on T X with this matrix is that of y on X with the Gram.
+function additiveForm(release) {
+  const { noise, gram } = release;
+  if (noise.shape !== "noisy-inverse") return { gram, noise, turn: identity(gram.length) };
+  const { values, vectors } = eigenSymmetric(inverse(gram));
+  const unbiased = debiasedGain(values, values.map(() => 1), noise.sd_off_diagonal_of_inverse ** 2);
+  const additiveNoise = {
+    shape: "symmetric-gaussian",
+    sd_off_diagonal: noise.sd_off_diagonal_of_inverse,
+    sd_diagonal: noise.sd_diagonal_of_inverse,
+    shift: 0,
+  };
+  const across = transpose(vectors);
+  return {
+    gram: multiply(scaleColumns(vectors, unbiased), across),
+    noise: additiveNoise,
+    turn: multiply(scaleColumns(vectors, unbiased.map((x) => 1 / x)), across),
+  };
+}
+
+// An orthonormal basis (d, p + 1) of the regressors and what is left of the label, with the way back.
+function orthonormal(plan, turn) {
+  const p = plan.names.length;
+  const { r } = qr(plan.regressors.map((row, i) => Float64Array.of(...row, plan.label[i])));
+  const own = r.map((row, i) => Math.abs(row[i])); // what each column adds to those before
+  const largest = Math.max(...own.slice(0, p));
+  if (own[p] < 1e-9 * norm(plan.label) || Math.min(...own.slice(0, p)) < 1e-9 * largest) {
+    throw new ModelError(`The columns of this regression of ${plan.target} are exactly dependent, whatever the data: leave one out.`);
+  }
+  const { q, r: triangle } = qr(multiply(turn, plan.regressors));
+  const label = apply(turn, plan.label);
+  const along = apply(transpose(q), label);
+  const fitted = apply(q, along);
+  const rest = label.map((value, i) => value - fitted[i]);
+  const labelScale = norm(rest);
+  return { basis: q.map((row, i) => Float64Array.of(...row, rest[i] / labelScale)), triangle, along, labelScale };
+}
+
+const unit = (vector) => {
+  const size = norm(vector);
+  return vector.map((value) => value / size);
+};
+
+// Whether the noisy inverse has an eigenvalue that noise alone could have made: half of the noise's spectral edge, or less.
+export const isHidden = (release) =>
+  eigenvalues(inverse(release.gram))[0] < release.noise.sd_off_diagonal_of_inverse * Math.sqrt(release.gram.length);
+
+function additive(values, cross, noise) {
+  const variance = noise.sd_off_diagonal ** 2;
+  const gain = values.map((value) => value - noise.shift);
+  const { mean, spread } = symmetricShrinkage(gain, variance);
+  return {
+    observed: cross, gain, weight: values.map(() => 1), label: variance, spread: variance, degrees: Infinity, expected: mean, others: spread,
+  };
+}
+
+function wishart(values, cross, square, noise) {
+  const p = values.length;
+  const r = noise.degrees_of_freedom;
+  if (r < p + 4) {
+    throw new ModelError(
+      `The release is a sketch of ${r} rows, and a regression with ${p} coefficients needs ${p + 4} or more: use fewer features.`,
+    );
+  }
+  const own = values.map((value) => Math.max(value, TINY));
+  const weight = own.map((value) => (r - p - 1) / (r * value));
+  const left = (Math.max(square - sum(own.map((value, i) => cross[i] ** 2 / value)), TINY) * r) / (r - p);
+  const shrunk = wishartShrinkage(own, r).map((value) => 1 / value);
+  return drawn(own, cross, noise.shift, weight, left, left / (r - p - 1), noise.shift ** 2 / (r - p - 3), r - p, shrunk);
+}
+
+function inverseWishart(values, cross, square, noise, dim) {
+  const degrees = noise.degrees_of_freedom - dim + values.length; // of the block of the regressors
+  const own = values.map((value) => Math.max(value, TINY));
+  const weight = own.map((value) => noise.multiple / (degrees * value));
+  const left = Math.max(square - sum(own.map((value, i) => cross[i] ** 2 / value)), TINY) / noise.multiple;
+  const shrunk = wishartShrinkage(weight, degrees);
+  const conditional = left * Math.max(degrees - 1, 1);
+  return drawn(own, cross, noise.shift, weight, conditional, left, noise.shift ** 2 / degrees, degrees, shrunk);
+}
+
+function drawn(values, cross, shift, weight, conditional, label, spread, degrees, shrunk) {
+  const total = sum(shrunk);
+  return {
+    observed: cross.map((value, i) => value / values[i]),
+    gain: weight.map((w) => 1 - shift * w),
+    weight,
+    label,
+    spread,
+    degrees,
+    conditional,
+    expected: shrunk.map((s) => 1 - shift * s),
+    others: shrunk.map((s) => spread * s * (total - s)),
+  };
+}
+
+// The standard deviation of the noise off the diagonal, along its weakest directions.
+export function sdOffDiagonal(noise) {
+  if (isDraw(noise)) return noise.floor / Math.sqrt(noise.degrees_of_freedom);
+  if (noise.shape === "noisy-inverse") return noise.sd_off_diagonal_of_inverse * noise.floor ** 2;
+  return noise.sd_off_diagonal;
+}
+
+// About what b^2 would be if the regressors explained the label: its sum of squares over theirs, about their means.
+function expectedSize(block, noise, ones) {
+  const p = block.length - 1;
+  const sd = sdOffDiagonal(noise);
+  const own = addToDiagonal(block, -noise.shift);
+  let features = 0;
+  for (let i = 0; i < p; i++) features += own[i][i];
+  let label = own[p][p];
+  if (ones !== null && p > 1) {
+    const cross = apply(own, ones);
+    const size = dot(ones, cross);
+    const [sides, inside] = [cross.slice(0, p), ones.slice(0, p)];
+    if (dot(inside, inside) > 0.5 && size > sd) {
+      features -= dot(sides, sides) / size;
+      label -= cross[p] ** 2 / size;
+    }
+  }
+  return Math.max(label, sd, TINY) / Math.max(features, sd * Math.sqrt(p), TINY);
+}

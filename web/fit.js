@@ -1,0 +1,121 @@
+// One regression from a release: what `dpgram regress --json` prints, and predictions. As dpgram.analysis.fit.
+
+import { makeChannel } from "./channel.js";
+import { INTERCEPT, makeDesign } from "./design.js";
+import { ownFeatures } from "./encode.js";
+import { debiased, shrunk } from "./estimate.js";
+import { goodness } from "./goodness.js";
+import { automatic, fieller, uncertainty, wald, weakCombinations } from "./intervals.js";
+import { multiply, dot } from "./linalg.js";
+import { profile } from "./pivot.js";
+import { pValue, quantile } from "./special.js";
+
+// `target` is a place in the matrix, `columns` the features' names. `intervals`: auto, wald, fieller or bootstrap.
+export function fit(release, target, columns, options = {}) {
+  const { confidence = 0.95, intervals = "auto", intercept = true } = options;
+  const plan = makeDesign(release, target, columns, intercept);
+  const seen = makeChannel(release, plan);
+  const known = uncertainty(seen);
+  const [params, estimates] = [debiased(seen), shrunk(seen)];
+  const sampling = seen.perRow.map((v) => known.variance * v);
+  const made = {
+    auto: () => automatic(seen, known, confidence),
+    wald: () => wald(seen, known, confidence),
+    fieller: () => fieller(seen, known, confidence),
+    bootstrap: () => storedBootstrap(release, plan, confidence),
+  }[intervals]();
+  const coefficients = plan.names.map((name, i) => {
+    const { lower, upper, method } = made[i];
+    const z = params[i] / known.se[i];
+    return {
+      name,
+      place: plan.places[i],
+      coefficient: params[i],
+      shrunk: estimates[i],
+      se: known.se[i],
+      seSampling: known.seSampling[i],
+      sePrivacy: known.sePrivacy[i],
+      z: known.se[i] > 0 ? z : null,
+      pValue: method === "fieller" ? testedP(seen, i, sampling, made[i], confidence) : pValue(z ** 2, 1, seen.degrees),
+      lower,
+      upper,
+      identified: Number.isFinite(lower) && Number.isFinite(upper),
+      interval: method,
+    };
+  });
+  const good = goodness(release, plan, seen, known, confidence);
+  return {
+    target: plan.target,
+    confidence,
+    intervals,
+    coefficients,
+    ...good,
+    jointTests: jointTests(seen, plan, sampling),
+    effectiveRows: seen.rows,
+    degrees: seen.degrees,
+    notes: notes(release, coefficients, intervals, seen),
+    predict: (cells) => predict(release, plan, seen, known, params, estimates, good, confidence, cells),
+  };
+}
+
+// The test behind Fieller's interval, so that the two say the same; where its set has a gap around zero, the interval spans it.
+function testedP(seen, place, sampling, { lower, upper }, confidence) {
+  const p = pValue(profile(seen, [seen.toOwn[place]], [-seen.base[place]], sampling), 1, seen.degrees);
+  return lower <= 0 && upper >= 0 ? Math.max(p, 1 - confidence) : p;
+}
+
+function jointTests(seen, plan, sampling) {
+  const test = (name, places) => {
+    const values = places.map((j) => -seen.base[j]);
+    const statistic = profile(seen, places.map((j) => seen.toOwn[j]), values, sampling);
+    return { name, statistic, degrees: places.length, pValue: pValue(statistic, places.length, seen.degrees) };
+  };
+  const found = plan.groups.filter(([, places]) => places.length > 1).map(([name, places]) => test(name, places));
+  const slopes = [...plan.names.keys()].filter((j) => plan.names[j] !== INTERCEPT);
+  if (slopes.length > 1 && plan.groups.length > 1) found.push(test("all features", slopes));
+  return found;
+}
+
+// Intervals that were simulated in Python when the page was made, if it has them for this very model.
+export function findBootstrap(release, names, target, confidence) {
+  return (release.bootstrap ?? []).find(
+    (one) => one.target === target && one.confidence === confidence && one.names.join("\n") === names.join("\n"),
+  );
+}
+
+function storedBootstrap(release, plan, confidence) {
+  const one = findBootstrap(release, plan.names, plan.target, confidence);
+  return one.lower.map((lower, i) => ({ lower, upper: one.upper[i], method: "bootstrap" }));
+}
+
+function notes(release, coefficients, intervals, seen) {
+  const found = [];
+  if (!release.private) found.push("NOT PRIVATE: the noise came from a seed, so it can be subtracted.");
+  if (release.condition) found.push(`CONDITIONAL: ${release.condition}.`);
+  const lost = coefficients.filter((c) => !c.identified).map((c) => c.name);
+  if (lost.length) found.push(`Not identified at this budget: ${lost.join(", ")}. Use fewer features or a larger budget.`);
+  const tested = coefficients.filter((c) => c.identified && c.interval === "fieller").map((c) => c.name);
+  if (tested.length && intervals === "auto") {
+    found.push(`Weakly identified, interval by test inversion (Fieller): ${tested.join(", ")}.`);
+  }
+  if (seen.rows < 0.98 * (release.rows || Infinity) && release.rowBound < release.largestNorm) {
+    found.push("Rows longer than the row bound were shrunk to it; a bias from that is not in the intervals.");
+  }
+  return found;
+}
+
+// Of one row of cells: the prediction by `shrunk`, the debiased one, and intervals around the latter for the mean of such rows and for one.
+function predict(release, plan, seen, known, params, estimates, good, confidence, cells) {
+  const features = ownFeatures(release, plan, cells);
+  const centre = dot(features, params);
+  const { whole } = known.parts(features);
+  const [row] = multiply([features], seen.toOwn);
+  const [hidden] = weakCombinations(seen, [row]);
+  const ends = (variance) => {
+    const reach = hidden ? Infinity : quantile(confidence, seen.degrees) * Math.sqrt(Math.max(variance, 0));
+    return [centre - reach, centre + reach];
+  };
+  return {
+    prediction: dot(features, estimates), debiased: centre, mean: ends(whole), observation: ends(whole + good.residualVariance),
+  };
+}

@@ -1,0 +1,148 @@
+// The test behind Fieller's intervals and joint tests: how far observations are from what given coefficients predict, made as small
+// as possible over all coefficients with given values of some combinations. As dpgram.inference.pivot, one problem at a time.
+
+import { noiseVariance } from "./channel.js";
+import { apply, dot, qr, solve, transpose } from "./linalg.js";
+
+const ITERATIONS = 80;
+const SMALLEST = 2.2250738585072014e-308; // positive and normal
+
+// The squared distance at b, its gradient, and the covariance's diagonal part.
+function statistic(seen, b, sampling) {
+  const { weight, spread, gain, observed } = seen;
+  const p = b.length;
+  const diagonal = noiseVariance(seen, b);
+  let [inner, shadedSum, plain] = [0, 0, 0];
+  const along = new Float64Array(p);
+  const whitened = new Float64Array(p);
+  const shaded = new Float64Array(p);
+  for (let i = 0; i < p; i++) {
+    diagonal[i] += sampling[i];
+    const residual = observed[i] - gain[i] * b[i];
+    along[i] = weight[i] * b[i];
+    whitened[i] = residual / diagonal[i];
+    shaded[i] = along[i] / diagonal[i];
+    inner += along[i] * whitened[i];
+    shadedSum += along[i] * shaded[i];
+    plain += residual * whitened[i];
+  }
+  const share = (spread * inner) / (1 + spread * shadedSum); // Sherman and Morrison
+  let [growth, slope] = [0, 0];
+  const solved = whitened; // renamed: whitened less share times shaded
+  for (let i = 0; i < p; i++) {
+    solved[i] -= share * shaded[i];
+    growth += weight[i] * solved[i] * solved[i];
+    slope += along[i] * solved[i];
+  }
+  const gradient = new Float64Array(p);
+  for (let i = 0; i < p; i++) {
+    gradient[i] = -2 * gain[i] * solved[i] - 2 * spread * weight[i] * (growth * b[i] + slope * solved[i]);
+  }
+  return { distance: plain - share * inner, gradient, diagonal };
+}
+
+// The smallest statistic over all b with combination @ b = value for each of `combinations`; stops as soon as it is at most `enough`.
+export function profile(seen, combinations, values, sampling, enough = 0) {
+  const p = seen.gain.length;
+  const first = noiseVariance(seen, seen.estimate);
+  let metric = seen.gain.map((g, i) => g ** 2 / (first[i] + sampling[i]));
+  const middle = median(metric);
+  metric = metric.map((m) => m + 1e-3 * middle + SMALLEST);
+  const { start, along } = feasible(seen.estimate, combinations, values);
+  let b = start(metric);
+  let { distance: best, gradient, diagonal } = statistic(seen, b, sampling);
+  let damping = 1e-3;
+  for (let k = 0; k < ITERATIONS; k++) {
+    let largest = 0;
+    for (let i = 0; i < p; i++) {
+      metric[i] = (seen.gain[i] * seen.gain[i]) / diagonal[i];
+      if (metric[i] > largest) largest = metric[i];
+    }
+    const step = new Float64Array(p);
+    for (let i = 0; i < p; i++) {
+      metric[i] += damping * largest + SMALLEST;
+      step[i] = -gradient[i] / 2 / metric[i];
+    }
+    const next = along(metric, step);
+    for (let i = 0; i < p; i++) next[i] += b[i];
+    const tried = statistic(seen, next, sampling);
+    const better = tried.distance < best;
+    const settled =
+      (better && best - tried.distance < 1e-7 * (1 + best)) || damping > 1e7 || Math.min(best, tried.distance) <= enough;
+    if (better) {
+      b = next;
+      ({ distance: best, gradient, diagonal } = tried);
+    }
+    damping = better ? Math.max(damping / 4, 1e-12) : Math.min(damping * 6, 1e8);
+    if (settled) break;
+  }
+  return best;
+}
+
+// { start, along }: of the b that meet the constraints, the one nearest to `estimate` in a metric; and of a step, the part that keeps to them.
+// Where constraints are many, what they leave free is the smaller matrix.
+function feasible(estimate, combinations, values) {
+  if (2 * combinations.length > estimate.length) return byFreedom(estimate, combinations, values);
+  return {
+    start: (metric) => {
+      const lift = lifted(combinations, metric, combinations.map((row, c) => values[c] - dot(row, estimate)));
+      return estimate.map((value, i) => value + lift[i]);
+    },
+    along: (metric, step) => {
+      const found = lifted(combinations, metric, combinations.map((row) => dot(row, step)));
+      for (let i = 0; i < step.length; i++) found[i] = step[i] - found[i];
+      return found;
+    },
+  };
+}
+
+// The shortest change of b, in `metric`, that moves the combinations by `gap`.
+function lifted(combinations, metric, gap) {
+  if (combinations.length === 1) return liftedOne(combinations[0], metric, gap[0]);
+  const over = combinations.map((row) => row.map((value, i) => value / metric[i]));
+  const inner = over.map((left) => Float64Array.from(combinations, (right) => dot(left, right)));
+  const factors = solve(inner, gap);
+  const found = new Float64Array(metric.length);
+  over.forEach((row, c) => row.forEach((value, i) => (found[i] += value * factors[c])));
+  return found;
+}
+
+// The same for one combination, which is what intervals ask for, thousands of times.
+function liftedOne(combination, metric, gap) {
+  const found = new Float64Array(metric.length);
+  let inner = 0;
+  for (let i = 0; i < metric.length; i++) {
+    found[i] = combination[i] / metric[i];
+    inner += found[i] * combination[i];
+  }
+  for (let i = 0; i < metric.length; i++) found[i] *= gap / inner;
+  return found;
+}
+
+function byFreedom(estimate, combinations, values) {
+  const c = combinations.length;
+  const scaled = combinations.map((row) => Math.sqrt(dot(row, row))); // combinations may have any units
+  const { q, r } = qr(transpose(combinations.map((row, k) => row.map((value) => value / scaled[k]))), true);
+  const inside = solve(transpose(r), values.map((value, k) => value / scaled[k]));
+  const point = apply(q.map((row) => row.slice(0, c)), inside); // meets the constraints
+  const free = transpose(q.map((row) => row.slice(c))); // directions in which they still hold
+  const along = (metric, step) => {
+    const found = new Float64Array(step.length);
+    if (!free.length) return found;
+    const over = free.map((row) => row.map((value, i) => value * metric[i]));
+    const factors = solve(over.map((left) => Float64Array.from(free, (right) => dot(left, right))), over.map((row) => dot(row, step)));
+    free.forEach((row, k) => row.forEach((value, i) => (found[i] += value * factors[k])));
+    return found;
+  };
+  const start = (metric) => {
+    const within = along(metric, estimate.map((value, i) => value - point[i]));
+    return point.map((value, i) => value + within[i]);
+  };
+  return { start, along };
+}
+
+function median(values) {
+  const sorted = Float64Array.from(values).sort();
+  const half = sorted.length >> 1;
+  return sorted.length % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+}

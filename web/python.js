@@ -1,0 +1,58 @@
+// The chosen model as a few lines of Python that give the same numbers.
+
+import { defaultFeatures, columnsOf } from "./design.js";
+import { neededCells } from "./encode.js";
+import { make } from "./dom.js";
+import { dateText } from "./format.js";
+
+const text = (value) => JSON.stringify(value); // a JSON string is a Python string
+
+export function pythonCode(release, choice, cells) {
+  const target = release.encoded[choice.target].name;
+  const chosen = columnsOf(release).filter((column) => choice.features.has(column));
+  const usual = defaultFeatures(release, choice.target);
+  const same = chosen.length === usual.length && chosen.every((column, k) => column === usual[k]);
+  const options = [
+    ...(same ? [] : [`[${chosen.map(text).join(", ")}]`]),
+    ...(choice.intervals === "auto" ? [] : [`intervals=${text(choice.intervals)}`]),
+    ...(choice.confidence === 0.95 ? [] : [`confidence=${choice.confidence}`]),
+    ...(release.intercept && !choice.intercept ? ["intercept=False"] : []),
+  ];
+  const row = neededCells(release, chosen).map((column) => `    ${text(column.name)}: [${cell(column, cells[column.name])}],\n`);
+  return [
+    "import dpgram", "", 'release = dpgram.load("release.json")',
+    `fit = dpgram.regress(${["release", text(target), ...options].join(", ")})`, "print(fit.summary())",
+    ...(row.length ? [`row = {\n${row.join("")}}`, 'print(fit.predict(row, interval="mean"))', 'print(fit.predict(row, interval="observation"))'] : []), "",
+  ].join("\n");
+}
+
+function cell(column, value) {
+  if (value === null || value === column.missing_level) return "None";
+  if (column.kind === "date") return text(dateText(value, true));
+  if (column.kind === "boolean") return value ? "True" : "False";
+  if (column.kind === "numeric") return String(value);
+  if (!column.numbers) return text(column.levels[value]);
+  const level = column.levels[value]; // "other" is a number that no category has
+  return level === "other" ? String(Math.max(...column.levels.map(Number).filter(Number.isFinite)) + 1) : level;
+}
+
+export function codeBox(code) {
+  const said = make("span", { class: "small", role: "status" });
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(code);
+    } catch { // without the clipboard's permission, the old way
+      const area = make("textarea", { class: "offscreen", "aria-hidden": "true" });
+      area.value = code;
+      document.body.append(area);
+      area.select();
+      document.execCommand("copy");
+      area.remove();
+    }
+    said.textContent = "copied";
+  };
+  return [
+    make("div", { class: "row tools" }, make("button", { type: "button", id: "copy", onclick: copy }, "Copy as Python"), said),
+    make("pre", { tabindex: "0", "aria-label": "Python code of this model" }, make("code", { id: "code" }, code)),
+  ];
+}
