@@ -51,6 +51,7 @@ def label_data(release: GramRelease) -> dict:
         "randomness": release.randomness,
         "arithmetic": release.arithmetic,
         "grid": release.grid,
+        "ledger_entry": release.ledger_entry,
         "bounds": {column.name: {"kind": column.kind, "declared": declared(column)} for column in release.schema.columns},
         "derived": {d.name: {"kind": d.kind, "computed": computed(d, release.schema)} for d in release.schema.derived},
         "encoded_columns": list(release.columns),
@@ -75,6 +76,7 @@ def label_sections(release: GramRelease) -> list[tuple[str, list[tuple[str, str]
                 ("unit of privacy", ROW[release.rows_of].format(unit=unit)),
                 ("assumed", ASSUMED[release.rows_of].format(unit=unit)),
                 *([("CONDITIONAL", release.condition)] if release.condition else []),
+                ("charged to", _paid(release)),
                 ("rows", "protected" if release.rows is None else f"{release.rows} (public)"),
             ],
         ),
@@ -111,6 +113,14 @@ def label_sections(release: GramRelease) -> list[tuple[str, list[tuple[str, str]
         ),
         ("Made by", [("dpgram", release.library_version), ("file format", str(release.format))]),
     ]
+
+
+def _paid(release: GramRelease) -> str:
+    """Which account paid for the release."""
+    if release.ledger_entry is None:
+        return "no ledger; what other releases of the same rows cost is not known here"
+    number, _, seal = release.ledger_entry.partition(":")
+    return f"line {number} of the custodian's ledger ({seal[:16]})"
 
 
 def _arithmetic(release: GramRelease) -> str:
