@@ -82,6 +82,6 @@ def _common(mechanism: str, task: Task, found: Parameters) -> Array:
     level = 0.0
     if mechanism == "noisy-inverse":
         level = found["claimed_floor"]
-    elif mechanism in ADAPTIVE:  # so that the released eigenvalue is seldom cut at zero
-        level = found["first_stage_offset"] + found["first_stage_scale"]
+    elif mechanism in ADAPTIVE:  # so that the released eigenvalue is seldom cut at zero, and often just enough for no ridge at all
+        level = found["first_stage_offset"] + min(found["base_w_squared"], 4 * found["first_stage_scale"])
     return level * np.eye(task.dim)

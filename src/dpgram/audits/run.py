@@ -4,25 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from dpgram.audits.batched import BatchedSource
-from dpgram.audits.bounds import discriminant, lower_bounds
+from dpgram.audits.bounds import PILOT, lower_bounds
 from dpgram.audits.claims import Claim, claim_of
-from dpgram.audits.losses import Loss, privacy_loss
-from dpgram.audits.neighbours import random_pairs, worst_pairs
+from dpgram.audits.fit import Counts, faults_between
+from dpgram.audits.laws import Uniforms, uniforms
+from dpgram.audits.losses import Loss, pair_epsilon, privacy_loss
+from dpgram.audits.neighbours import Pair, random_pairs, worst_pairs
+from dpgram.audits.reference import faults_of_parameters, faults_of_second_stages
+from dpgram.audits.scores import Score, scores
 from dpgram.errors import MechanismError
-from dpgram.mechanisms.conversation import GramAnswer, Mechanism, Outcome, Task, hold
-from dpgram.sampling.base import FloatSource, RandomSource
+from dpgram.mechanisms.conversation import GramAnswer, Mechanism, Outcome, Parameters, Task, hold
+from dpgram.sampling.base import EXACT, FloatSource, RandomSource
 
 Array = np.ndarray
 
-CHUNK = 20_000
+CHUNK = 400_000  # entries of matrices that are drawn at once: a hundred thousand releases of two columns
+KEPT = 4_000_000  # entries of published matrices that are kept of each table, to choose tests on
 FEWEST = 1000
+ALONE = 300  # releases made one at a time, of each table and from each further source
 ALARMS = (0.001, 0.003, 0.01, 0.03, *(round(0.05 * k, 2) for k in range(1, 20)), 0.97, 0.99)
+CHOSEN = ("w_squared", "sketch_rows", "psi", "degrees_of_freedom")  # what an adaptive mechanism chooses after its first stage
 
 
 @dataclass(frozen=True)
@@ -36,17 +42,20 @@ class Audit:
     claimed_epsilon: float
     delta: float
     proven_epsilon: float
+    pair_epsilon: float | None  # of the proven law on this pair of tables, estimated; None where the law is not known
     counted_epsilon: float  # lower bound, no assumption
     shaped_epsilon: float  # lower bound, if the law is of the proven family
     strength: float
+    faults: tuple[str, ...]  # where parameters or releases are not what the proof speaks of
     false_alarms: tuple[float, ...]
     misses: tuple[float, ...]
     proven_misses: tuple[float, ...]
 
     @property
     def broken(self) -> bool:
-        """Whether the draws refute what was claimed, or the curve that was proven."""
-        return max(self.counted_epsilon, self.shaped_epsilon) > self.claimed_epsilon * (1 + 1e-6) or self.strength > 1
+        """Whether the draws refute what was claimed, the curve that was proven, or the law that the proof speaks of."""
+        above = max(self.counted_epsilon, self.shaped_epsilon) > self.claimed_epsilon * (1 + 1e-6)
+        return above or self.strength > 1 or bool(self.faults)
 
     @property
     def power(self) -> float:
@@ -66,20 +75,22 @@ def audit(
     confidence: float = 0.999,
     searches: int = 0,
     only: Sequence[str] | None = None,
+    others: Sequence[RandomSource] = (),
     progress: Callable[[str, float], None] | None = None,
 ) -> list[Audit]:
     """Audits of ``mechanism`` on its worst pairs of tables, and on ``searches`` random ones; of these, ``only`` those named.
 
     What is claimed comes from ``mechanism.calibrate``, what is released from ``mechanism.start``. All audits together wrongly
-    accuse a mechanism that keeps its claim with probability at most 1 - ``confidence``. A printed formula is let through even where
-    it is known to be less private than it says: an audit releases nobody's table."""
+    accuse a mechanism that keeps its claim with probability at most 1 - ``confidence``. From ``others``, further sources, a few releases are
+    made one at a time and compared with the proven law. A printed formula is let through even where it is known to be less
+    private than it says: an audit releases nobody's table."""
     if draws < FEWEST:
         raise MechanismError(f"draws is {draws} and must be at least {FEWEST}: fewer tell nothing.")
     if not 0.5 <= confidence < 1:
         raise MechanismError(f"confidence is {confidence:g} and must lie between 0.5 and 1, such as 0.999.")
     task = replace(task, experiment=True)
     found = mechanism.calibrate(task)
-    claim = claim_of(mechanism.name, task, found)
+    claim, faults = claim_of(mechanism.name, task, found), faults_of_parameters(mechanism, task, found)
     pairs = worst_pairs(mechanism.name, task, found)
     pairs += random_pairs(mechanism.name, task, found, searches, np.random.default_rng(0))
     each = 1 - (1 - confidence) / len(pairs)
@@ -87,46 +98,101 @@ def audit(
     for pair in pairs:
         if only is not None and pair.name not in only:
             continue
-        loss = privacy_loss(mechanism.name, task, found, pair)
-
-        def tell(share: float, half: int, name: str = pair.name) -> None:
-            if progress:
-                progress(name, (share + half) / 2)
-
-        first = draw(mechanism, task, pair.first, loss, rng, draws, partial(tell, half=0))
-        second = draw(mechanism, task, pair.second, loss, rng, draws, partial(tell, half=1))
-        audits.append(judge(mechanism.name, pair.name, first, second, claim, each))
+        drawing = _Drawing(mechanism, task, found, pair)
+        error = (1 - each) / 3 / (1 + len(others))
+        first, second, strange = drawing.draw(rng, draws, error, _teller(progress, pair.name))
+        for other in others:
+            strange += drawing.look(other, error)
+        audits.append(judge(mechanism.name, pair.name, first, second, claim, 1 - (1 - each) * 2 / 3, [*faults, *strange]))
     return audits
 
 
-@dataclass(frozen=True, eq=False)
-class Drawn:
-    """Many releases of one table: their privacy losses, and the entries of the released matrices, one release in a row."""
-
-    losses: Array
-    entries: Array
+def _teller(progress: Callable[[str, float], None] | None, name: str) -> Callable[[float], None]:
+    return lambda share: progress(name, share) if progress else None
 
 
-def draw(
-    mechanism: Mechanism,
-    task: Task,
-    gram: Array,
-    loss: Loss,
-    rng: RandomSource,
-    draws: int,
-    progress: Callable[[float], None] | None = None,
-) -> Drawn:
-    """``draws`` releases of a table with the Gram sum ``gram``."""
-    upper = np.triu_indices(task.dim)
-    losses, entries = np.empty(draws), np.empty((draws, len(upper[0])))
-    for start in range(0, draws, CHUNK):
-        stop = min(start + CHUNK, draws)
-        many = releases(mechanism, task, gram, rng, stop - start)
-        losses[start:stop] = loss(many)
-        entries[start:stop] = many.gram[:, *upper]
-        if progress:
-            progress(stop / draws)
-    return Drawn(losses, entries)
+class _Drawing:
+    """Releases of both tables of a pair, as numbers by which they may be told apart, and what is strange about them."""
+
+    def __init__(self, mechanism: Mechanism, task: Task, found: Parameters, pair: Pair):
+        self.mechanism, self.task, self.found, self.pair = mechanism, task, found, pair
+        self.loss = privacy_loss(mechanism.name, task, found, pair)
+        self.tables = (pair.first, pair.second)
+        self.laws = [uniforms(mechanism.name, task, found, gram) for gram in self.tables]
+
+    def draw(self, rng: RandomSource, draws: int, error: float, tell: Callable[[float], None]) -> tuple[Array, Array, list[str]]:
+        """Scores of ``draws`` releases of each table, and faults. The first releases are kept, and the tests chosen on them."""
+        kept = max(200, min(int(PILOT * draws), KEPT // self.task.dim**2))
+        tests = [_LawTest(law) for law in self.laws]
+        pilots = [self._some(rng, table, kept, test) for table, test in zip(self.tables, tests, strict=True)]
+        strange = self._strange(pilots, rng)
+        made = scores(self.loss, *(_entries(many) for many in pilots))
+        out = np.empty((2, draws, len(made)))
+        step, done = max(1, CHUNK // self.task.dim**2), 2 * kept
+        for place, table in enumerate(self.tables):
+            out[place, :kept] = _scored(made, pilots[place])
+            for start in range(kept, draws, step):
+                stop = min(start + step, draws)
+                out[place, start:stop] = _scored(made, self._some(rng, table, stop - start, tests[place]))
+                done += stop - start
+                tell(done / (2 * draws))
+        return out[0], out[1], strange + _faults_of_laws(tests, error, exact=rng.arithmetic == EXACT)
+
+    def look(self, rng: RandomSource, error: float) -> list[str]:
+        """Faults of a few releases that are made one at a time."""
+        tests = [_LawTest(law) for law in self.laws]
+        alone = replace(self.mechanism, batched=False)
+        few = [releases(alone, self.task, table, rng, ALONE) for table in self.tables]
+        for test, many in zip(tests, few, strict=True):
+            test.add(many)
+        faults = self._strange(few, rng) + _faults_of_laws(tests, error, exact=rng.arithmetic == EXACT)
+        return [f"{words} (one at a time, {rng.arithmetic})" for words in faults]
+
+    def _some(self, rng: RandomSource, table: Array, draws: int, test: _LawTest) -> Outcome:
+        many = releases(self.mechanism, self.task, table, rng, draws)
+        test.add(many)
+        return many
+
+    def _strange(self, some: Sequence[Outcome], rng: RandomSource) -> list[str]:
+        """What is published besides the matrix must not depend on the table, but for what the first stage paid for."""
+        faults = [fault for many in some for fault in faults_of_second_stages(self.task, self.found, many)]
+        for name, value in self.found.items():
+            free = name in CHOSEN and "first_stage_value" in some[0].parameters
+            if not free and any(np.any(np.asarray(many.parameters.get(name, value)) != value) for many in some):
+                faults.append(f"{name} is not what the calibration says")
+        if len({many.grid for many in some}) > 1:
+            faults.append("the grid depends on the table")
+        return faults
+
+
+class _LawTest:
+    """Counts of what should be uniform in releases of one table; the first numbers are kept."""
+
+    def __init__(self, law: Uniforms | None):
+        self.law, self.counts, self.first = law, Counts(), np.empty((0, 0))
+
+    def add(self, many: Outcome) -> None:
+        if self.law is None:
+            return
+        numbers = self.law(many)
+        if not self.counts.draws:
+            self.first = numbers[:50_000]
+        self.counts.add(numbers)
+
+
+def _faults_of_laws(tests: Sequence[_LawTest], error: float, *, exact: bool) -> list[str]:
+    if any(test.law is None for test in tests):
+        return []
+    faults = [fault for test in tests for fault in test.counts.faults(error / 3)]
+    return list(dict.fromkeys(faults + faults_between(tests[0].first, tests[1].first, error / 3, exact=exact)))
+
+
+def _entries(many: Outcome) -> Array:
+    return many.gram[:, *np.triu_indices(many.gram.shape[-1])]
+
+
+def _scored(made: Sequence[Score], many: Outcome) -> Array:
+    return np.nan_to_num(np.column_stack([score(many, _entries(many)) for score in made]), posinf=np.inf, neginf=-np.inf)
 
 
 def releases(mechanism: Mechanism, task: Task, gram: Array, rng: RandomSource, draws: int) -> Outcome:
@@ -138,28 +204,32 @@ def releases(mechanism: Mechanism, task: Task, gram: Array, rng: RandomSource, d
         return hold(mechanism.start(task, BatchedSource(rng, draws)), lambda question: answer)
     outcomes = [hold(mechanism.start(task, rng), lambda question: answer) for _ in range(draws)]
     numbers = {name: np.array([outcome.parameters[name] for outcome in outcomes]) for name in outcomes[0].parameters}
-    return Outcome(np.array([outcome.gram for outcome in outcomes]), outcomes[0].noise, numbers)  # type: ignore[arg-type]
+    grids = {outcome.grid for outcome in outcomes}
+    gram = np.array([outcome.gram for outcome in outcomes])
+    return Outcome(gram, outcomes[0].noise, numbers, min(grids) if None not in grids else None)  # type: ignore[arg-type, type-var]
 
 
-def judge(mechanism: str, pair: str, first: Drawn, second: Drawn, claim: Claim, confidence: float) -> Audit:
-    """What releases of the two tables say about ``claim``."""
-    weights = discriminant(first.entries, second.entries)
-    one, other = (np.column_stack([drawn.losses, drawn.entries @ weights]) for drawn in (first, second))
-    bounds = lower_bounds(one, other, claim, confidence)
-    cuts = np.quantile(second.losses, 1 - np.array(ALARMS), method="higher")
-    alarms = np.array([np.mean(second.losses >= cut) for cut in cuts])
-    misses = np.array([np.mean(first.losses < cut) for cut in cuts])
+def judge(
+    mechanism: str, pair: str, first: Array, second: Array, claim: Claim, confidence: float, faults: Sequence[str] = ()
+) -> Audit:
+    """What the scores of releases of the two tables say about ``claim``; the first score is the privacy loss where that is known."""
+    bounds = lower_bounds(first, second, claim, confidence)
+    cuts = np.quantile(second[:, 0], 1 - np.array(ALARMS), method="higher")
+    alarms = np.array([np.mean(second[:, 0] >= cut) for cut in cuts])
+    misses = np.array([np.mean(first[:, 0] < cut) for cut in cuts])
     return Audit(
         mechanism,
         pair,
-        len(first.losses),
+        len(first),
         confidence,
         claim.epsilon,
         claim.delta,
         claim.proven_epsilon(),
+        pair_epsilon(first[:, 0], second[:, 0], claim.delta) if claim.known else None,
         bounds.counted,
         bounds.shaped,
         bounds.strength,
+        tuple(dict.fromkeys(faults)),
         tuple(map(float, alarms)),
         tuple(map(float, misses)),
         tuple(map(float, claim.missed(alarms))),
