@@ -15,6 +15,7 @@ from dpgram.accounting.gaussian import gaussian_delta
 from dpgram.accounting.laplace import truncated_laplace_delta
 from dpgram.accounting.wishart import sampling_delta, spread
 from dpgram.mechanisms.conversation import PAPER, Parameters, Task
+from dpgram.mechanisms.first_stage import EIGENVALUE_SLACK
 
 Array = np.ndarray
 Curve = Callable[[float, float], float]
@@ -129,17 +130,18 @@ def _two_stages(task: Task, found: Parameters) -> Curve:
     if "first_stage_mu" in found:
         return _two_gaussian_stages(task, found)
     r, base = found["base_degrees_of_freedom"], found["base_w_squared"] / task.row_bound**2
-    first, bound = found["first_stage_epsilon"], task.row_bound**2
+    moves = task.row_bound**2 * (1 + EIGENVALUE_SLACK)
     scale, offset = found["first_stage_scale"], found["first_stage_offset"]
 
     def curve(epsilon: float, strength: float) -> float:
-        left = float(epsilon - strength * first)
+        first = strength * moves / scale
+        left = float(epsilon - first)
         if left < 0:
             return 1.0
         if task.calibration == PAPER:
             spent, floor = found["first_stage_delta"], base / strength - 1
         else:
-            spent = truncated_laplace_delta(strength * first * (1 + 1e-9), scale, offset, strength * bound)
+            spent = truncated_laplace_delta(first * (1 + 1e-9), scale, offset, strength * moves)
             floor = base / strength
         return min(1.0, spent + sampling_delta(left, r, floor, task.neighbours, task.dim))
 

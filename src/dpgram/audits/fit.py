@@ -79,6 +79,16 @@ def faults_between(first: Array, second: Array, error: float, *, exact: bool) ->
     return found
 
 
+def faults_of_grid(matrices: Array, grid: float, error: float) -> list[str]:
+    """Entries lie on the declared grid, and are as often odd multiples of it as even ones: the grid is not finer than what is published."""
+    whole = matrices[:, *np.triu_indices(matrices.shape[-1])] / grid
+    if np.any(whole != np.round(whole)):
+        return ["an entry does not lie on the declared grid"]
+    odd = (np.abs(whole) % 2 == 1)[:, np.max(np.abs(whole), axis=0) < 2.0**52].sum(axis=0)
+    strange = odd.size and np.min(_chance(odd, len(whole), 0.5)) < error / odd.size
+    return ["the entries lie on a coarser grid than the declared one"] if strange else []
+
+
 def _bits(numbers: Array) -> Array:
     """Two fair bits of each number, as -1 and 1: its half, and whether it lies in the middle half."""
     return np.where(np.hstack([numbers < 0.5, np.abs(numbers - 0.5) < 0.25]), 1.0, -1.0).astype(np.float32)

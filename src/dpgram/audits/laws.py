@@ -78,10 +78,9 @@ def _wishart_noise(task: Task, found: Parameters, gram: Array) -> Uniforms:
 
 
 def _roots(gram: Array, ridge: Array) -> Array:
-    """Lower triangular roots of gram + ridge I, for each ridge."""
-    if np.all(ridge == ridge[0]):
-        return np.broadcast_to(np.linalg.cholesky(gram + ridge[0] * np.eye(len(gram))), (len(ridge), *gram.shape))
-    return np.linalg.cholesky(gram + ridge[:, None, None] * np.eye(len(gram)))
+    """R with R R' = gram + ridge I, for each ridge; any root will do. A singular one, which no right release has, is kept regular."""
+    values, vectors = np.linalg.eigh(gram)
+    return vectors * np.sqrt(np.maximum(values + ridge[:, None], 1e-12))[:, None, :]
 
 
 def _sketch(task: Task, found: Parameters, gram: Array) -> Uniforms:
@@ -111,7 +110,8 @@ def _adaptive(second: Callable[[Task, Parameters, Array], Uniforms]) -> Callable
     """Both stages: the smallest eigenvalue first, then the draw that follows from it."""
 
     def both(task: Task, found: Parameters, gram: Array) -> Uniforms:
-        below, draw, rng = _first_stage(task, found, gram), second(task, found, gram), np.random.default_rng(0)
+        below, draw = _first_stage(task, found, gram), second(task, found, gram)
+        rng = np.random.default_rng(np.frombuffer(gram.tobytes(), np.uint32))  # one table's must not repeat the other's
 
         def made(many: Outcome) -> Array:
             s = published(many, "first_stage_value")
@@ -136,4 +136,9 @@ def _first_stage(task: Task, found: Parameters, gram: Array) -> Callable[[Array]
 
     top = 1.0 if task.calibration == PAPER else float(plain(np.array(offset)))
     slack = 1e-9 * (smallest + scale)
-    return lambda s: np.where(s - smallest > slack, 1.0, plain(s - smallest + offset) / top) if top < 1 else plain(s - smallest + offset)
+
+    def below(s: Array) -> Array:
+        share = plain(s - smallest + offset) / top
+        return share if task.calibration == PAPER else np.where(s - smallest > slack, 1.0, np.minimum(share, 1.0))
+
+    return below

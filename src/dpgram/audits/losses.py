@@ -103,7 +103,7 @@ def _wishart(draws: Array, first: Array, second: Array, ridge: Array, r: Array) 
 def _inverse(gram: Array, ridge: Array) -> tuple[Array, Array]:
     """Inverse and ln det of gram + ridge I, for every ridge."""
     values, vectors = np.linalg.eigh(gram)
-    lifted = np.maximum(values, 0.0) + ridge[:, None]
+    lifted = np.maximum(values, 0.0) + np.maximum(ridge[:, None], 1e-12)  # a wrong release may have left out a ridge that it needs
     return np.einsum("ik,nk,jk->nij", vectors, 1 / lifted, vectors), np.log(lifted).sum(axis=1)
 
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-from scipy.integrate import quad
-from scipy.special import betainc
+from scipy.special import betainc, log_ndtr, ndtr
 from scipy.stats import chi2, laplace, norm
 
 from dpgram.mechanisms.conversation import PAPER, Mechanism, Outcome, Parameters, Task
@@ -64,11 +64,9 @@ def _lowest_floor(task: Task, found: Parameters) -> float:
     return _two_stages(task, found, found["base_degrees_of_freedom"], found["base_w_squared"])
 
 
-def _hockey_stick(epsilon: float, mu: float) -> float:
-    """Of a Gaussian mechanism of shift ``mu``."""
-    if mu <= 0:
-        return 0.0
-    return float(norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon + norm.logcdf(-mu / 2 - epsilon / mu)))
+def _hockey_stick(epsilon: float, mu: Any) -> Any:
+    """Of a Gaussian mechanism of shift ``mu`` > 0."""
+    return ndtr(mu / 2 - epsilon / mu) - np.exp(epsilon + log_ndtr(-mu / 2 - epsilon / mu))
 
 
 def _two_move(task: Task) -> bool:
@@ -79,7 +77,7 @@ def _gaussian(task: Task, found: Parameters, one_row: float) -> float:
     """Changes of one row and of two at right angles: ``one_row`` long in each direction, along the diagonal or across it."""
     off, on = found["sd_off_diagonal"], found["sd_diagonal"]
     apart = one_row * (math.sqrt(2) if task.neighbours is Neighbours.REPLACE and task.dim >= 2 else 1.0)
-    return _hockey_stick(task.budget.epsilon, apart / min(on, math.sqrt(2) * off if task.dim >= 2 else on))
+    return float(_hockey_stick(task.budget.epsilon, apart / min(on, math.sqrt(2) * off if task.dim >= 2 else on)))
 
 
 def _inverse_moves(task: Task, floor: float) -> float:
@@ -92,13 +90,9 @@ def _draw(task: Task, r: float, floor: float, epsilon: float) -> float:
         return 1.0
     a = task.row_bound**2 / floor
     if _two_move(task):
-        g = a * a / (1 + a)
-        low, high = chi2.ppf(1e-16, r), chi2.isf(1e-16, r)
-        middle = float(chi2.median(r))
-        return sum(
-            quad(lambda x: chi2.pdf(x, r) * _hockey_stick(epsilon, math.sqrt(g * x)), *ends, limit=200, epsrel=1e-8)[0]
-            for ends in ((low, middle), (middle, 2 * high - middle))
-        )
+        x = np.linspace(math.log(chi2.ppf(1e-18, r)), math.log(chi2.isf(1e-25, r)), 801)  # smooth: the trapezoidal rule is enough
+        weights = np.exp(chi2.logpdf(np.exp(x), r) + x) * (x[1] - x[0])
+        return float(weights @ _hockey_stick(epsilon, np.sqrt(a * a / (1 + a) * np.exp(x))))
     lift = r / 2 * math.log1p(a)
     up, down = 2 * (1 + a) / a * (epsilon + lift), 2 * (1 + a) / a * (lift - epsilon)
     added = chi2.sf(up / (1 + a), r) - math.exp(epsilon) * chi2.sf(up, r)
@@ -144,7 +138,7 @@ def _two_stages(task: Task, found: Parameters, degrees: float, floor: float) -> 
         inside, g = float(norm.cdf(offset / scale)), task.row_bound**4 / (floor * (floor + task.row_bound**2))
         gap = float(norm.cdf(offset / scale) - norm.cdf((offset - moves) / scale)) / inside
         beyond = float(chi2.sf(found["second_stage_mu"] ** 2 / g, degrees))
-        return gap + (beyond + _hockey_stick(epsilon, math.hypot(moves / scale, found["second_stage_mu"]))) / inside
+        return gap + (beyond + float(_hockey_stick(epsilon, math.hypot(moves / scale, found["second_stage_mu"])))) / inside
     left = epsilon - moves / scale
     if left < 0:
         return 1.0

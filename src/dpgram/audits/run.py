@@ -11,23 +11,25 @@ import numpy as np
 from dpgram.audits.batched import BatchedSource
 from dpgram.audits.bounds import PILOT, lower_bounds
 from dpgram.audits.claims import Claim, claim_of
-from dpgram.audits.fit import Counts, faults_between
+from dpgram.audits.fit import Counts, faults_between, faults_of_grid
 from dpgram.audits.laws import Uniforms, uniforms
-from dpgram.audits.losses import Loss, pair_epsilon, privacy_loss
+from dpgram.audits.losses import pair_epsilon, privacy_loss
 from dpgram.audits.neighbours import Pair, random_pairs, worst_pairs
 from dpgram.audits.reference import faults_of_parameters, faults_of_second_stages
 from dpgram.audits.scores import Score, scores
 from dpgram.errors import MechanismError
 from dpgram.mechanisms.conversation import GramAnswer, Mechanism, Outcome, Parameters, Task, hold
 from dpgram.sampling.base import EXACT, FloatSource, RandomSource
+from dpgram.terms.budget import Budget, Neighbours
 
 Array = np.ndarray
 
-CHUNK = 400_000  # entries of matrices that are drawn at once: a hundred thousand releases of two columns
+CHUNK = 1_200_000  # entries of matrices that are drawn at once: 300,000 releases of two columns, some 300 MB at work
 KEPT = 4_000_000  # entries of published matrices that are kept of each table, to choose tests on
 FEWEST = 1000
 ALONE = 300  # releases made one at a time, of each table and from each further source
 ALARMS = (0.001, 0.003, 0.01, 0.03, *(round(0.05 * k, 2) for k in range(1, 20)), 0.97, 0.99)
+VARYING = ("first_stage_value", "shift_removed")
 CHOSEN = ("w_squared", "sketch_rows", "psi", "degrees_of_freedom")  # what an adaptive mechanism chooses after its first stage
 
 
@@ -76,13 +78,14 @@ def audit(
     searches: int = 0,
     only: Sequence[str] | None = None,
     others: Sequence[RandomSource] = (),
+    nearby: bool = True,
     progress: Callable[[str, float], None] | None = None,
 ) -> list[Audit]:
     """Audits of ``mechanism`` on its worst pairs of tables, and on ``searches`` random ones; of these, ``only`` those named.
 
     What is claimed comes from ``mechanism.calibrate``, what is released from ``mechanism.start``. All audits together wrongly
     accuse a mechanism that keeps its claim with probability at most 1 - ``confidence``. From ``others``, further sources, a few releases are
-    made one at a time and compared with the proven law. A printed formula is let through even where it is known to be less
+    made one at a time and compared with the proven law; ``nearby`` does so with other bounds, columns and budgets. A printed formula is let through even where it is known to be less
     private than it says: an audit releases nobody's table."""
     if draws < FEWEST:
         raise MechanismError(f"draws is {draws} and must be at least {FEWEST}: fewer tell nothing.")
@@ -90,10 +93,11 @@ def audit(
         raise MechanismError(f"confidence is {confidence:g} and must lie between 0.5 and 1, such as 0.999.")
     task = replace(task, experiment=True)
     found = mechanism.calibrate(task)
-    claim, faults = claim_of(mechanism.name, task, found), faults_of_parameters(mechanism, task, found)
     pairs = worst_pairs(mechanism.name, task, found)
     pairs += random_pairs(mechanism.name, task, found, searches, np.random.default_rng(0))
-    each = 1 - (1 - confidence) / len(pairs)
+    each = 1 - (1 - confidence) / (len(pairs) + 1)
+    claim, faults = claim_of(mechanism.name, task, found), faults_of_parameters(mechanism, task, found)
+    faults += _faults_nearby(mechanism, task, rng, 1 - each) if nearby else []
     audits = []
     for pair in pairs:
         if only is not None and pair.name not in only:
@@ -102,9 +106,31 @@ def audit(
         error = (1 - each) / 3 / (1 + len(others))
         first, second, strange = drawing.draw(rng, draws, error, _teller(progress, pair.name))
         for other in others:
-            strange += drawing.look(other, error)
+            strange += [f"{words} (one at a time, {other.arithmetic})" for words in drawing.look(other, ALONE, error, batched=False)]
         audits.append(judge(mechanism.name, pair.name, first, second, claim, 1 - (1 - each) * 2 / 3, [*faults, *strange]))
     return audits
+
+
+def _faults_nearby(mechanism: Mechanism, task: Task, rng: RandomSource, error: float) -> list[str]:
+    """Faults with tasks nearby: other bounds, columns, budgets, relations, after ``task`` itself. One must not be mixed up with another."""
+    budget, faults = task.budget, []
+    nearby = {
+        "a larger row bound": replace(task, row_bound=2.5 * task.row_bound),
+        "one column more": replace(task, dim=task.dim + 1),
+        "a smaller epsilon": replace(task, budget=Budget(budget.epsilon / 2, budget.delta)),
+        "a smaller delta": replace(task, budget=Budget(budget.epsilon, budget.delta / 10)),
+        "the other neighbours": replace(task, neighbours=next(each for each in Neighbours if each is not task.neighbours)),
+    }
+    for name, other in nearby.items():
+        try:
+            found = mechanism.calibrate(other)
+        except MechanismError:
+            continue  # not for this relation, or not with these options
+        pair = worst_pairs(mechanism.name, other, found)[0]
+        strange = faults_of_parameters(mechanism, other, found)
+        strange += _Drawing(mechanism, other, found, pair).look(rng, 2 * ALONE, error / len(nearby))
+        faults += [f"{words} (with {name})" for words in strange]
+    return faults
 
 
 def _teller(progress: Callable[[str, float], None] | None, name: str) -> Callable[[float], None]:
@@ -125,7 +151,7 @@ class _Drawing:
         kept = max(200, min(int(PILOT * draws), KEPT // self.task.dim**2))
         tests = [_LawTest(law) for law in self.laws]
         pilots = [self._some(rng, table, kept, test) for table, test in zip(self.tables, tests, strict=True)]
-        strange = self._strange(pilots, rng)
+        strange = self._strange(pilots, error / 4)
         made = scores(self.loss, *(_entries(many) for many in pilots))
         out = np.empty((2, draws, len(made)))
         step, done = max(1, CHUNK // self.task.dim**2), 2 * kept
@@ -136,24 +162,23 @@ class _Drawing:
                 out[place, start:stop] = _scored(made, self._some(rng, table, stop - start, tests[place]))
                 done += stop - start
                 tell(done / (2 * draws))
-        return out[0], out[1], strange + _faults_of_laws(tests, error, exact=rng.arithmetic == EXACT)
+        return out[0], out[1], strange + _faults_of_laws(tests, error * 3 / 4, exact=rng.arithmetic == EXACT)
 
-    def look(self, rng: RandomSource, error: float) -> list[str]:
-        """Faults of a few releases that are made one at a time."""
+    def look(self, rng: RandomSource, draws: int, error: float, *, batched: bool = True) -> list[str]:
+        """Faults of a few releases, all at once or one at a time."""
         tests = [_LawTest(law) for law in self.laws]
-        alone = replace(self.mechanism, batched=False)
-        few = [releases(alone, self.task, table, rng, ALONE) for table in self.tables]
+        mechanism = self.mechanism if batched else replace(self.mechanism, batched=False)
+        few = [releases(mechanism, self.task, table, rng, draws) for table in self.tables]
         for test, many in zip(tests, few, strict=True):
             test.add(many)
-        faults = self._strange(few, rng) + _faults_of_laws(tests, error, exact=rng.arithmetic == EXACT)
-        return [f"{words} (one at a time, {rng.arithmetic})" for words in faults]
+        return self._strange(few, error / 4) + _faults_of_laws(tests, error * 3 / 4, exact=rng.arithmetic == EXACT)
 
     def _some(self, rng: RandomSource, table: Array, draws: int, test: _LawTest) -> Outcome:
         many = releases(self.mechanism, self.task, table, rng, draws)
         test.add(many)
         return many
 
-    def _strange(self, some: Sequence[Outcome], rng: RandomSource) -> list[str]:
+    def _strange(self, some: Sequence[Outcome], error: float) -> list[str]:
         """What is published besides the matrix must not depend on the table, but for what the first stage paid for."""
         faults = [fault for many in some for fault in faults_of_second_stages(self.task, self.found, many)]
         for name, value in self.found.items():
@@ -162,6 +187,8 @@ class _Drawing:
                 faults.append(f"{name} is not what the calibration says")
         if len({many.grid for many in some}) > 1:
             faults.append("the grid depends on the table")
+        for many in some:
+            faults += faults_of_grid(many.gram, many.grid, error / 2) if many.grid else []
         return faults
 
 
@@ -188,7 +215,9 @@ def _faults_of_laws(tests: Sequence[_LawTest], error: float, *, exact: bool) -> 
 
 
 def _entries(many: Outcome) -> Array:
-    return many.gram[:, *np.triu_indices(many.gram.shape[-1])]
+    """What is published: the matrix, and numbers that differ from release to release."""
+    numbers = [np.broadcast_to(many.parameters[name], len(many.gram)) for name in (*VARYING, *CHOSEN) if name in many.parameters]
+    return np.column_stack([many.gram[:, *np.triu_indices(many.gram.shape[-1])], *numbers])
 
 
 def _scored(made: Sequence[Score], many: Outcome) -> Array:
