@@ -62,7 +62,7 @@ class Audit:
     @property
     def power(self) -> float:
         """The better lower bound over the epsilon that is proven: close to one where the pair is the worst and the draws are many."""
-        return max(self.counted_epsilon, self.shaped_epsilon) / self.proven_epsilon
+        return max(self.counted_epsilon, self.shaped_epsilon) / max(self.proven_epsilon, 1e-12)
 
     def to_dict(self) -> dict[str, Any]:
         return {**asdict(self), "power": self.power, "broken": self.broken}
@@ -105,7 +105,7 @@ def audit(
         drawing = _Drawing(mechanism, task, found, pair)
         error = (1 - each) / 3 / (1 + len(others))
         first, second, strange = drawing.draw(rng, draws, error, _teller(progress, pair.name))
-        for other in others:
+        for other in others if drawing.laws[0] is not None else ():
             strange += [f"{words} (one at a time, {other.arithmetic})" for words in drawing.look(other, ALONE, error, batched=False)]
         audits.append(judge(mechanism.name, pair.name, first, second, claim, 1 - (1 - each) * 2 / 3, [*faults, *strange]))
     return audits
@@ -234,8 +234,9 @@ def releases(mechanism: Mechanism, task: Task, gram: Array, rng: RandomSource, d
     outcomes = [hold(mechanism.start(task, rng), lambda question: answer) for _ in range(draws)]
     numbers = {name: np.array([outcome.parameters[name] for outcome in outcomes]) for name in outcomes[0].parameters}
     grids = {outcome.grid for outcome in outcomes}
-    gram = np.array([outcome.gram for outcome in outcomes])
-    return Outcome(gram, outcomes[0].noise, numbers, min(grids) if None not in grids else None)  # type: ignore[arg-type, type-var]
+    if not isinstance(outcomes[0].gram, np.ndarray):
+        raise MechanismError(f"{mechanism.name} publishes no floats in {rng.arithmetic} arithmetic: end it with conversation.publish.")
+    return Outcome(np.array([outcome.gram for outcome in outcomes]), outcomes[0].noise, numbers, min(grids) if None not in grids else None)  # type: ignore[arg-type, type-var]
 
 
 def judge(
