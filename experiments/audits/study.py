@@ -16,7 +16,10 @@ from dpgram.sampling.secure import SecureSource
 from dpgram.terms.budget import Budget, Neighbours
 
 DELTA, DIM, ROW_BOUND, CONFIDENCE = 0.01, 2, 1.5, 0.999
-PAIRS = ("orthogonal rows", "one row more")  # on which the curves are attained; ``dpgram audit`` tries more, for mistakes that show elsewhere
+PAIRS = (
+    "orthogonal rows",
+    "one row more",
+)  # on which the curves are attained; ``dpgram audit`` tries more, for mistakes that show elsewhere
 
 
 @dataclass(frozen=True)

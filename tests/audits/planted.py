@@ -161,7 +161,11 @@ RIGHT_STAGE = first_stage.release_smallest_eigenvalue
 
 def lifted(by):
     def wrong(gram, stages, rng):
-        return np.maximum(0.0, RIGHT_STAGE(gram, stages, rng) + by(stages)) if rng.arithmetic == FLOAT else RIGHT_STAGE(gram, stages, rng)
+        return (
+            np.maximum(0.0, RIGHT_STAGE(gram, stages, rng) + by(stages))
+            if rng.arithmetic == FLOAT
+            else RIGHT_STAGE(gram, stages, rng)
+        )
 
     return wrong
 
@@ -270,14 +274,44 @@ GAUSS = {"first_stage": "gauss", "sketch_rows": 100.0}
 IW = {"degrees_of_freedom": 20.0}
 
 MISTAKES: dict[str, tuple[str, Neighbours, dict, list[Patch]]] = {
-    "B for B^2 in the sensitivity": ("gaussian-noise", REPLACE, {}, [(gaussian_noise, "gram_sensitivity", lambda b, n: math.sqrt(2) * b)]),
+    "B for B^2 in the sensitivity": (
+        "gaussian-noise",
+        REPLACE,
+        {},
+        [(gaussian_noise, "gram_sensitivity", lambda b, n: math.sqrt(2) * b)],
+    ),
     "half of the sensitivity": ("gaussian-noise", ADD_REMOVE, {}, [times(0.5, gaussian_noise, "gram_sensitivity")]),
     "five per cent less noise": ("gaussian-noise", REPLACE, {}, [times(1.05, gaussian_noise, "calibrate_mu")]),
-    "a variance for a standard deviation": ("gaussian-noise", REPLACE, {}, [argument(gaussian_noise, "add_symmetric_noise", 1, math.sqrt)]),
-    "half of the curve": ("gaussian-noise", REPLACE, {}, [times(0.5, gaussian, "gaussian_delta"), times(0.5, gaussian_noise, "gaussian_delta")]),
-    "a cache without delta": ("gaussian-noise", REPLACE, {}, [without_cache_key(gaussian_noise, "calibrate_mu", lambda budget: budget.epsilon)]),
-    "a cache without the row bound": ("gaussian-noise", REPLACE, {}, [without_cache_key(gaussian_noise, "gram_sensitivity", lambda b, n: n)]),
-    "a cache without the relation": ("gaussian-noise", ADD_REMOVE, {}, [without_cache_key(gaussian_noise, "gram_sensitivity", lambda b, n: b)]),
+    "a variance for a standard deviation": (
+        "gaussian-noise",
+        REPLACE,
+        {},
+        [argument(gaussian_noise, "add_symmetric_noise", 1, math.sqrt)],
+    ),
+    "half of the curve": (
+        "gaussian-noise",
+        REPLACE,
+        {},
+        [times(0.5, gaussian, "gaussian_delta"), times(0.5, gaussian_noise, "gaussian_delta")],
+    ),
+    "a cache without delta": (
+        "gaussian-noise",
+        REPLACE,
+        {},
+        [without_cache_key(gaussian_noise, "calibrate_mu", lambda budget: budget.epsilon)],
+    ),
+    "a cache without the row bound": (
+        "gaussian-noise",
+        REPLACE,
+        {},
+        [without_cache_key(gaussian_noise, "gram_sensitivity", lambda b, n: n)],
+    ),
+    "a cache without the relation": (
+        "gaussian-noise",
+        ADD_REMOVE,
+        {},
+        [without_cache_key(gaussian_noise, "gram_sensitivity", lambda b, n: b)],
+    ),
     "averaged with its transpose": ("gaussian-noise", REPLACE, {}, [(gaussian_noise, "add_symmetric_noise", averaged)]),
     "tails cut at three": ("gaussian-noise", REPLACE, {}, [noise(lambda draw: np.clip(draw, -3, 3))]),
     "tails cut at four": ("gaussian-noise", REPLACE, {}, [noise(lambda draw: np.clip(draw, -4, 4))]),
@@ -286,36 +320,120 @@ MISTAKES: dict[str, tuple[str, Neighbours, dict, list[Patch]]] = {
     "one number for all entries": ("gaussian-noise", REPLACE, {}, [noise(one_for_all)]),
     "the third column without noise": ("gaussian-noise", REPLACE, {}, [noise(only_two_columns)]),
     "noise that is kept": ("gaussian-noise", REPLACE, {}, [(gaussian_noise, "add_symmetric_noise", remembered)]),
-    "a sensitivity from the data": ("gaussian-noise", REPLACE, {}, [(gaussian_noise, "add_symmetric_noise", scale_of_the_data)]),
+    "a sensitivity from the data": (
+        "gaussian-noise",
+        REPLACE,
+        {},
+        [(gaussian_noise, "add_symmetric_noise", scale_of_the_data)],
+    ),
     "another law of the same variance": ("gaussian-noise", REPLACE, {}, [noise(lambda draw: np.sign(draw))]),
     "no two in the chi-square": ("gaussian-sketch", REPLACE, {}, [times(0.5, variates, "chi_square")]),
     "one degree of freedom less": ("gaussian-sketch", REPLACE, {}, [(variates, "chi_diagonal", degrees_one_off)]),
-    "the same degrees in all columns": ("wishart-noise", REPLACE, {"degrees_of_freedom": 12.0}, [(variates, "chi_diagonal", all_the_same_degrees)]),
+    "the same degrees in all columns": (
+        "wishart-noise",
+        REPLACE,
+        {"degrees_of_freedom": 12.0},
+        [(variates, "chi_diagonal", all_the_same_degrees)],
+    ),
     "a chi-square for its root": ("inverse-wishart", REPLACE, IW, [(variates, "chi_diagonal", chi_not_rooted)]),
-    "nothing below the diagonal": ("wishart-noise", ADD_REMOVE, {}, everywhere("bartlett_factor", nothing_below_the_diagonal, wishart_noise)),
-    "half of the ridge in one column": ("gaussian-sketch", REPLACE, {}, [(gaussian_sketch, "draw_sketch", sketch_without_ridge_on_one_column)]),
+    "nothing below the diagonal": (
+        "wishart-noise",
+        ADD_REMOVE,
+        {},
+        everywhere("bartlett_factor", nothing_below_the_diagonal, wishart_noise),
+    ),
+    "half of the ridge in one column": (
+        "gaussian-sketch",
+        REPLACE,
+        {},
+        [(gaussian_sketch, "draw_sketch", sketch_without_ridge_on_one_column)],
+    ),
     "the curve of adding for replacing": (
-        "gaussian-sketch", REPLACE, {}, everywhere("sampling_delta", sampling_for_one_row, wishart, gaussian_sketch),
+        "gaussian-sketch",
+        REPLACE,
+        {},
+        everywhere("sampling_delta", sampling_for_one_row, wishart, gaussian_sketch),
     ),
-    "a posterior from the wrong side": ("inverse-wishart", REPLACE, IW, [(inverse_wishart, "draw_posterior", posterior_from_the_wrong_side)]),
+    "a posterior from the wrong side": (
+        "inverse-wishart",
+        REPLACE,
+        IW,
+        [(inverse_wishart, "draw_posterior", posterior_from_the_wrong_side)],
+    ),
     "the root of psi": ("inverse-wishart", ADD_REMOVE, IW, [argument(inverse_wishart, "draw_posterior", 1, math.sqrt)]),
-    "one corner of three": ("wishart-noise", REPLACE, {}, everywhere("additive_delta", largest_of_corners, additive_wishart, wishart_noise)),
-    "the mean is taken off by the true Gram": ("wishart-noise", REPLACE, {}, [(wishart_noise.MECHANISM, "start", looks_at_the_true_gram)]),
-    "the inverse moves less": ("noisy-inverse", REPLACE, {"rho": 3.0}, [(noisy_inverse, "inverse_sensitivity", inverse_moves_less)]),
-    "a Laplace number that is not cut": ("gaussian-sketch-adaptive", REPLACE, {}, [(first_stage, "truncated_laplace", not_truncated)]),
-    "a Laplace number cut to an atom": ("gaussian-sketch-adaptive", REPLACE, {}, [(first_stage, "truncated_laplace", cut_to_an_atom)]),
-    "the offset added": (
-        "gaussian-sketch-adaptive", REPLACE, {}, everywhere("release_smallest_eigenvalue", lifted(lambda s: 2 * s.offset), *BOTH_STAGES),
+    "one corner of three": (
+        "wishart-noise",
+        REPLACE,
+        {},
+        everywhere("additive_delta", largest_of_corners, additive_wishart, wishart_noise),
     ),
-    "the eigenvalue rounded up": ("inverse-wishart-adaptive", ADD_REMOVE, {}, everywhere("release_smallest_eigenvalue", rounded_up, *BOTH_STAGES)),
-    "twice the degrees without a ridge": ("gaussian-sketch-adaptive", REPLACE, {}, everywhere("second_stage", more_degrees, *BOTH_STAGES)),
-    "a ridge too small after the first stage": ("inverse-wishart-adaptive", REPLACE, {}, everywhere("second_stage", ridge_too_small, *BOTH_STAGES)),
+    "the mean is taken off by the true Gram": (
+        "wishart-noise",
+        REPLACE,
+        {},
+        [(wishart_noise.MECHANISM, "start", looks_at_the_true_gram)],
+    ),
+    "the inverse moves less": (
+        "noisy-inverse",
+        REPLACE,
+        {"rho": 3.0},
+        [(noisy_inverse, "inverse_sensitivity", inverse_moves_less)],
+    ),
+    "a Laplace number that is not cut": (
+        "gaussian-sketch-adaptive",
+        REPLACE,
+        {},
+        [(first_stage, "truncated_laplace", not_truncated)],
+    ),
+    "a Laplace number cut to an atom": (
+        "gaussian-sketch-adaptive",
+        REPLACE,
+        {},
+        [(first_stage, "truncated_laplace", cut_to_an_atom)],
+    ),
+    "the offset added": (
+        "gaussian-sketch-adaptive",
+        REPLACE,
+        {},
+        everywhere("release_smallest_eigenvalue", lifted(lambda s: 2 * s.offset), *BOTH_STAGES),
+    ),
+    "the eigenvalue rounded up": (
+        "inverse-wishart-adaptive",
+        ADD_REMOVE,
+        {},
+        everywhere("release_smallest_eigenvalue", rounded_up, *BOTH_STAGES),
+    ),
+    "twice the degrees without a ridge": (
+        "gaussian-sketch-adaptive",
+        REPLACE,
+        {},
+        everywhere("second_stage", more_degrees, *BOTH_STAGES),
+    ),
+    "a ridge too small after the first stage": (
+        "inverse-wishart-adaptive",
+        REPLACE,
+        {},
+        everywhere("second_stage", ridge_too_small, *BOTH_STAGES),
+    ),
     "delta spent twice": ("gaussian-sketch-adaptive", REPLACE, {}, [(first_stage, "_laplace", whole_delta_twice)]),
-    "half of the eigenvalue's sensitivity": ("gaussian-sketch-adaptive", ADD_REMOVE, {}, [times(0.5, first_stage, "eigenvalue_sensitivity")]),
-    "a normal first stage of half the sd": ("gaussian-sketch-adaptive", REPLACE, GAUSS, [argument(first_stage, "truncated_normal", 0, lambda sd: sd / 2)]),
+    "half of the eigenvalue's sensitivity": (
+        "gaussian-sketch-adaptive",
+        ADD_REMOVE,
+        {},
+        [times(0.5, first_stage, "eigenvalue_sensitivity")],
+    ),
+    "a normal first stage of half the sd": (
+        "gaussian-sketch-adaptive",
+        REPLACE,
+        GAUSS,
+        [argument(first_stage, "truncated_normal", 0, lambda sd: sd / 2)],
+    ),
     "exact: one angle for two numbers": ("gaussian-noise", REPLACE, {}, [(exact._Normals, "balls", reused_radius)]),
     "exact: half of the Laplace scale": (
-        "gaussian-sketch-adaptive", REPLACE, {}, [(exact.ExactSource, "truncated_laplace", exact_laplace_of_half_the_scale)],
+        "gaussian-sketch-adaptive",
+        REPLACE,
+        {},
+        [(exact.ExactSource, "truncated_laplace", exact_laplace_of_half_the_scale)],
     ),
     "exact: smaller chi-squares": ("gaussian-sketch", REPLACE, {}, [(exact.ExactSource, "chi_square", exact_chi_without_two)]),
     "exact: a grid of the data": ("gaussian-noise", REPLACE, {}, [(exact.ExactSource, "publish", grid_of_the_data)]),

@@ -149,7 +149,7 @@ def _two_stages(task: Task, found: Parameters) -> Curve:
 
 
 def _two_gaussian_stages(task: Task, found: Parameters) -> Curve:
-    """A normal first stage, cut above, and a second one that is a Gaussian mechanism but for a rare event (proofs/adaptive.md, Theorem 2)."""
+    """A normal first stage, cut above, and a second that is a Gaussian mechanism but for a rare event (adaptive.md, Theorem 2)."""
     r, base = found["base_degrees_of_freedom"], found["base_w_squared"] / task.row_bound**2
     mu1, mu2, z = found["first_stage_mu"], found["second_stage_mu"], found["first_stage_offset"] / found["first_stage_scale"]
     rare, inside = float(gammaincc(r / 2, mu2**2 / spread(base) / 2)), float(ndtr(z))

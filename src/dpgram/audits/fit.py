@@ -51,7 +51,8 @@ class Counts:
         for (place, level), chance in np.ndenumerate(_chance(self.below, self.draws, LEVELS)):
             if chance < error / tests:
                 counted, due = self.below[place, level], self.draws * LEVELS[level]
-                found.append((chance, f"number {place + 1} of the noise lies below its {LEVELS[level]:.3g} quantile {counted:.0f} times, where {due:.0f} are due"))
+                told = f"lies below its {LEVELS[level]:.3g} quantile {counted:.0f} times, where {due:.0f} are due"
+                found.append((chance, f"number {place + 1} of the noise {told}"))
         upper = np.triu(np.ones_like(self.together, dtype=bool), 1)
         for name, counts, total, looked in (
             ("of the same release", self.together, self.draws, upper),
@@ -60,7 +61,9 @@ class Counts:
             chances = np.where(looked, _chance(counts, total, 0.5), 1.0)
             one, other = np.unravel_index(int(np.argmin(chances)), chances.shape)
             if chances[one, other] < error / tests:
-                found.append((chances[one, other], f"numbers {one % width + 1} and {other % width + 1} {name} depend on each other"))
+                found.append(
+                    (chances[one, other], f"numbers {one % width + 1} and {other % width + 1} {name} depend on each other")
+                )
         return [words for _, words in sorted(found)[:2]]
 
 

@@ -18,19 +18,22 @@ from dpgram.terms.budget import Budget, Neighbours
 
 def faults_of_processes(mechanism: str, task: Task) -> list[str]:
     """Two releases of the same table, in both arithmetics, by two new interpreters. A mechanism that those do not know is left out."""
-    words = json.dumps(
-        [mechanism, task.budget.epsilon, task.budget.delta, task.neighbours.value, task.dim, task.row_bound, task.calibration]
-        + [dict(task.options)]
-    )
+    budget = task.budget
+    asked = (mechanism, budget.epsilon, budget.delta, task.neighbours.value, task.dim, task.row_bound, task.calibration)
+    words = json.dumps([*asked, dict(task.options)])
     started = [
-        subprocess.Popen([sys.executable, "-m", "dpgram.audits.fresh", words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        subprocess.Popen(
+            [sys.executable, "-m", "dpgram.audits.fresh", words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
         for _ in range(2)
     ]
     said = [process.communicate()[0] for process in started]
     if any(process.returncode for process in started):
         return []
     one, other = (json.loads(text) for text in said)
-    return [f"two processes drew the same noise ({name})" for name in one if np.any(np.array(one[name]) == np.array(other[name]))]
+    return [
+        f"two processes drew the same noise ({name})" for name in one if np.any(np.array(one[name]) == np.array(other[name]))
+    ]
 
 
 def _main(words: str) -> None:

@@ -103,7 +103,9 @@ def _wishart(draws: Array, first: Array, second: Array, ridge: Array, r: Array) 
 def _inverse(gram: Array, ridge: Array) -> tuple[Array, Array]:
     """Inverse and ln det of gram + ridge I, for every ridge."""
     values, vectors = np.linalg.eigh(gram)
-    lifted = np.maximum(values, 0.0) + np.maximum(ridge[:, None], 1e-12)  # a wrong release may have left out a ridge that it needs
+    lifted = np.maximum(values, 0.0) + np.maximum(
+        ridge[:, None], 1e-12
+    )  # a wrong release may have left out a ridge that it needs
     return np.einsum("ik,nk,jk->nij", vectors, 1 / lifted, vectors), np.log(lifted).sum(axis=1)
 
 
@@ -149,7 +151,9 @@ def _first_stage(task: Task, found: Parameters, pair: Pair) -> Loss:
     top = math.inf if task.calibration == PAPER else offset
     true = [max(0.0, smallest_eigenvalue(gram)) for gram in (pair.first, pair.second)]
 
-    def log_law(s: Array, value: float) -> Array:  # ln of the density, or, at zero, of all that lies below; up to what both tables share
+    def log_law(
+        s: Array, value: float
+    ) -> Array:  # ln of the density, or, at zero, of all that lies below; up to what both tables share
         z = (s - value + offset) / scale
         if normal:
             density, tail = -z * z / 2, log_ndtr(z) + math.log(math.sqrt(2 * math.pi) * scale)
@@ -158,7 +162,11 @@ def _first_stage(task: Task, found: Parameters, pair: Pair) -> Loss:
             tail = np.where(z < 0, z, np.log(np.maximum(2 - np.exp(-np.maximum(z, 0.0)), 1e-300))) + math.log(scale)
         slack = 1e-9 * (abs(value) / scale + 1)  # rounding of the eigenvalue must not look like an impossible release
         highest = top / scale
-        whole = log_ndtr(highest) + math.log(math.sqrt(2 * math.pi) * scale) if normal else math.log(scale * (2 - math.exp(-highest)))
+        whole = (
+            log_ndtr(highest) + math.log(math.sqrt(2 * math.pi) * scale)
+            if normal
+            else math.log(scale * (2 - math.exp(-highest)))
+        )
         return np.where(s > 0, np.where(z <= highest + slack, density, -np.inf), np.where(z <= highest, tail, whole))
 
     def loss(many: Outcome) -> Array:

@@ -32,7 +32,8 @@ def worst_pairs(mechanism: str, task: Task, found: Parameters) -> list[Pair]:
 
     REPLACE: orthogonal rows of full norm, along two columns and between them, and a row of full norm against a row of zeros.
     ADD_REMOVE: a row of full norm, there or not, likewise. Noise that is right is the same in every direction, but a mistake may
-    show in one of them only. In the last pair the row is the only one in its direction, and all others are there: one Gram sum is singular."""
+    show in one of them only. In the last pair the row is the only one in its direction, and all
+    others are there: one Gram sum is singular."""
     common, bound = _common(mechanism, task, found), task.row_bound
     along = bound * np.eye(task.dim)[[0, -1]]
     between = np.array([along[0] + along[1], along[0] - along[1]]) / math.sqrt(2)
@@ -85,7 +86,9 @@ def _common(mechanism: str, task: Task, found: Parameters) -> Array:
     level = 0.0
     if mechanism == "noisy-inverse":
         level = found["claimed_floor"]
-    elif mechanism in ADAPTIVE:  # so that the released eigenvalue is seldom cut at zero, and often just enough for no ridge at all
+    elif (
+        mechanism in ADAPTIVE
+    ):  # so that the released eigenvalue is seldom cut at zero, and often just enough for no ridge at all
         scale = found["first_stage_scale"]
         level = found["first_stage_offset"] + min(found["base_w_squared"] - 2 * scale, 4 * scale)
     return level * np.eye(task.dim)

@@ -41,9 +41,13 @@ def faults_of_parameters(mechanism: Mechanism, task: Task, found: Parameters) ->
         return []
     faults = []
     if task.calibration != PAPER and delta > task.budget.delta * (1 + TOLERANCE):
-        faults.append(f"the parameters have delta {delta:.4g} at epsilon {task.budget.epsilon:g}, where {task.budget.delta:.4g} is claimed")
+        faults.append(
+            f"the parameters have delta {delta:.4g} at epsilon {task.budget.epsilon:g}, where {task.budget.delta:.4g} is claimed"
+        )
     if delta > found["delta_at_epsilon"] * (1 + TOLERANCE) + 1e-12:
-        faults.append(f"the parameters have delta {delta:.4g} at epsilon {task.budget.epsilon:g}, where they say {found['delta_at_epsilon']:.4g}")
+        faults.append(
+            f"the parameters have delta {delta:.4g} at epsilon {task.budget.epsilon:g}, where they say {found['delta_at_epsilon']:.4g}"
+        )
     return faults
 
 
@@ -52,11 +56,15 @@ def faults_of_second_stages(task: Task, found: Parameters, many: Outcome, most: 
     if "first_stage_value" not in many.parameters or task.calibration == PAPER:
         return []
     numbers = {name: np.broadcast_to(value, len(many.gram)) for name, value in many.parameters.items()}
-    degrees, ridge = (numbers[a] if a in numbers else numbers[b] for a, b in (("sketch_rows", "degrees_of_freedom"), ("w_squared", "psi")))
+    degrees, ridge = (
+        numbers[a] if a in numbers else numbers[b] for a, b in (("sketch_rows", "degrees_of_freedom"), ("w_squared", "psi"))
+    )
     for place in np.argsort(-degrees, kind="stable")[:: max(1, len(degrees) // most)]:
         floor = float(ridge[place] + numbers["first_stage_value"][place])
         if _two_stages(task, found, float(degrees[place]), floor) > task.budget.delta * (1 + TOLERANCE):
-            return [f"{degrees[place]:g} degrees of freedom over a floor of {floor:.4g} are more than the second stage may have"]
+            return [
+                f"{degrees[place]:g} degrees of freedom over a floor of {floor:.4g} are more than the second stage may have"
+            ]
     return []
 
 
@@ -90,7 +98,9 @@ def _draw(task: Task, r: float, floor: float, epsilon: float) -> float:
         return 1.0
     a = task.row_bound**2 / floor
     if _two_move(task):
-        x = np.linspace(math.log(chi2.ppf(1e-18, r)), math.log(chi2.isf(1e-25, r)), 801)  # smooth: the trapezoidal rule is enough
+        x = np.linspace(
+            math.log(chi2.ppf(1e-18, r)), math.log(chi2.isf(1e-25, r)), 801
+        )  # smooth: the trapezoidal rule is enough
         weights = np.exp(chi2.logpdf(np.exp(x), r) + x) * (x[1] - x[0])
         return float(weights @ _hockey_stick(epsilon, np.sqrt(a * a / (1 + a) * np.exp(x))))
     lift = r / 2 * math.log1p(a)

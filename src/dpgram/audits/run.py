@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -84,9 +85,9 @@ def audit(
     """Audits of ``mechanism`` on its worst pairs of tables, and on ``searches`` random ones; of these, ``only`` those named.
 
     What is claimed comes from ``mechanism.calibrate``, what is released from ``mechanism.start``. All audits together wrongly
-    accuse a mechanism that keeps its claim with probability at most 1 - ``confidence``. From ``others``, further sources, a few releases are
-    made one at a time and compared with the proven law; ``nearby`` does so with other bounds, columns and budgets. A printed formula is let through even where it is known to be less
-    private than it says: an audit releases nobody's table."""
+    accuse a mechanism that keeps its claim with probability at most 1 - ``confidence``. From ``others``, further sources, a few
+    releases are made one at a time and compared with the proven law; ``nearby`` does so with other bounds, columns and budgets. A
+    printed formula is let through even where it is known to be less private than it says: an audit releases nobody's table."""
     if draws < FEWEST:
         raise MechanismError(f"draws is {draws} and must be at least {FEWEST}: fewer tell nothing.")
     if not 0.5 <= confidence < 1:
@@ -106,7 +107,9 @@ def audit(
         error = (1 - each) / 3 / (1 + len(others))
         first, second, strange = drawing.draw(rng, draws, error, _teller(progress, pair.name))
         for other in others if drawing.laws[0] is not None else ():
-            strange += [f"{words} (one at a time, {other.arithmetic})" for words in drawing.look(other, ALONE, error, batched=False)]
+            strange += [
+                f"{words} (one at a time, {other.arithmetic})" for words in drawing.look(other, ALONE, error, batched=False)
+            ]
         audits.append(judge(mechanism.name, pair.name, first, second, claim, 1 - (1 - each) * 2 / 3, [*faults, *strange]))
     return audits
 
@@ -146,7 +149,9 @@ class _Drawing:
         self.tables = (pair.first, pair.second)
         self.laws = [uniforms(mechanism.name, task, found, gram) for gram in self.tables]
 
-    def draw(self, rng: RandomSource, draws: int, error: float, tell: Callable[[float], None]) -> tuple[Array, Array, list[str]]:
+    def draw(
+        self, rng: RandomSource, draws: int, error: float, tell: Callable[[float], None]
+    ) -> tuple[Array, Array, list[str]]:
         """Scores of ``draws`` releases of each table, and faults. The first releases are kept, and the tests chosen on them."""
         kept = max(200, min(int(PILOT * draws), KEPT // self.task.dim**2))
         tests = [_LawTest(law) for law in self.laws]
@@ -185,10 +190,11 @@ class _Drawing:
             free = name in CHOSEN and "first_stage_value" in some[0].parameters
             if not free and any(np.any(np.asarray(many.parameters.get(name, value)) != value) for many in some):
                 faults.append(f"{name} is not what the calibration says")
-        if len({many.grid for many in some}) > 1:
+        grid, free = some[0].grid, "first_stage_value" in some[0].parameters
+        if grid is not None and all(many.grid == grid for many in some):  # never of one that changes, which is not a number
+            faults += [fault for many in some for fault in faults_of_grid(many.gram, grid, error / 2)]
+        elif any(many.grid is not None for many in some) and not free:
             faults.append("the grid depends on the table")
-        for many in some:
-            faults += faults_of_grid(many.gram, many.grid, error / 2) if many.grid else []
         return faults
 
 
@@ -216,7 +222,9 @@ def _faults_of_laws(tests: Sequence[_LawTest], error: float, *, exact: bool) -> 
 
 def _entries(many: Outcome) -> Array:
     """What is published: the matrix, and numbers that differ from release to release."""
-    numbers = [np.broadcast_to(many.parameters[name], len(many.gram)) for name in (*VARYING, *CHOSEN) if name in many.parameters]
+    numbers = [
+        np.broadcast_to(many.parameters[name], len(many.gram)) for name in (*VARYING, *CHOSEN) if name in many.parameters
+    ]
     return np.column_stack([many.gram[:, *np.triu_indices(many.gram.shape[-1])], *numbers])
 
 
@@ -235,8 +243,12 @@ def releases(mechanism: Mechanism, task: Task, gram: Array, rng: RandomSource, d
     numbers = {name: np.array([outcome.parameters[name] for outcome in outcomes]) for name in outcomes[0].parameters}
     grids = {outcome.grid for outcome in outcomes}
     if not isinstance(outcomes[0].gram, np.ndarray):
-        raise MechanismError(f"{mechanism.name} publishes no floats in {rng.arithmetic} arithmetic: end it with conversation.publish.")
-    return Outcome(np.array([outcome.gram for outcome in outcomes]), outcomes[0].noise, numbers, min(grids) if None not in grids else None)  # type: ignore[arg-type, type-var]
+        raise MechanismError(
+            f"{mechanism.name} publishes no floats in {rng.arithmetic} arithmetic: end it with conversation.publish."
+        )
+    grid = grids.pop() if len(grids) == 1 else math.nan
+    many = np.array([outcome.gram for outcome in outcomes])
+    return Outcome(many, outcomes[0].noise, numbers, grid)  # type: ignore[arg-type]
 
 
 def judge(

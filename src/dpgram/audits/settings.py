@@ -13,9 +13,9 @@ MANY = 1e6
 def settings(mechanism: str, neighbours: Neighbours, dim: int, calibration: str) -> list[Options]:
     """The settings, the most usual one first.
 
-    With many degrees of freedom the ridge of an adaptive mechanism is large beside the doubt about the smallest eigenvalue, and the proof, which
-    adds up the worst of both stages, comes close to the truth; with few, both branches of the second stage are taken. Few degrees of
-    freedom of additive Wishart noise are where it may be too small to hide a row."""
+    With many degrees of freedom the ridge of an adaptive mechanism is large beside the doubt about the smallest eigenvalue, and the
+    proof, which adds up the worst of both stages, comes close to the truth; with few, both branches of the second stage are taken.
+    Few degrees of freedom of additive Wishart noise are where it may be too small to hide a row."""
     if mechanism == "noisy-inverse":
         return [{"rho": 3.0}]
     if mechanism == "inverse-wishart":

@@ -66,7 +66,7 @@ def audit(
     calibration
         exact, or paper for the printed formulas of Sheffet 2015.
     arithmetic
-        float draws many releases at once, and a few hundred one at a time in both arithmetics; exact draws all one at a time, in exact arithmetic.
+        float draws many releases at once, and a few hundred one at a time in both arithmetics; exact draws all of them one at a time.
     draws
         Releases of each of the two tables: 100,000, or 3,000 in exact arithmetic, when left out.
     confidence
@@ -117,8 +117,8 @@ def audit(
 
 
 def _title(name: str, task: Task) -> str:
-    options = in_words(dict(task.options))
-    return f"{name} ({task.calibration}{', ' if options else ''}{options}), d = {task.dim}, {task.neighbours.value}, delta {task.budget.delta:g}"
+    how = ", ".join(filter(None, [task.calibration, in_words(dict(task.options))]))
+    return f"{name} ({how}), d = {task.dim}, {task.neighbours.value}, delta {task.budget.delta:g}"
 
 
 def _verdict(tasks: list[Task], found: list[list[Audit]], strange: list[str]) -> int:
@@ -173,7 +173,7 @@ def _print(found: list[Audit], title: str) -> None:
         for result in found
     ]
     caption = (
-        "Epsilon at delta: as claimed, by the proven curve of the parameters in use, of the proven law on this pair of tables (estimated), and "
-        "two lower bounds from the draws: counted, and by the shape of the proven curve."
+        "Epsilon at delta: as claimed, by the proven curve of the parameters in use, of the proven law on this pair of tables (estimated), "
+        "and two lower bounds from the draws: counted, and by the shape of the proven curve."
     )
     print_table(title, header, rows, caption=caption)
