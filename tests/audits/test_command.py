@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from dpgram.cli.app import run
+from dpgram.cli.audit_rows import faults_of_rows
+from dpgram.gram.accumulator import GramSum
 from dpgram.mechanisms import registry
 from dpgram.mechanisms.conversation import GramQuestion, Mechanism, Outcome
 from dpgram.sampling.base import FLOAT
@@ -23,6 +25,14 @@ SURE = "--draws 1000 --random 0 --confidence 0.999999999"  # the secure source c
 def no_further_processes(monkeypatch):
     """They have a test of their own."""
     monkeypatch.setattr("dpgram.cli.audit.faults_of_processes", lambda name, task: [])
+
+
+def test_a_forgotten_clip_is_found_on_the_way_from_cells_to_rows(monkeypatch):
+    """A row may be twice as long as its bound."""
+    assert faults_of_rows() == []
+    right = GramSum.in_whole_numbers
+    monkeypatch.setattr(GramSum, "in_whole_numbers", lambda total: (4 * right(total)[0], right(total)[1]))
+    assert faults_of_rows() == ["a row that is longer than the row bound"]
 
 
 def in_floats(start):

@@ -14,6 +14,7 @@ from dpgram.audits.run import Audit
 from dpgram.audits.run import audit as run_audit
 from dpgram.audits.settings import in_words, settings
 from dpgram.cli.app import note
+from dpgram.cli.audit_rows import faults_of_rows
 from dpgram.cli.calibrate import asked_task
 from dpgram.cli.options import given_options
 from dpgram.cli.output import print_json, print_table, working_bar
@@ -104,7 +105,7 @@ def audit(
                     progress=_teller(advance, task),
                 )
             )
-    strange = faults_of_processes(name, tasks[0])
+    strange = faults_of_processes(name, tasks[0]) + faults_of_rows()
     if json:
         print_json([_plain(result, task) for task, results in zip(tasks, found, strict=True) for result in results])
     else:
