@@ -129,9 +129,10 @@ def _faults_nearby(mechanism: Mechanism, task: Task, rng: RandomSource, error: f
             found = mechanism.calibrate(other)
         except MechanismError:
             continue  # not for this relation, or not with these options
-        pair = worst_pairs(mechanism.name, other, found)[0]
         strange = faults_of_parameters(mechanism, other, found)
-        strange += _Drawing(mechanism, other, found, pair).look(rng, 2 * ALONE, error / len(nearby))
+        drawing = _Drawing(mechanism, other, found, worst_pairs(mechanism.name, other, found)[0])
+        if drawing.laws[0] is not None:
+            strange += drawing.look(rng, 2 * ALONE, error / len(nearby))
         faults += [f"{words} (with {name})" for words in strange]
     return faults
 
