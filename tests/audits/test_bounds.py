@@ -13,7 +13,7 @@ from dpgram.audits.bounds import at_least, at_most, lower_bounds
 from dpgram.audits.claims import Claim, claim_of
 from dpgram.audits.losses import privacy_loss
 from dpgram.audits.neighbours import random_pairs, worst_pairs
-from dpgram.audits.run import audit, draw
+from dpgram.audits.run import audit, releases
 from dpgram.errors import MechanismError
 from dpgram.mechanisms.registry import MECHANISMS
 from dpgram.sampling.seeded import SeededSource
@@ -99,7 +99,7 @@ def test_the_losses_are_those_of_the_law(name):
     found = MECHANISMS[name].calibrate(task)
     pair = worst_pairs(name, task, found)[0]
     loss = privacy_loss(name, task, found, pair)
-    drawn = draw(MECHANISMS[name], task, pair.first, loss, SeededSource(4), 1500).losses
+    drawn = loss(releases(MECHANISMS[name], task, pair.first, SeededSource(4), 1500))
     ratio = np.exp(-drawn)
     assert abs(ratio.mean() - 1) < 5 * ratio.std() / math.sqrt(len(ratio)) + 0.01
     excess = np.maximum(0.0, -np.expm1(0.3 - drawn))

@@ -5,11 +5,40 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import numpy as np
+import pytest
+
 from dpgram.cli.app import run
+from dpgram.cli.audit_rows import faults_of_rows
+from dpgram.gram.accumulator import GramSum
 from dpgram.mechanisms import registry
+from dpgram.mechanisms.conversation import GramQuestion, Mechanism, Outcome
+from dpgram.sampling.base import FLOAT
+from dpgram.sampling.variates import laplace
+from dpgram.terms.noise import SymmetricGaussian
 from tests.audits.test_mutations import MUTANTS
 
-SURE = "--draws 1000 --confidence 0.999999999"  # the secure source cannot be seeded: a false alarm once in 10^9 runs
+SURE = "--draws 1000 --random 0 --confidence 0.999999999"  # the secure source cannot be seeded: a false alarm once in 10^9 runs
+
+
+@pytest.fixture(autouse=True)
+def no_further_processes(monkeypatch):
+    """They have a test of their own."""
+    monkeypatch.setattr("dpgram.cli.audit.faults_of_processes", lambda name, task: [])
+
+
+def test_a_forgotten_clip_is_found_on_the_way_from_cells_to_rows(monkeypatch):
+    """A row may be twice as long as its bound."""
+    assert faults_of_rows() == []
+    right = GramSum.in_whole_numbers
+    monkeypatch.setattr(GramSum, "in_whole_numbers", lambda total: (4 * right(total)[0], right(total)[1]))
+    assert faults_of_rows() == ["a row that is longer than the row bound"]
+
+
+def in_floats(start):
+    """The mutants know no other arithmetic."""
+    right = registry.MECHANISMS["gaussian-noise"].start
+    return lambda task, rng: (start if rng.arithmetic == FLOAT else right)(task, rng)
 
 
 def test_it_prints_a_table_and_draws_a_figure(tmp_path, capsys):
@@ -24,17 +53,17 @@ def test_it_prints_a_table_and_draws_a_figure(tmp_path, capsys):
 
 def test_a_refuted_claim_is_exit_code_1(monkeypatch, capsys):
     name, start, _, _ = MUTANTS["no noise on the diagonal"]
-    monkeypatch.setitem(registry.MECHANISMS, name, replace(registry.MECHANISMS[name], start=start))
-    assert run(f"audit {name} --draws 1000 --json".split()) == 1
+    monkeypatch.setitem(registry.MECHANISMS, name, replace(registry.MECHANISMS[name], start=in_floats(start)))
+    assert run(f"audit {name} --draws 1000 --random 0 --json".split()) == 1
     out, err = capsys.readouterr()
     found = json.loads(out)
     assert found[0]["broken"] is True
-    assert "refuted on: orthogonal rows" in err
+    assert "refuted on orthogonal rows" in err
 
 
 def test_the_printed_formula_can_be_audited(capsys):
     assert run(f"audit gaussian-sketch --calibration paper {SURE} --neighbours add-remove --json".split()) == 0
-    assert json.loads(capsys.readouterr().out)[0]["proven_epsilon"] < 1
+    assert json.loads(capsys.readouterr().out)[0]["proven_epsilon"] < 0.9
 
 
 def test_nonsense_is_refused(capsys):
@@ -42,3 +71,35 @@ def test_nonsense_is_refused(capsys):
     assert run(["audit", "no-such", "--draws", "1000"]) == 2
     assert run(["audit", "gaussian-noise", "--draws", "1000", "--plot", "a.doc"]) == 2
     assert "draws is 3 and must be at least 1000" in capsys.readouterr().err
+
+
+def test_exact_arithmetic_is_audited_one_release_at_a_time(capsys):
+    assert run(f"audit gaussian-noise --arithmetic exact {SURE} --neighbours add-remove --json".split()) == 0
+    assert json.loads(capsys.readouterr().out)[0]["draws"] == 1000
+    assert run(["audit", "gaussian-noise", "--arithmetic", "decimal"]) == 2
+    assert "must be 'exact' or 'float'" in capsys.readouterr().err
+
+
+def stranger(spread):
+    """A mechanism that somebody else registered: Laplace noise on every entry, of which no curve and no law is known here."""
+
+    def calibrate(task):
+        return {"scale": spread * (2 + 2 * task.dim) * task.row_bound**2 / task.budget.epsilon}
+
+    def start(task, rng):
+        found = calibrate(task)
+        answer = yield GramQuestion(task.row_bound)
+        size = np.array([[laplace(found["scale"], rng) for _ in range(task.dim)] for _ in range(task.dim)])
+        noise = np.triu(size) + np.triu(size, 1).T
+        return Outcome(answer.gram + noise, SymmetricGaussian(found["scale"], found["scale"]), found)
+
+    return Mechanism("laplace-noise", "Laplace noise", "none.md", calibrate, start)
+
+
+@pytest.mark.parametrize(("spread", "code"), [(1.0, 0), (0.02, 1)])
+def test_a_mechanism_that_somebody_else_registered_is_audited_by_counting(spread, code, monkeypatch, capsys):
+    monkeypatch.setitem(registry.MECHANISMS, "laplace-noise", stranger(spread))
+    assert run(f"audit laplace-noise {SURE} --json".split()) == code
+    found = json.loads(capsys.readouterr().out)[0]
+    assert found["pair_epsilon"] is None
+    assert (found["counted_epsilon"] > 1) is bool(code)

@@ -73,17 +73,6 @@ def lower_bounds(first: Array, second: Array, claim: Claim, confidence: float) -
     return Bounds(counted, claim.proven_epsilon(strength) if strength else 0.0, strength)
 
 
-def discriminant(first: Array, second: Array) -> Array:
-    """Weights of the entries of a release that tell the two tables best apart, if both laws are normal (Fisher), from the pilot alone.
-
-    A mistake may spoil what the proven law makes of a release; this looks at the release itself."""
-    one, other = (rows[: int(PILOT * len(rows))] for rows in (first, second))
-    step = one.mean(axis=0) - other.mean(axis=0)
-    size = np.sqrt(one.var(axis=0) + other.var(axis=0) + step**2) + 1e-300
-    within = (np.cov((one / size).T) + np.cov((other / size).T)).reshape(len(size), -1)
-    return np.linalg.solve(within + 1e-9 * np.eye(len(size)), step / size) / size
-
-
 def _best_cut(one: Array, other: Array, score: Score) -> tuple[float, float]:
     """(score, cut) of the cut that promises most: cautiously, or the best of many cuts is the luckiest."""
     cuts = _cuts(one, other)

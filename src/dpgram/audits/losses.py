@@ -9,9 +9,10 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+from scipy.special import log_ndtr
 
+from dpgram.audits.laws import published
 from dpgram.audits.neighbours import Pair
-from dpgram.errors import MechanismError
 from dpgram.linalg.symmetric import smallest_eigenvalue
 from dpgram.mechanisms.conversation import PAPER, Outcome, Parameters, Task
 from dpgram.mechanisms.inverse_wishart import multiple_of
@@ -22,8 +23,8 @@ Loss = Callable[[Outcome], Array]
 """The losses of an outcome that holds many releases."""
 
 
-def privacy_loss(mechanism: str, task: Task, found: Parameters, pair: Pair) -> Loss:
-    """The loss of releases by ``mechanism`` with the parameters ``found``."""
+def privacy_loss(mechanism: str, task: Task, found: Parameters, pair: Pair) -> Loss | None:
+    """The loss of releases by ``mechanism`` with the parameters ``found``; None where its law is not written down here."""
     makers = {
         "gaussian-noise": _gaussian_noise,
         "noisy-inverse": _noisy_inverse,
@@ -33,13 +34,24 @@ def privacy_loss(mechanism: str, task: Task, found: Parameters, pair: Pair) -> L
         "gaussian-sketch-adaptive": _sketch_adaptive,
         "inverse-wishart-adaptive": _posterior_adaptive,
     }
-    if mechanism not in makers:
-        raise MechanismError(f"no privacy loss is known for {mechanism}: add one to dpgram.audits.losses.")
-    return makers[mechanism](task, found, pair)
+    return makers[mechanism](task, found, pair) if mechanism in makers else None
 
 
-def _published(many: Outcome, name: str) -> Array:
-    return np.broadcast_to(many.parameters[name], len(many.gram))
+def pair_epsilon(first: Array, second: Array, delta: float) -> float:
+    """The epsilon at ``delta`` of the law on this pair of tables, estimated from the losses of releases of both.
+
+    delta(epsilon) is the mean of (1 - e^(epsilon - loss))+ on either table, the loss turned round on the second."""
+
+    def allowed(epsilon: float) -> bool:
+        return all(np.mean(-np.expm1(np.minimum(epsilon - losses, 0.0))) <= delta for losses in (first, -second))
+
+    low, high = 0.0, 1.0
+    while not allowed(high) and high < 64:
+        low, high = high, 2 * high
+    while high - low > 1e-3 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if allowed(middle) else (middle, high)
+    return high if high < 64 else math.inf
 
 
 def _gaussian(released: Array, first: Array, second: Array, found: Parameters) -> Array:
@@ -66,7 +78,7 @@ def _wishart_noise(task: Task, found: Parameters, pair: Pair) -> Loss:
     step = float(np.trace(pair.first - pair.second)) / (2 * found["scale"])
 
     def loss(many: Outcome) -> Array:
-        noisy = many.gram + _published(many, "shift_removed")[:, None, None] * np.eye(task.dim)
+        noisy = many.gram + published(many, "shift_removed")[:, None, None] * np.eye(task.dim)
         one, other = (_log_det(noisy - gram) for gram in (pair.first, pair.second))
         both = np.isfinite(one) & np.isfinite(other)  # otherwise one of the tables cannot have led here
         inside = m * (np.where(both, one, 0.0) - np.where(both, other, 0.0)) + step
@@ -91,7 +103,9 @@ def _wishart(draws: Array, first: Array, second: Array, ridge: Array, r: Array) 
 def _inverse(gram: Array, ridge: Array) -> tuple[Array, Array]:
     """Inverse and ln det of gram + ridge I, for every ridge."""
     values, vectors = np.linalg.eigh(gram)
-    lifted = np.maximum(values, 0.0) + ridge[:, None]
+    lifted = np.maximum(values, 0.0) + np.maximum(
+        ridge[:, None], 1e-12
+    )  # a wrong release may have left out a ridge that it needs
     return np.einsum("ik,nk,jk->nij", vectors, 1 / lifted, vectors), np.log(lifted).sum(axis=1)
 
 
@@ -106,7 +120,7 @@ def _sketch(task: Task, found: Parameters, pair: Pair) -> Loss:
 
 
 def _sketch_loss(many: Outcome, pair: Pair) -> Array:
-    ridge, r = _published(many, "w_squared"), _published(many, "sketch_rows")
+    ridge, r = published(many, "w_squared"), published(many, "sketch_rows")
     return _wishart(many.gram * r[:, None, None], pair.first, pair.second, ridge, r)
 
 
@@ -115,7 +129,7 @@ def _posterior(task: Task, found: Parameters, pair: Pair) -> Loss:
 
 
 def _posterior_loss(many: Outcome, pair: Pair) -> Array:
-    psi, nu = _published(many, "psi"), _published(many, "degrees_of_freedom")
+    psi, nu = published(many, "psi"), published(many, "degrees_of_freedom")
     multiple = multiple_of(nu, len(pair.first))
     return _inverse_wishart(many.gram / multiple[:, None, None], pair.first, pair.second, nu, psi)
 
@@ -131,22 +145,32 @@ def _posterior_adaptive(task: Task, found: Parameters, pair: Pair) -> Loss:
 
 
 def _first_stage(task: Task, found: Parameters, pair: Pair) -> Loss:
-    """The loss of the released smallest eigenvalue: Laplace noise, cut above at the offset (under "exact") and below at zero."""
-    if task.options.get("first_stage", "laplace") != "laplace":
-        raise MechanismError("audits know the first stage 'laplace' only: leave first_stage out.")
+    """The loss of the released smallest eigenvalue: its noise is cut above at the offset (under "exact") and below at zero."""
     scale, offset = found["first_stage_scale"], found["first_stage_offset"]
+    normal = "first_stage_mu" in found
     top = math.inf if task.calibration == PAPER else offset
     true = [max(0.0, smallest_eigenvalue(gram)) for gram in (pair.first, pair.second)]
 
-    def log_law(s: Array, value: float) -> Array:  # up to what both tables share
-        z = s - value + offset
-        with np.errstate(divide="ignore"):
-            tail = np.where(z < 0, z / scale + math.log(0.5), np.log1p(-0.5 * np.exp(-np.maximum(z, 0.0) / scale)))
-        slack = 1e-9 * (abs(value) + scale)  # rounding of the eigenvalue must not look like an impossible release
-        return np.where(s > 0, np.where(z <= top + slack, -np.abs(z) / scale, -np.inf), np.where(z <= top, tail, 0.0))
+    def log_law(
+        s: Array, value: float
+    ) -> Array:  # ln of the density, or, at zero, of all that lies below; up to what both tables share
+        z = (s - value + offset) / scale
+        if normal:
+            density, tail = -z * z / 2, log_ndtr(z) + math.log(math.sqrt(2 * math.pi) * scale)
+        else:
+            density = -np.abs(z)
+            tail = np.where(z < 0, z, np.log(np.maximum(2 - np.exp(-np.maximum(z, 0.0)), 1e-300))) + math.log(scale)
+        slack = 1e-9 * (abs(value) / scale + 1)  # rounding of the eigenvalue must not look like an impossible release
+        highest = top / scale
+        whole = (
+            log_ndtr(highest) + math.log(math.sqrt(2 * math.pi) * scale)
+            if normal
+            else math.log(scale * (2 - math.exp(-highest)))
+        )
+        return np.where(s > 0, np.where(z <= highest + slack, density, -np.inf), np.where(z <= highest, tail, whole))
 
     def loss(many: Outcome) -> Array:
-        s = _published(many, "first_stage_value")
+        s = published(many, "first_stage_value")
         one, other = (log_law(s, value) for value in true)
         with np.errstate(invalid="ignore"):
             return np.where(np.isneginf(one) & np.isneginf(other), 0.0, one - other)

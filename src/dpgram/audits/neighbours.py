@@ -32,13 +32,16 @@ def worst_pairs(mechanism: str, task: Task, found: Parameters) -> list[Pair]:
 
     REPLACE: orthogonal rows of full norm, along two columns and between them, and a row of full norm against a row of zeros.
     ADD_REMOVE: a row of full norm, there or not, likewise. Noise that is right is the same in every direction, but a mistake may
-    show in one of them only."""
+    show in one of them only. In the last pair the row is the only one in its direction, and all
+    others are there: one Gram sum is singular."""
     common, bound = _common(mechanism, task, found), task.row_bound
     along = bound * np.eye(task.dim)[[0, -1]]
     between = np.array([along[0] + along[1], along[0] - along[1]]) / math.sqrt(2)
+    others = (0 if mechanism in ADAPTIVE else common) + bound**2 * np.diag(np.arange(task.dim) > 0).astype(float)
+    last = Pair("the last direction", others + _square(along[0]), others)
     if task.neighbours is Neighbours.ADD_REMOVE:
         pairs = [_alone(mechanism, "one row more", common, along[0])]
-        return pairs if task.dim < 2 else [*pairs, _alone(mechanism, "one row more, turned", common, between[0])]
+        return pairs if task.dim < 2 else [*pairs, _alone(mechanism, "one row more, turned", common, between[0]), last]
     pairs = [_alone(mechanism, "a row of zeros", common, along[0])]
     if task.dim < 2:
         return pairs
@@ -46,6 +49,7 @@ def worst_pairs(mechanism: str, task: Task, found: Parameters) -> list[Pair]:
         _orthogonal(mechanism, "orthogonal rows", common, along),
         _orthogonal(mechanism, "the same, turned", common, between),
         *pairs,
+        last,
     ]
 
 
@@ -82,6 +86,9 @@ def _common(mechanism: str, task: Task, found: Parameters) -> Array:
     level = 0.0
     if mechanism == "noisy-inverse":
         level = found["claimed_floor"]
-    elif mechanism in ADAPTIVE:  # so that the released eigenvalue is seldom cut at zero
-        level = found["first_stage_offset"] + found["first_stage_scale"]
+    elif (
+        mechanism in ADAPTIVE
+    ):  # so that the released eigenvalue is seldom cut at zero, and often just enough for no ridge at all
+        scale = found["first_stage_scale"]
+        level = found["first_stage_offset"] + min(found["base_w_squared"] - 2 * scale, 4 * scale)
     return level * np.eye(task.dim)

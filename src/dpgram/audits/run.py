@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from dpgram.audits.batched import BatchedSource
-from dpgram.audits.bounds import discriminant, lower_bounds
+from dpgram.audits.bounds import PILOT, lower_bounds
 from dpgram.audits.claims import Claim, claim_of
-from dpgram.audits.losses import Loss, privacy_loss
-from dpgram.audits.neighbours import random_pairs, worst_pairs
+from dpgram.audits.fit import Counts, faults_between, faults_of_grid
+from dpgram.audits.laws import Uniforms, uniforms
+from dpgram.audits.losses import pair_epsilon, privacy_loss
+from dpgram.audits.neighbours import Pair, random_pairs, worst_pairs
+from dpgram.audits.reference import faults_of_parameters, faults_of_second_stages
+from dpgram.audits.scores import Score, scores
 from dpgram.errors import MechanismError
-from dpgram.mechanisms.conversation import GramAnswer, Mechanism, Outcome, Task, hold
-from dpgram.sampling.base import FloatSource, RandomSource
+from dpgram.mechanisms.conversation import GramAnswer, Mechanism, Outcome, Parameters, Task, hold
+from dpgram.sampling.base import EXACT, FloatSource, RandomSource
+from dpgram.terms.budget import Budget, Neighbours
 
 Array = np.ndarray
 
-CHUNK = 20_000
+CHUNK = 1_200_000  # entries of matrices that are drawn at once: 300,000 releases of two columns, some 300 MB at work
+KEPT = 4_000_000  # entries of published matrices that are kept of each table, to choose tests on
 FEWEST = 1000
+ALONE = 300  # releases made one at a time, of each table and from each further source
 ALARMS = (0.001, 0.003, 0.01, 0.03, *(round(0.05 * k, 2) for k in range(1, 20)), 0.97, 0.99)
+VARYING = ("first_stage_value", "shift_removed")
+CHOSEN = ("w_squared", "sketch_rows", "psi", "degrees_of_freedom")  # what an adaptive mechanism chooses after its first stage
 
 
 @dataclass(frozen=True)
@@ -36,22 +45,25 @@ class Audit:
     claimed_epsilon: float
     delta: float
     proven_epsilon: float
+    pair_epsilon: float | None  # of the proven law on this pair of tables, estimated; None where the law is not known
     counted_epsilon: float  # lower bound, no assumption
     shaped_epsilon: float  # lower bound, if the law is of the proven family
     strength: float
+    faults: tuple[str, ...]  # where parameters or releases are not what the proof speaks of
     false_alarms: tuple[float, ...]
     misses: tuple[float, ...]
     proven_misses: tuple[float, ...]
 
     @property
     def broken(self) -> bool:
-        """Whether the draws refute what was claimed, or the curve that was proven."""
-        return max(self.counted_epsilon, self.shaped_epsilon) > self.claimed_epsilon * (1 + 1e-6) or self.strength > 1
+        """Whether the draws refute what was claimed, the curve that was proven, or the law that the proof speaks of."""
+        above = max(self.counted_epsilon, self.shaped_epsilon) > self.claimed_epsilon * (1 + 1e-6)
+        return above or self.strength > 1 or bool(self.faults)
 
     @property
     def power(self) -> float:
         """The better lower bound over the epsilon that is proven: close to one where the pair is the worst and the draws are many."""
-        return max(self.counted_epsilon, self.shaped_epsilon) / self.proven_epsilon
+        return max(self.counted_epsilon, self.shaped_epsilon) / max(self.proven_epsilon, 1e-12)
 
     def to_dict(self) -> dict[str, Any]:
         return {**asdict(self), "power": self.power, "broken": self.broken}
@@ -66,67 +78,159 @@ def audit(
     confidence: float = 0.999,
     searches: int = 0,
     only: Sequence[str] | None = None,
+    others: Sequence[RandomSource] = (),
+    nearby: bool = True,
     progress: Callable[[str, float], None] | None = None,
 ) -> list[Audit]:
     """Audits of ``mechanism`` on its worst pairs of tables, and on ``searches`` random ones; of these, ``only`` those named.
 
     What is claimed comes from ``mechanism.calibrate``, what is released from ``mechanism.start``. All audits together wrongly
-    accuse a mechanism that keeps its claim with probability at most 1 - ``confidence``. A printed formula is let through even where
-    it is known to be less private than it says: an audit releases nobody's table."""
+    accuse a mechanism that keeps its claim with probability at most 1 - ``confidence``. From ``others``, further sources, a few
+    releases are made one at a time and compared with the proven law; ``nearby`` does so with other bounds, columns and budgets. A
+    printed formula is let through even where it is known to be less private than it says: an audit releases nobody's table."""
     if draws < FEWEST:
         raise MechanismError(f"draws is {draws} and must be at least {FEWEST}: fewer tell nothing.")
     if not 0.5 <= confidence < 1:
         raise MechanismError(f"confidence is {confidence:g} and must lie between 0.5 and 1, such as 0.999.")
     task = replace(task, experiment=True)
     found = mechanism.calibrate(task)
-    claim = claim_of(mechanism.name, task, found)
     pairs = worst_pairs(mechanism.name, task, found)
     pairs += random_pairs(mechanism.name, task, found, searches, np.random.default_rng(0))
-    each = 1 - (1 - confidence) / len(pairs)
+    each = 1 - (1 - confidence) / (len(pairs) + 1)
+    claim, faults = claim_of(mechanism.name, task, found), faults_of_parameters(mechanism, task, found)
+    faults += _faults_nearby(mechanism, task, rng, 1 - each) if nearby else []
     audits = []
     for pair in pairs:
         if only is not None and pair.name not in only:
             continue
-        loss = privacy_loss(mechanism.name, task, found, pair)
-
-        def tell(share: float, half: int, name: str = pair.name) -> None:
-            if progress:
-                progress(name, (share + half) / 2)
-
-        first = draw(mechanism, task, pair.first, loss, rng, draws, partial(tell, half=0))
-        second = draw(mechanism, task, pair.second, loss, rng, draws, partial(tell, half=1))
-        audits.append(judge(mechanism.name, pair.name, first, second, claim, each))
+        drawing = _Drawing(mechanism, task, found, pair)
+        error = (1 - each) / 3 / (1 + len(others))
+        first, second, strange = drawing.draw(rng, draws, error, _teller(progress, pair.name))
+        for other in others if drawing.laws[0] is not None else ():
+            strange += [
+                f"{words} (one at a time, {other.arithmetic})" for words in drawing.look(other, ALONE, error, batched=False)
+            ]
+        audits.append(judge(mechanism.name, pair.name, first, second, claim, 1 - (1 - each) * 2 / 3, [*faults, *strange]))
     return audits
 
 
-@dataclass(frozen=True, eq=False)
-class Drawn:
-    """Many releases of one table: their privacy losses, and the entries of the released matrices, one release in a row."""
+def _faults_nearby(mechanism: Mechanism, task: Task, rng: RandomSource, error: float) -> list[str]:
+    """Faults with tasks nearby: other bounds, columns, budgets, relations, after ``task`` itself. One must not be mixed up with another."""
+    budget, faults = task.budget, []
+    nearby = {
+        "a larger row bound": replace(task, row_bound=2.5 * task.row_bound),
+        "one column more": replace(task, dim=task.dim + 1),
+        "a smaller epsilon": replace(task, budget=Budget(budget.epsilon / 2, budget.delta)),
+        "a smaller delta": replace(task, budget=Budget(budget.epsilon, budget.delta / 10)),
+        "the other neighbours": replace(task, neighbours=next(each for each in Neighbours if each is not task.neighbours)),
+    }
+    for name, other in nearby.items():
+        try:
+            found = mechanism.calibrate(other)
+        except MechanismError:
+            continue  # not for this relation, or not with these options
+        strange = faults_of_parameters(mechanism, other, found)
+        drawing = _Drawing(mechanism, other, found, worst_pairs(mechanism.name, other, found)[0])
+        if drawing.laws[0] is not None:
+            strange += drawing.look(rng, 2 * ALONE, error / len(nearby))
+        faults += [f"{words} (with {name})" for words in strange]
+    return faults
 
-    losses: Array
-    entries: Array
+
+def _teller(progress: Callable[[str, float], None] | None, name: str) -> Callable[[float], None]:
+    return lambda share: progress(name, share) if progress else None
 
 
-def draw(
-    mechanism: Mechanism,
-    task: Task,
-    gram: Array,
-    loss: Loss,
-    rng: RandomSource,
-    draws: int,
-    progress: Callable[[float], None] | None = None,
-) -> Drawn:
-    """``draws`` releases of a table with the Gram sum ``gram``."""
-    upper = np.triu_indices(task.dim)
-    losses, entries = np.empty(draws), np.empty((draws, len(upper[0])))
-    for start in range(0, draws, CHUNK):
-        stop = min(start + CHUNK, draws)
-        many = releases(mechanism, task, gram, rng, stop - start)
-        losses[start:stop] = loss(many)
-        entries[start:stop] = many.gram[:, *upper]
-        if progress:
-            progress(stop / draws)
-    return Drawn(losses, entries)
+class _Drawing:
+    """Releases of both tables of a pair, as numbers by which they may be told apart, and what is strange about them."""
+
+    def __init__(self, mechanism: Mechanism, task: Task, found: Parameters, pair: Pair):
+        self.mechanism, self.task, self.found, self.pair = mechanism, task, found, pair
+        self.loss = privacy_loss(mechanism.name, task, found, pair)
+        self.tables = (pair.first, pair.second)
+        self.laws = [uniforms(mechanism.name, task, found, gram) for gram in self.tables]
+
+    def draw(
+        self, rng: RandomSource, draws: int, error: float, tell: Callable[[float], None]
+    ) -> tuple[Array, Array, list[str]]:
+        """Scores of ``draws`` releases of each table, and faults. The first releases are kept, and the tests chosen on them."""
+        kept = max(200, min(int(PILOT * draws), KEPT // self.task.dim**2))
+        tests = [_LawTest(law) for law in self.laws]
+        pilots = [self._some(rng, table, kept, test) for table, test in zip(self.tables, tests, strict=True)]
+        strange = self._strange(pilots, error / 4)
+        made = scores(self.loss, *(_entries(many) for many in pilots))
+        out = np.empty((2, draws, len(made)))
+        step, done = max(1, CHUNK // self.task.dim**2), 2 * kept
+        for place, table in enumerate(self.tables):
+            out[place, :kept] = _scored(made, pilots[place])
+            for start in range(kept, draws, step):
+                stop = min(start + step, draws)
+                out[place, start:stop] = _scored(made, self._some(rng, table, stop - start, tests[place]))
+                done += stop - start
+                tell(done / (2 * draws))
+        return out[0], out[1], strange + _faults_of_laws(tests, error * 3 / 4, exact=rng.arithmetic == EXACT)
+
+    def look(self, rng: RandomSource, draws: int, error: float, *, batched: bool = True) -> list[str]:
+        """Faults of a few releases, all at once or one at a time."""
+        tests = [_LawTest(law) for law in self.laws]
+        mechanism = self.mechanism if batched else replace(self.mechanism, batched=False)
+        few = [releases(mechanism, self.task, table, rng, draws) for table in self.tables]
+        for test, many in zip(tests, few, strict=True):
+            test.add(many)
+        return self._strange(few, error / 4) + _faults_of_laws(tests, error * 3 / 4, exact=rng.arithmetic == EXACT)
+
+    def _some(self, rng: RandomSource, table: Array, draws: int, test: _LawTest) -> Outcome:
+        many = releases(self.mechanism, self.task, table, rng, draws)
+        test.add(many)
+        return many
+
+    def _strange(self, some: Sequence[Outcome], error: float) -> list[str]:
+        """What is published besides the matrix must not depend on the table, but for what the first stage paid for."""
+        faults = [fault for many in some for fault in faults_of_second_stages(self.task, self.found, many)]
+        for name, value in self.found.items():
+            free = name in CHOSEN and "first_stage_value" in some[0].parameters
+            if not free and any(np.any(np.asarray(many.parameters.get(name, value)) != value) for many in some):
+                faults.append(f"{name} is not what the calibration says")
+        grid, free = some[0].grid, "first_stage_value" in some[0].parameters
+        if grid is not None and all(many.grid == grid for many in some):  # never of one that changes, which is not a number
+            faults += [fault for many in some for fault in faults_of_grid(many.gram, grid, error / 2)]
+        elif any(many.grid is not None for many in some) and not free:
+            faults.append("the grid depends on the table")
+        return faults
+
+
+class _LawTest:
+    """Counts of what should be uniform in releases of one table; the first numbers are kept."""
+
+    def __init__(self, law: Uniforms | None):
+        self.law, self.counts, self.first = law, Counts(), np.empty((0, 0))
+
+    def add(self, many: Outcome) -> None:
+        if self.law is None:
+            return
+        numbers = self.law(many)
+        if not self.counts.draws:
+            self.first = numbers[:50_000]
+        self.counts.add(numbers)
+
+
+def _faults_of_laws(tests: Sequence[_LawTest], error: float, *, exact: bool) -> list[str]:
+    if any(test.law is None for test in tests):
+        return []
+    faults = [fault for test in tests for fault in test.counts.faults(error / 3)]
+    return list(dict.fromkeys(faults + faults_between(tests[0].first, tests[1].first, error / 3, exact=exact)))
+
+
+def _entries(many: Outcome) -> Array:
+    """What is published: the matrix, and numbers that differ from release to release."""
+    numbers = [
+        np.broadcast_to(many.parameters[name], len(many.gram)) for name in (*VARYING, *CHOSEN) if name in many.parameters
+    ]
+    return np.column_stack([many.gram[:, *np.triu_indices(many.gram.shape[-1])], *numbers])
+
+
+def _scored(made: Sequence[Score], many: Outcome) -> Array:
+    return np.nan_to_num(np.column_stack([score(many, _entries(many)) for score in made]), posinf=np.inf, neginf=-np.inf)
 
 
 def releases(mechanism: Mechanism, task: Task, gram: Array, rng: RandomSource, draws: int) -> Outcome:
@@ -138,28 +242,37 @@ def releases(mechanism: Mechanism, task: Task, gram: Array, rng: RandomSource, d
         return hold(mechanism.start(task, BatchedSource(rng, draws)), lambda question: answer)
     outcomes = [hold(mechanism.start(task, rng), lambda question: answer) for _ in range(draws)]
     numbers = {name: np.array([outcome.parameters[name] for outcome in outcomes]) for name in outcomes[0].parameters}
-    return Outcome(np.array([outcome.gram for outcome in outcomes]), outcomes[0].noise, numbers)  # type: ignore[arg-type]
+    grids = {outcome.grid for outcome in outcomes}
+    if not isinstance(outcomes[0].gram, np.ndarray):
+        raise MechanismError(
+            f"{mechanism.name} publishes no floats in {rng.arithmetic} arithmetic: end it with conversation.publish."
+        )
+    grid = grids.pop() if len(grids) == 1 else math.nan
+    many = np.array([outcome.gram for outcome in outcomes])
+    return Outcome(many, outcomes[0].noise, numbers, grid)  # type: ignore[arg-type]
 
 
-def judge(mechanism: str, pair: str, first: Drawn, second: Drawn, claim: Claim, confidence: float) -> Audit:
-    """What releases of the two tables say about ``claim``."""
-    weights = discriminant(first.entries, second.entries)
-    one, other = (np.column_stack([drawn.losses, drawn.entries @ weights]) for drawn in (first, second))
-    bounds = lower_bounds(one, other, claim, confidence)
-    cuts = np.quantile(second.losses, 1 - np.array(ALARMS), method="higher")
-    alarms = np.array([np.mean(second.losses >= cut) for cut in cuts])
-    misses = np.array([np.mean(first.losses < cut) for cut in cuts])
+def judge(
+    mechanism: str, pair: str, first: Array, second: Array, claim: Claim, confidence: float, faults: Sequence[str] = ()
+) -> Audit:
+    """What the scores of releases of the two tables say about ``claim``; the first score is the privacy loss where that is known."""
+    bounds = lower_bounds(first, second, claim, confidence)
+    cuts = np.quantile(second[:, 0], 1 - np.array(ALARMS), method="higher")
+    alarms = np.array([np.mean(second[:, 0] >= cut) for cut in cuts])
+    misses = np.array([np.mean(first[:, 0] < cut) for cut in cuts])
     return Audit(
         mechanism,
         pair,
-        len(first.losses),
+        len(first),
         confidence,
         claim.epsilon,
         claim.delta,
         claim.proven_epsilon(),
+        pair_epsilon(first[:, 0], second[:, 0], claim.delta) if claim.known else None,
         bounds.counted,
         bounds.shaped,
         bounds.strength,
+        tuple(dict.fromkeys(faults)),
         tuple(map(float, alarms)),
         tuple(map(float, misses)),
         tuple(map(float, claim.missed(alarms))),

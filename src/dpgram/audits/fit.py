@@ -1,0 +1,106 @@
+"""Whether numbers that should be independent and uniform are.
+
+Everything is a count of fair events, so that the chance of a false alarm is exact: numbers below a level, far into both tails; agreement of
+bits (in which half a number lies, and whether in the middle half) of two numbers of one release, of one release and the next, and of a
+release of one table and of the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.stats import binom, poisson
+
+Array = np.ndarray
+
+TAIL = 20  # levels down to 2^-20
+_ENDS = 2.0 ** -np.arange(1.0, TAIL + 1)
+LEVELS = np.unique(np.concatenate([_ENDS, 1 - _ENDS, np.arange(1, 16) / 16]))
+SAME = 1e-13  # numbers this close came from the same noise
+FINEST = 2.0**-22  # of the numbers in exact arithmetic, whose grid has some 2^-24 of a standard deviation
+
+
+@dataclass
+class Counts:
+    """Counts over the releases of one table, gathered in parts."""
+
+    draws: int = 0
+    following: int = 0
+    below: Array = field(default_factory=lambda: np.zeros(0))
+    together: Array = field(default_factory=lambda: np.zeros(0))
+    next_to: Array = field(default_factory=lambda: np.zeros(0))
+
+    def add(self, numbers: Array) -> None:
+        if not self.draws:
+            width = numbers.shape[1]
+            self.below = np.zeros((width, len(LEVELS)))
+            self.together, self.next_to = np.zeros((2 * width, 2 * width)), np.zeros((2 * width, 2 * width))
+        for place, column in enumerate(numbers.T):
+            self.below[place] += np.searchsorted(np.sort(column), LEVELS)
+        bits = _bits(numbers)
+        self.together += _agreement(bits, bits)
+        self.next_to += _agreement(bits[:-1], bits[1:])
+        self.draws += len(numbers)
+        self.following += len(numbers) - 1
+
+    def faults(self, error: float) -> list[str]:
+        """What has a chance below ``error``, all together, where the numbers are uniform and independent."""
+        width = len(self.below)
+        tests = self.below.size + width * (2 * width - 1) + 4 * width**2
+        found = []
+        for (place, level), chance in np.ndenumerate(_chance(self.below, self.draws, LEVELS)):
+            if chance < error / tests:
+                counted, due = self.below[place, level], self.draws * LEVELS[level]
+                told = f"lies below its {LEVELS[level]:.3g} quantile {counted:.0f} times, where {due:.0f} are due"
+                found.append((chance, f"number {place + 1} of the noise {told}"))
+        upper = np.triu(np.ones_like(self.together, dtype=bool), 1)
+        for name, counts, total, looked in (
+            ("of the same release", self.together, self.draws, upper),
+            ("of one release and the next", self.next_to, self.following, np.ones_like(upper)),
+        ):
+            chances = np.where(looked, _chance(counts, total, 0.5), 1.0)
+            one, other = np.unravel_index(int(np.argmin(chances)), chances.shape)
+            if chances[one, other] < error / tests:
+                found.append(
+                    (chances[one, other], f"numbers {one % width + 1} and {other % width + 1} {name} depend on each other")
+                )
+        return [words for _, words in sorted(found)[:2]]
+
+
+def faults_between(first: Array, second: Array, error: float, *, exact: bool) -> list[str]:
+    """The same for two tables, whose noise must be independent and never the same."""
+    rows = min(len(first), len(second))
+    agreement = _agreement(_bits(first[:rows]), _bits(second[:rows]))
+    found = []
+    if np.min(_chance(agreement, rows, 0.5)) < error / 2 / agreement.size:
+        found.append("the noise of the two tables depends on each other")
+    both = np.vstack([first, second])
+    repeats = (np.diff(np.sort(both, axis=0), axis=0) <= SAME).sum(axis=0)
+    due = len(both) ** 2 * (FINEST if exact else 4 * SAME)
+    if poisson.sf(repeats.max() - 1, due) < error / 2 / both.shape[1]:
+        found.append(f"the same noise was drawn again: {repeats.max()} repeated numbers in {len(both)} releases")
+    return found
+
+
+def faults_of_grid(matrices: Array, grid: float, error: float) -> list[str]:
+    """Entries lie on the declared grid, and are as often odd multiples of it as even ones: the grid is not finer than what is published."""
+    whole = matrices[:, *np.triu_indices(matrices.shape[-1])] / grid
+    if np.any(whole != np.round(whole)):
+        return ["an entry does not lie on the declared grid"]
+    odd = (np.abs(whole) % 2 == 1)[:, np.max(np.abs(whole), axis=0) < 2.0**52].sum(axis=0)
+    strange = odd.size and np.min(_chance(odd, len(whole), 0.5)) < error / odd.size
+    return ["the entries lie on a coarser grid than the declared one"] if strange else []
+
+
+def _bits(numbers: Array) -> Array:
+    """Two fair bits of each number, as -1 and 1: its half, and whether it lies in the middle half."""
+    return np.where(np.hstack([numbers < 0.5, np.abs(numbers - 0.5) < 0.25]), 1.0, -1.0).astype(np.float32)
+
+
+def _agreement(one: Array, other: Array) -> Array:
+    return np.round((len(one) + (one.T @ other).astype(float)) / 2)
+
+
+def _chance(counts: Array, total: int, level: Array | float) -> Array:
+    """Of a count at least as far out, on either side."""
+    return np.minimum(1.0, 2 * np.minimum(binom.cdf(counts, total, level), binom.sf(counts - 1, total, level)))

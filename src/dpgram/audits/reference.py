@@ -1,0 +1,158 @@
+"""The proven curves a second time: delta from published parameters alone, by textbook functions and plain quadrature.
+
+Nothing here is shared with ``accounting`` or with the calibrations, so a mistake there does not excuse itself. Slow, and good to about
+six digits; the formulas are those of mechanisms/proofs/."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.special import betainc, log_ndtr, ndtr
+from scipy.stats import chi2, laplace, norm
+
+from dpgram.mechanisms.conversation import PAPER, Mechanism, Outcome, Parameters, Task
+from dpgram.terms.budget import Neighbours
+
+TOLERANCE = 1e-4
+SLACK = 2.0**-20  # by how much more than B^2, relatively, the certified smallest eigenvalue may move
+
+
+def recomputed_delta(mechanism: str, task: Task, found: Parameters) -> float | None:
+    """Delta at the budget's epsilon with the parameters ``found``; None for a mechanism that is not known here."""
+    makers: dict[str, Callable[[Task, Parameters], float]] = {
+        "gaussian-noise": lambda task, found: _gaussian(task, found, task.row_bound**2),
+        "noisy-inverse": lambda task, found: _gaussian(task, found, _inverse_moves(task, found["claimed_floor"])),
+        "wishart-noise": _additive,
+        "gaussian-sketch": lambda task, found: _draw(task, found["sketch_rows"], found["w_squared"], task.budget.epsilon),
+        "inverse-wishart": lambda task, found: _draw(task, found["degrees_of_freedom"], found["psi"], task.budget.epsilon),
+        "gaussian-sketch-adaptive": _lowest_floor,
+        "inverse-wishart-adaptive": _lowest_floor,
+    }
+    return makers[mechanism](task, found) if mechanism in makers else None
+
+
+def faults_of_parameters(mechanism: Mechanism, task: Task, found: Parameters) -> list[str]:
+    """What the published parameters get wrong by themselves, before anything is drawn."""
+    delta = recomputed_delta(mechanism.name, task, found)
+    if delta is None:
+        return []
+    faults = []
+    if task.calibration != PAPER and delta > task.budget.delta * (1 + TOLERANCE):
+        faults.append(
+            f"the parameters have delta {delta:.4g} at epsilon {task.budget.epsilon:g}, where {task.budget.delta:.4g} is claimed"
+        )
+    if delta > found["delta_at_epsilon"] * (1 + TOLERANCE) + 1e-12:
+        faults.append(
+            f"the parameters have delta {delta:.4g} at epsilon {task.budget.epsilon:g}, where they say {found['delta_at_epsilon']:.4g}"
+        )
+    return faults
+
+
+def faults_of_second_stages(task: Task, found: Parameters, many: Outcome, most: int = 12) -> list[str]:
+    """Whether what an adaptive mechanism chose after its first stage stays within what it kept for the second."""
+    if "first_stage_value" not in many.parameters or task.calibration == PAPER:
+        return []
+    numbers = {name: np.broadcast_to(value, len(many.gram)) for name, value in many.parameters.items()}
+    degrees, ridge = (
+        numbers[a] if a in numbers else numbers[b] for a, b in (("sketch_rows", "degrees_of_freedom"), ("w_squared", "psi"))
+    )
+    for place in np.argsort(-degrees, kind="stable")[:: max(1, len(degrees) // most)]:
+        floor = float(ridge[place] + numbers["first_stage_value"][place])
+        if _two_stages(task, found, float(degrees[place]), floor) > task.budget.delta * (1 + TOLERANCE):
+            return [
+                f"{degrees[place]:g} degrees of freedom over a floor of {floor:.4g} are more than the second stage may have"
+            ]
+    return []
+
+
+def _lowest_floor(task: Task, found: Parameters) -> float:
+    return _two_stages(task, found, found["base_degrees_of_freedom"], found["base_w_squared"])
+
+
+def _hockey_stick(epsilon: float, mu: Any) -> Any:
+    """Of a Gaussian mechanism of shift ``mu`` > 0."""
+    return ndtr(mu / 2 - epsilon / mu) - np.exp(epsilon + log_ndtr(-mu / 2 - epsilon / mu))
+
+
+def _two_move(task: Task) -> bool:
+    return task.neighbours is Neighbours.REPLACE and task.dim >= 2
+
+
+def _gaussian(task: Task, found: Parameters, one_row: float) -> float:
+    """Changes of one row and of two at right angles: ``one_row`` long in each direction, along the diagonal or across it."""
+    off, on = found["sd_off_diagonal"], found["sd_diagonal"]
+    apart = one_row * (math.sqrt(2) if task.neighbours is Neighbours.REPLACE and task.dim >= 2 else 1.0)
+    return float(_hockey_stick(task.budget.epsilon, apart / min(on, math.sqrt(2) * off if task.dim >= 2 else on)))
+
+
+def _inverse_moves(task: Task, floor: float) -> float:
+    return 1 / floor - 1 / (floor + task.row_bound**2)
+
+
+def _draw(task: Task, r: float, floor: float, epsilon: float) -> float:
+    """Of a Wishart draw around scale matrices of at least ``floor``."""
+    if not floor > 0:
+        return 1.0
+    a = task.row_bound**2 / floor
+    if _two_move(task):
+        x = np.linspace(
+            math.log(chi2.ppf(1e-18, r)), math.log(chi2.isf(1e-25, r)), 801
+        )  # smooth: the trapezoidal rule is enough
+        weights = np.exp(chi2.logpdf(np.exp(x), r) + x) * (x[1] - x[0])
+        return float(weights @ _hockey_stick(epsilon, np.sqrt(a * a / (1 + a) * np.exp(x))))
+    lift = r / 2 * math.log1p(a)
+    up, down = 2 * (1 + a) / a * (epsilon + lift), 2 * (1 + a) / a * (lift - epsilon)
+    added = chi2.sf(up / (1 + a), r) - math.exp(epsilon) * chi2.sf(up, r)
+    removed = chi2.cdf(down, r) - math.exp(epsilon) * chi2.cdf(down / (1 + a), r) if down > 0 else 0.0
+    return float(max(added, removed))
+
+
+def _additive(task: Task, found: Parameters) -> float:
+    """The sum of the three corners for REPLACE, the larger of two for ADD_REMOVE."""
+    k, b, epsilon = found["degrees_of_freedom"], task.row_bound**2 / found["scale"], task.budget.epsilon
+    m, nu = (k - task.dim - 1) / 2, k - task.dim + 1
+    if m == 0:
+        return 1.0
+    grown = 0.0
+    if epsilon < b / 2:
+        x = b / math.expm1((b / 2 - epsilon) / m)
+        grown = chi2.sf(x, nu) - math.exp(epsilon) * chi2.sf(x + b, nu)
+    x = b / -math.expm1(-(epsilon + b / 2) / m)
+    shrunk = chi2.cdf(x, nu) - math.exp(epsilon) * chi2.cdf(x - b, nu)
+    if not _two_move(task):
+        return float(max(grown, shrunk))
+    return float(min(1.0, grown + shrunk + _both_corners(epsilon, m, nu + 1, b)))
+
+
+def _both_corners(epsilon: float, m: float, kappa: float, b: float) -> float:
+    """Two rows at right angles: the correlation of two columns of the noise moves by b/t, t^2 a product of two chi-squares."""
+    lift = math.exp(epsilon / m)
+    x = np.linspace(math.log(chi2.ppf(1e-18, kappa)), math.log(chi2.isf(1e-18, kappa)), 401)
+    weights = np.exp(chi2.logpdf(np.exp(x), kappa) + x) * (x[1] - x[0])
+    by = b / np.exp((x[:, None] + x) / 2)
+    cut = (lift * by**2 - (lift - 1)) / (lift * by + np.sqrt(lift * by**2 + (lift - 1) ** 2))
+    inside = betainc(m + 1, m + 1, np.clip((1 + cut) / 2, 0, 1)) - math.exp(epsilon) * betainc(
+        m + 1, m + 1, np.clip((1 + cut - by) / 2, 0, 1)
+    )
+    return float(weights @ np.where(by >= 2, 1.0, inside) @ weights)
+
+
+def _two_stages(task: Task, found: Parameters, degrees: float, floor: float) -> float:
+    """The sum of the proof, for a second stage of these ``degrees`` of freedom over scale matrices of at least ``floor``."""
+    scale, offset, moves = found["first_stage_scale"], found["first_stage_offset"], task.row_bound**2 * (1 + SLACK)
+    epsilon = task.budget.epsilon
+    if "first_stage_mu" in found:
+        inside, g = float(norm.cdf(offset / scale)), task.row_bound**4 / (floor * (floor + task.row_bound**2))
+        gap = float(norm.cdf(offset / scale) - norm.cdf((offset - moves) / scale)) / inside
+        beyond = float(chi2.sf(found["second_stage_mu"] ** 2 / g, degrees))
+        return gap + (beyond + float(_hockey_stick(epsilon, math.hypot(moves / scale, found["second_stage_mu"])))) / inside
+    left = epsilon - moves / scale
+    if left < 0:
+        return 1.0
+    if task.calibration == PAPER:  # without a cut: the eigenvalue may be overstated by one row
+        return float(laplace.sf(offset / scale)) + _draw(task, degrees, floor - moves, left)
+    below = float(laplace.cdf(offset / scale))
+    return (below - float(laplace.cdf((offset - moves) / scale))) / below + _draw(task, degrees, floor, left)
