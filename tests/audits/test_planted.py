@@ -27,15 +27,17 @@ NEARBY = ("cache", "third column")  # what shows with other bounds, budgets or c
 BOTH = ("exact:",)  # what shows in exact arithmetic only
 
 
+def forget():
+    for each in gc.get_objects():
+        if type(each) is functools._lru_cache_wrapper and each.__module__.startswith(
+            "dpgram."
+        ):  # isinstance wakes other objects
+            each.cache_clear()
+
+
 @pytest.fixture
 def nothing_remembered():
     """Calibrations keep results; those of a planted mistake must not outlive it."""
-
-    def forget():
-        for each in gc.get_objects():
-            if isinstance(each, functools._lru_cache_wrapper) and each.__module__.startswith("dpgram."):
-                each.cache_clear()
-
     forget()
     yield
     forget()
@@ -73,9 +75,7 @@ def test_a_mistake_undone_is_not_found(monkeypatch, nothing_remembered):
     with monkeypatch.context() as planted:
         assert found_in("half of the sensitivity", planted, 1000)[0].broken
     monkeypatch.setitem(MISTAKES, "none", (*MISTAKES["half of the sensitivity"][:3], []))
-    for cache in gc.get_objects():
-        if isinstance(cache, functools._lru_cache_wrapper) and cache.__module__.startswith("dpgram."):
-            cache.cache_clear()
+    forget()
     assert not found_in("none", monkeypatch, 1000)[0].broken
 
 
