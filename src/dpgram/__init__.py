@@ -17,13 +17,15 @@ if TYPE_CHECKING:
     from dpgram.analysis.regress import Fits, regress
     from dpgram.artifact.files import load
     from dpgram.artifact.release import GramRelease
-    from dpgram.curator import draft_schema, release
+    from dpgram.curator import draft_schema, plan, release
     from dpgram.errors import DpgramError, DpgramWarning
     from dpgram.estimators.components import PrivateCovariance, PrivatePCA
     from dpgram.estimators.regressors import PrivateLasso, PrivateLinearRegression, PrivateRidge
     from dpgram.inference.selection import Selection, select
     from dpgram.ledger.file import FileLedger
     from dpgram.ledger.session import SessionLedger
+    from dpgram.planning.assumed import Assumptions
+    from dpgram.planning.plan import Plan
     from dpgram.terms.budget import Budget, Neighbours
     from dpgram.terms.columns import Boolean, Categorical, Date, Numeric
     from dpgram.terms.derived import DatePart, Interval, Log1p, Power
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from dpgram.terms.schema import Schema
 
 _HOMES = {
+    "Assumptions": "dpgram.planning.assumed",
     "Boolean": "dpgram.terms.columns",
     "Budget": "dpgram.terms.budget",
     "Categorical": "dpgram.terms.columns",
@@ -48,6 +51,7 @@ _HOMES = {
     "Log1p": "dpgram.terms.derived",
     "Neighbours": "dpgram.terms.budget",
     "Numeric": "dpgram.terms.columns",
+    "Plan": "dpgram.planning.plan",
     "Power": "dpgram.terms.derived",
     "PrincipalComponents": "dpgram.analysis.matrices",
     "PrivateCovariance": "dpgram.estimators.components",
@@ -65,12 +69,14 @@ _HOMES = {
     "load": "dpgram.artifact.files",
     "pca": "dpgram.analysis.matrices",
     "penalty_path": "dpgram.analysis.paths",
+    "plan": "dpgram.curator",
     "regress": "dpgram.analysis.regress",
     "release": "dpgram.curator",
     "select": "dpgram.inference.selection",
 }
 
 __all__ = [
+    "Assumptions",
     "Boolean",
     "Budget",
     "Categorical",
@@ -88,6 +94,7 @@ __all__ = [
     "Log1p",
     "Neighbours",
     "Numeric",
+    "Plan",
     "Power",
     "PrincipalComponents",
     "PrivateCovariance",
@@ -106,6 +113,7 @@ __all__ = [
     "load",
     "pca",
     "penalty_path",
+    "plan",
     "regress",
     "release",
     "select",
