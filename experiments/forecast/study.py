@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
@@ -47,11 +47,11 @@ def everything(releases: int = RELEASES) -> Iterator[Cell]:
             yield from compared(table, releases)
 
 
-def compared(table: Table, releases: int) -> Iterator[Cell]:
-    """Every mechanism at every epsilon of one table."""
+def compared(table: Table, releases: int, mechanisms: Iterable[str] = registry.MECHANISMS) -> Iterator[Cell]:
+    """Each mechanism at every epsilon of one table."""
     options = claim(np.array([gram for gram, _ in table.grams]), table.ground.schema.effective_row_bound)
     for epsilon in table.epsilons:
-        for name in registry.MECHANISMS:
+        for name in mechanisms:
             own = options if name == "noisy-inverse" else {}
             if own is None:
                 continue  # no claim that a custodian could make

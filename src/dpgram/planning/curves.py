@@ -15,14 +15,13 @@ from scipy.special import ndtri
 from dpgram.errors import PlanError
 from dpgram.mechanisms import registry
 from dpgram.mechanisms.conversation import EXACT
-from dpgram.planning.forecast import CONFIDENCE, FEWEST, NORMAL_MEDIAN, Coefficient, default_copies, expect, listed
+from dpgram.planning.forecast import CONFIDENCE, FEWEST, NORMAL_MEDIAN, Coefficient, expect, listed
 from dpgram.planning.ground import Ground
 from dpgram.terms.budget import Budget
 
 POINTS = 9
 LARGEST = {"epsilon": 100.0, "rows": 1e10}
 SMALLEST_EPSILON = 1e-3
-MOST_IN_SEARCH = 64  # releases at each step
 WITHIN = 1.01  # of a search's answer
 Quantity = Literal["epsilon", "rows"]
 
@@ -123,7 +122,7 @@ def smallest(
             return Answer(quantity, width, None, None, f"No epsilon gets there: {words}. More rows are needed.")
     elif epsilon is None:
         raise PlanError("epsilon is not given, and it is needed to find the smallest number of rows.")
-    start, copies = Budget(epsilon or 1.0, delta), copies or min(default_copies(found), MOST_IN_SEARCH)
+    start = Budget(epsilon or 1.0, delta)
 
     def reaches(mechanism: str) -> Callable[[float], bool]:
         def wide_enough(value: float) -> bool:
