@@ -9,6 +9,7 @@ from dpgram.accounting.compose import PlainCost
 from dpgram.errors import MechanismError, PlanError
 from dpgram.ledger.base import Reservation
 from dpgram.mechanisms import registry
+from dpgram.planning import choice
 from dpgram.planning.ground import ground
 from dpgram.report.label import label_data, label_sections
 from tests.conftest import small_schema, small_table
@@ -79,7 +80,7 @@ def test_every_mechanism_can_be_chosen_late(monkeypatch):
     for name in registry.MECHANISMS:
         if name == "noisy-inverse":
             continue
-        monkeypatch.setattr(curator, "chosen_mechanism", lambda *_, name=name: (name, "for a test"))
+        monkeypatch.setattr(choice, "chosen_mechanism", lambda *_, name=name: (name, "for a test"))
         made = dpgram.release(small_table(), small_schema(), mechanism="auto", insecure_seed=3, **BUDGET)
         named = dpgram.release(small_table(), small_schema(), mechanism=name, insecure_seed=3, **BUDGET)
         assert made.mechanism == name
@@ -120,6 +121,13 @@ def test_a_schema_without_a_regression_gets_the_default():
     made = dpgram.release({"x": np.zeros(20)}, schema, mechanism="auto", insecure_seed=0, **BUDGET)
     assert made.mechanism == "gaussian-noise"
     assert "no regression to look at" in made.choice
+
+
+def test_a_very_wide_schema_gets_the_default_without_a_forecast(monkeypatch):
+    monkeypatch.setattr(curator, "WIDEST", 5)
+    made = dpgram.release(small_table(50), small_schema(), mechanism="auto", insecure_seed=0, **BUDGET)
+    assert made.mechanism == "gaussian-noise"
+    assert "more than 400 encoded columns" in made.choice
 
 
 def test_a_plan_reads_no_table(monkeypatch):

@@ -12,7 +12,7 @@ import numpy as np
 
 from dpgram.mechanisms import registry
 from dpgram.mechanisms.conversation import GramAnswer, hold
-from dpgram.planning.forecast import expect
+from dpgram.planning.expected import expect
 from dpgram.planning.ground import hypothetical
 from dpgram.regression.channel import channel
 from dpgram.regression.fit import shrunk, solve

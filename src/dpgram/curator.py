@@ -19,13 +19,14 @@ from dpgram.errors import EmptyTableError, LargeDeltaWarning, LedgerError, Mecha
 from dpgram.ledger.base import Ledger, Reservation
 from dpgram.ledger.file import FileLedger
 from dpgram.mechanisms import registry
-from dpgram.mechanisms.conversation import Conversation, GramAnswer, GramQuestion, Mechanism, Task, hold, plain_cost
+from dpgram.mechanisms.conversation import GramAnswer, GramQuestion, Mechanism, Task, hold, plain_cost
 from dpgram.planning.assumed import Assumptions, assumed_table, default_target
+from dpgram.planning.choice import AUTO, WIDEST, Choice
 from dpgram.planning.curves import Quantity, smallest
 from dpgram.planning.ground import Ground, ground
-from dpgram.planning.plan import SAMPLE_WORDS, Plan, chosen_mechanism, make_plan
+from dpgram.planning.plan import SAMPLE_WORDS, Plan, make_plan
 from dpgram.rows.types import likely_kind
-from dpgram.sampling.base import EXACT, RandomSource, exact_gram
+from dpgram.sampling.base import EXACT, exact_gram
 from dpgram.sampling.choose import source_for
 from dpgram.sources.base import check_header
 from dpgram.sources.open import open_source
@@ -35,8 +36,6 @@ from dpgram.terms.schema import Schema
 from dpgram.version import __version__
 
 Array = np.ndarray
-
-AUTO = "auto"
 
 
 def release(
@@ -91,7 +90,7 @@ def release(
     if out is not None:
         check_writable(Path(out))  # before anything is spent
     budget = Budget(epsilon, delta)
-    choice = _Choice(schema, budget, calibration, table_rows, options) if mechanism == AUTO else None
+    choice = _choice(schema, budget, calibration, table_rows, options) if mechanism == AUTO else None
     chosen = registry.find(mechanism) if choice is None else choice.mechanism
     task = registry.task(
         chosen, budget, schema.neighbours, len(schema.encoded), schema.effective_row_bound, calibration, options
@@ -142,56 +141,24 @@ def release(
     return made
 
 
-class _Choice:
-    """The mechanism that "auto" takes: at once for a public hint, else when the public number of rows is known.
-
-    Until then it is a mechanism that asks what all of them ask, and goes on as the chosen one. A ledger is charged the plain budget."""
-
-    def __init__(self, schema: Schema, budget: Budget, calibration: str, rows: int | None, options: Mapping[str, object]):
-        if options:
-            raise MechanismError(f"mechanism 'auto' takes no options, and {', '.join(options)} is given: name the mechanism.")
-        if rows is None and schema.neighbours is Neighbours.ADD_REMOVE:
-            raise MechanismError(
-                "mechanism 'auto' needs table_rows under neighbours = \"add-remove\", where the table's own number of rows is "
-                "protected: give a public guess, or name the mechanism."
-            )
-        self._budget, self._calibration, self.in_words = budget, calibration, ""
-        self._ground = _assumed_ground(schema)
-        self.mechanism = Mechanism(AUTO, "chosen by a forecast", "", lambda task: _not_yet(), self._start)
-        if rows is not None:
-            self._choose(rows)
-
-    def _choose(self, rows: int) -> None:
-        name, self.in_words = chosen_mechanism(self._ground, self._budget, rows, self._calibration)
-        self.mechanism = registry.find(name)
-
-    def _start(self, task: Task, rng: RandomSource) -> Conversation:
-        answer = yield GramQuestion(task.row_bound)
-        assert answer.rows is not None, "asked for only where the number of rows is public"
-        self._choose(answer.rows)
-        later = self.mechanism.start(task, rng)
-        assert next(later) == GramQuestion(task.row_bound), "all mechanisms ask the same question first"
-        try:
-            later.send(answer)
-        except StopIteration as end:
-            return end.value
-        raise AssertionError("a mechanism of several questions cannot be chosen late")
-
-
 def automatic_choice(
     schema: Schema, budget: Budget, calibration: str, rows: int, options: Mapping[str, object]
 ) -> tuple[str, str]:
     """The mechanism that "auto" takes for so many rows, and why."""
-    choice = _Choice(schema, budget, calibration, rows, options)
+    choice = _choice(schema, budget, calibration, rows, options)
     return choice.mechanism.name, choice.in_words
 
 
-def _not_yet() -> dict[str, float]:
-    raise MechanismError("the mechanism is chosen when the number of rows is known.")
+def _choice(schema: Schema, budget: Budget, calibration: str, rows: int | None, options: Mapping[str, object]) -> Choice:
+    if options:
+        raise MechanismError(f"mechanism 'auto' takes no options, and {', '.join(options)} is given: name the mechanism.")
+    return Choice(_assumed_ground(schema), schema, budget, calibration, rows)
 
 
 def _assumed_ground(schema: Schema) -> Ground | None:
-    """Assumed rows and the regression that "auto" looks at; None where a schema has nothing to regress on."""
+    """Assumed rows and the regression that "auto" looks at; None where a schema has nothing to regress on, or is very wide."""
+    if len(schema.encoded) > WIDEST:
+        return None
     target = default_target(schema)
     try:
         return ground(schema, encoded_rows(assumed_table(schema, Assumptions(), target), schema), target)

@@ -7,7 +7,7 @@ import pytest
 from dpgram.errors import PlanError
 from dpgram.mechanisms import registry
 from dpgram.planning.curves import curve, smallest
-from dpgram.planning.forecast import expect
+from dpgram.planning.expected import expect
 from dpgram.terms.budget import Budget
 from tests.planning.test_forecast import GROUND
 

@@ -12,7 +12,8 @@ from dpgram.errors import MechanismError, PlanError
 from dpgram.mechanisms import registry
 from dpgram.planning.assumed import Assumptions, assumed_table, default_target
 from dpgram.planning.bounds import row_bounds
-from dpgram.planning.forecast import CONDITIONAL, expect, forecast
+from dpgram.planning.expected import expect
+from dpgram.planning.forecast import CONDITIONAL, forecast
 from dpgram.planning.ground import ground
 from dpgram.terms.budget import Budget
 

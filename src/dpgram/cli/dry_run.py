@@ -17,6 +17,7 @@ from dpgram.cli.plan import print_plan
 from dpgram.errors import MechanismError
 from dpgram.mechanisms import registry
 from dpgram.mechanisms.conversation import GramAnswer, Mechanism, Task, hold
+from dpgram.planning.choice import AUTO
 from dpgram.planning.plan import Plan
 from dpgram.report.label import Planned, planned_data, planned_sections
 from dpgram.sampling.choose import chosen as chosen_arithmetic
@@ -40,7 +41,7 @@ def show_without_release(
 ) -> None:
     """Print what is known of the release beforehand. Reads no row, spends nothing, writes nothing."""
     choice = ""
-    if mechanism == curator.AUTO:
+    if mechanism == AUTO:
         if table_rows is None:
             raise MechanismError(
                 "a dry run of mechanism 'auto' needs --table-rows: the choice follows a public number of rows."

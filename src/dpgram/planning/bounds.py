@@ -9,7 +9,7 @@ import numpy as np
 
 from dpgram.mechanisms import registry
 from dpgram.mechanisms.conversation import EXACT
-from dpgram.planning.forecast import expect
+from dpgram.planning.expected import expect
 from dpgram.planning.ground import Ground
 from dpgram.terms.budget import Budget
 from dpgram.terms.schema import SMALLEST_ROW_BOUND

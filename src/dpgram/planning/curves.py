@@ -15,8 +15,9 @@ from scipy.special import ndtri
 from dpgram.errors import PlanError
 from dpgram.mechanisms import registry
 from dpgram.mechanisms.conversation import EXACT
-from dpgram.planning.forecast import CONFIDENCE, FEWEST, NORMAL_MEDIAN, Coefficient, expect, listed
-from dpgram.planning.ground import Ground
+from dpgram.planning.expected import CONFIDENCE, FEWEST, Coefficient, expect
+from dpgram.planning.forecast import listed
+from dpgram.planning.ground import NORMAL_MEDIAN, Ground
 from dpgram.terms.budget import Budget
 
 POINTS = 9

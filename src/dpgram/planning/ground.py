@@ -114,9 +114,10 @@ def ground(schema: Schema, rows: Array, target: str, features: Sequence[str] | N
     scale = np.sqrt(np.diag(own))
     if np.linalg.cond(own / np.outer(scale, scale)) > MOST_CONDITION:
         raise PlanError(f"the features of {plan.target!r} are dependent in the sample: name fewer features, or give more rows.")
-    truth, inverse = solve(moments, plan), np.linalg.inv(own)
-    cross = plan.regressors.T @ moments @ plan.label
+    inverse, cross = np.linalg.inv(own), plan.regressors.T @ moments @ plan.label
     left = max(float(plan.label @ moments @ plan.label - cross @ inverse @ cross), 0.0)
+    rows = _without_chance(rows, plan, own, inverse @ cross, left)
+    truth = solve(rows.T @ rows / len(rows), plan)
     per_row = np.sqrt(left * np.einsum("ij,jk,ik->i", plan.to_own_units, inverse, plan.to_own_units))
     units = np.abs(np.diag(plan.to_own_units))  # of the label over the feature's
     return Ground(
@@ -129,6 +130,18 @@ def ground(schema: Schema, rows: Array, target: str, features: Sequence[str] | N
         places=_numbers(schema, plan.names),
         left_out=constant,
     )
+
+
+def _without_chance(rows: Array, plan: Design, own: Array, b: Array, left: float) -> Array:
+    """The rows with a label whose coefficients are smaller, along weak directions of the features, by what chance explains of them.
+
+    Along a weak direction a sample's coefficient is mostly chance, and too large on average; an estimator that shrinks would then be
+    forecast to lose what is not there. Errors of the regression stay as they are."""
+    values, axes = np.linalg.eigh(own)
+    seen, chance = axes.T @ b, left / (len(rows) * np.maximum(values, np.finfo(float).tiny))
+    kept = np.maximum(1 - chance / np.where(seen != 0, seen**2, np.inf), 0.0)  # positive part of Stein's rule
+    change = (rows @ plan.regressors) @ (axes @ ((kept - 1) * seen))
+    return rows + np.outer(change, plan.label / (plan.label @ plan.label))
 
 
 def hypothetical(schema: Schema, gram: Array, noise: NoiseModel, budget: Budget, rows: int) -> GramRelease:

@@ -10,11 +10,10 @@ from typing import Any
 from dpgram.mechanisms.conversation import EXACT
 from dpgram.planning.bounds import BoundTrade, row_bounds
 from dpgram.planning.curves import Answer
-from dpgram.planning.forecast import FEWEST, Forecast, forecast
+from dpgram.planning.forecast import Forecast, forecast
 from dpgram.planning.ground import NORMAL_MEDIAN, Ground
 from dpgram.terms.budget import Budget
 
-DEFAULT, WIDEST = "gaussian-noise", 400  # what "auto" takes where there is no forecast, and columns beyond which it makes none
 SAMPLE_WORDS = "moments of a sample of {rows} rows, which the custodian says is public"
 
 
@@ -100,25 +99,6 @@ def make_plan(
     if bounds and made.best:
         trade = row_bounds(found, made.best, budget, rows, calibration=calibration, options=options)
     return Plan(made, found, assumed, assumptions, trade, answer)
-
-
-def chosen_mechanism(found: Ground | None, budget: Budget, rows: int, calibration: str = EXACT) -> tuple[str, str]:
-    """The mechanism that `auto` takes for a public number of rows, and why, for the label. Costs nothing: nothing private is asked.
-
-    Additive Gaussian noise, which is never larger than the others' at equal privacy, where there is nothing to forecast."""
-    if found is None:
-        return DEFAULT, "auto, without a forecast: the schema has no regression to look at"
-    if len(found.schema.encoded) > WIDEST:
-        return DEFAULT, f"auto, without a forecast: there are more than {WIDEST} columns"
-    made = forecast(found, budget, rows, calibration=calibration, copies=FEWEST)
-    if not made.best:
-        return DEFAULT, f"auto, without a forecast: {made.verdict}"
-    typical = made.of(made.best).typical
-    assert typical is not None
-    return made.best, (
-        f"auto, by a forecast for {rows:,} rows under default assumptions (no data read): expected error {typical.error:.3g} for the "
-        f"coefficient of {typical.name} on {made.target}. {made.verdict}"
-    )
 
 
 def _plain(value: Any) -> Any:

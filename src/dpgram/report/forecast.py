@@ -10,7 +10,7 @@ from typing import Any
 
 from dpgram.artifact.atomic import write_whole
 from dpgram.planning.curves import Curve
-from dpgram.planning.forecast import Coefficient
+from dpgram.planning.expected import Coefficient
 from dpgram.planning.plan import Plan
 from dpgram.report.figures import COLOURS, check_figure_path
 from dpgram.terms.budget import Neighbours
