@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 KERNEL := build_kernel.py $(wildcard src/dpgram/native/*.[ch])
 
-.PHONY: demo test test-slow lint smoke coverage errors bench bench-regress bench-release bench-spark bench-peers bench-end-to-end audit fuzz reproduce reproduce-quick page clean
+.PHONY: demo test test-slow lint smoke coverage errors forecast-study bench bench-regress bench-release bench-spark bench-peers bench-end-to-end audit fuzz reproduce reproduce-quick page clean
 
 demo: .venv/installed
 	$(BIN)/dpgram demo
@@ -52,6 +52,10 @@ coverage: .venv/installed-test
 
 errors: .venv/installed-test
 	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.errors
+
+# Forecasts of plan against outcomes: some minutes.
+forecast-study: .venv/installed-test
+	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.forecast
 
 # All of the next ones but those against peers, one after the other; writes docs/benchmarks.md. The machine should do nothing else.
 bench: .venv/installed-test

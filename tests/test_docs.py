@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -89,6 +90,27 @@ def test_the_page_on_selection_runs(capsys):
     exec(compile(code, "selection.md", "exec"), {})
     first, *_, last = capsys.readouterr().out.splitlines()
     assert first == last == "('x0', 'x1')"
+
+
+def test_the_page_on_plans_runs(tmp_path, monkeypatch, capsys):
+    blocks = dict(BLOCK.findall((ROOT / "docs" / "plan.md").read_text(encoding="utf-8")))
+    (tmp_path / "demo").mkdir()
+    shutil.copy(ROOT / "src" / "dpgram" / "demo" / "flights.toml", tmp_path / "demo")
+    monkeypatch.chdir(tmp_path)
+    exec(compile(blocks["python"], "plan.md", "exec"), {})
+    assert capsys.readouterr().out.startswith("gaussian-noise Coefficient(name=")
+
+
+@pytest.mark.slow
+def test_the_commands_on_plans_run(tmp_path):
+    blocks = dict(BLOCK.findall((ROOT / "docs" / "plan.md").read_text(encoding="utf-8")))
+    (tmp_path / "demo").mkdir()
+    shutil.copy(ROOT / "src" / "dpgram" / "demo" / "flights.toml", tmp_path / "demo")
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "MPLBACKEND": "Agg"}
+    subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", blocks["bash"]], cwd=tmp_path, env=environment, check=True, capture_output=True
+    )
+    assert (tmp_path / "plan.png").stat().st_size > 0
 
 
 def test_the_page_on_gpus_runs(tmp_path):

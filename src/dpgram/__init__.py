@@ -17,13 +17,15 @@ if TYPE_CHECKING:
     from dpgram.analysis.regress import Fits, regress
     from dpgram.artifact.files import load
     from dpgram.artifact.release import GramRelease
-    from dpgram.curator import draft_schema, release
+    from dpgram.curator import draft_schema, plan, release
     from dpgram.errors import DpgramError, DpgramWarning
     from dpgram.estimators.components import PrivateCovariance, PrivatePCA
     from dpgram.estimators.regressors import PrivateLasso, PrivateLinearRegression, PrivateRidge
     from dpgram.inference.selection import Selection, select
     from dpgram.ledger.file import FileLedger
     from dpgram.ledger.session import SessionLedger
+    from dpgram.planning.assumed import Assumptions
+    from dpgram.planning.plan import Plan
     from dpgram.report.page.write import write_report
     from dpgram.terms.budget import Budget, Neighbours
     from dpgram.terms.columns import Boolean, Categorical, Date, Numeric
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from dpgram.terms.schema import Schema
 
 _HOMES = {
+    "Assumptions": "dpgram.planning.assumed",
     "Boolean": "dpgram.terms.columns",
     "Budget": "dpgram.terms.budget",
     "Categorical": "dpgram.terms.columns",
@@ -49,6 +52,7 @@ _HOMES = {
     "Log1p": "dpgram.terms.derived",
     "Neighbours": "dpgram.terms.budget",
     "Numeric": "dpgram.terms.columns",
+    "Plan": "dpgram.planning.plan",
     "Power": "dpgram.terms.derived",
     "PrincipalComponents": "dpgram.analysis.matrices",
     "PrivateCovariance": "dpgram.estimators.components",
@@ -66,6 +70,7 @@ _HOMES = {
     "load": "dpgram.artifact.files",
     "pca": "dpgram.analysis.matrices",
     "penalty_path": "dpgram.analysis.paths",
+    "plan": "dpgram.curator",
     "regress": "dpgram.analysis.regress",
     "release": "dpgram.curator",
     "select": "dpgram.inference.selection",
@@ -73,6 +78,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Assumptions",
     "Boolean",
     "Budget",
     "Categorical",
@@ -90,6 +96,7 @@ __all__ = [
     "Log1p",
     "Neighbours",
     "Numeric",
+    "Plan",
     "Power",
     "PrincipalComponents",
     "PrivateCovariance",
@@ -108,6 +115,7 @@ __all__ = [
     "load",
     "pca",
     "penalty_path",
+    "plan",
     "regress",
     "release",
     "select",

@@ -1,9 +1,11 @@
-"""The one module on both sides of the wall: source -> engine -> mechanism -> artifact. It orders calls, computes nothing."""
+"""The one module on both sides of the wall: source -> engine -> mechanism -> artifact. It orders calls, computes nothing.
+
+A plan is made here too, because assumed rows are encoded as a table's are; it reads no table but a public sample."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +15,16 @@ from dpgram.artifact.atomic import check_writable
 from dpgram.artifact.release import GramRelease
 from dpgram.engines.local import LocalPass
 from dpgram.engines.open import open_header, open_pass
-from dpgram.errors import EmptyTableError, LargeDeltaWarning, LedgerError, MechanismError, SchemaError
+from dpgram.errors import EmptyTableError, LargeDeltaWarning, LedgerError, MechanismError, ModelError, PlanError, SchemaError
 from dpgram.ledger.base import Ledger, Reservation
 from dpgram.ledger.file import FileLedger
 from dpgram.mechanisms import registry
 from dpgram.mechanisms.conversation import GramAnswer, GramQuestion, Mechanism, Task, hold, plain_cost
+from dpgram.planning.assumed import Assumptions, assumed_table, default_target
+from dpgram.planning.choice import AUTO, WIDEST, Choice
+from dpgram.planning.curves import Quantity, smallest
+from dpgram.planning.ground import Ground, ground
+from dpgram.planning.plan import SAMPLE_WORDS, Plan, make_plan
 from dpgram.rows.types import likely_kind
 from dpgram.sampling.base import EXACT, exact_gram
 from dpgram.sampling.choose import source_for
@@ -39,6 +46,7 @@ def release(
     delta: float,
     mechanism: str = "gaussian-noise",
     calibration: str = "exact",
+    table_rows: int | None = None,
     columns: Sequence[str] | None = None,
     query: str | None = None,
     device: str | None = None,
@@ -68,7 +76,10 @@ def release(
     calibrated and asks for its first sum, before any row is read, and a ledger that has too little left raises BudgetSpentError.
     ``out`` is where the release is saved, before it is committed in the ledger. ``calibration`` is "exact", or "paper" for
     Sheffet's printed formulas; ``options`` are the mechanism's own, such as ``sketch_rows``. ``progress`` is called with the
-    fraction of the table that has been read."""
+    fraction of the table that has been read.
+
+    ``mechanism`` "auto" takes the one that ``plan`` expects to be best under default assumptions, for ``table_rows`` rows, a public
+    number; left out, the table's own where that is public. It costs nothing, and the choice stands on the label."""
     if not isinstance(schema, Schema):
         raise SchemaError(f"schema is a {type(schema).__name__} and must be a Schema: use dpgram.Schema.load(path).")
     if isinstance(ledger, str | Path):
@@ -79,7 +90,8 @@ def release(
     if out is not None:
         check_writable(Path(out))  # before anything is spent
     budget = Budget(epsilon, delta)
-    chosen = registry.find(mechanism)
+    choice = _choice(schema, budget, calibration, table_rows, options) if mechanism == AUTO else None
+    chosen = registry.find(mechanism) if choice is None else choice.mechanism
     task = registry.task(
         chosen, budget, schema.neighbours, len(schema.encoded), schema.effective_row_bound, calibration, options
     )
@@ -100,6 +112,8 @@ def release(
         return GramAnswer(exact_gram(*total.in_whole_numbers()) if rng.arithmetic == EXACT else total.in_scaled_units(), rows)
 
     outcome = hold(chosen.start(task, rng), answer)
+    if choice is not None:
+        chosen = choice.mechanism
     made = GramRelease(
         schema=schema,
         gram=outcome.gram,
@@ -109,6 +123,7 @@ def release(
         budget=budget,
         mechanism=chosen.name,
         calibration=calibration,
+        choice="" if choice is None else choice.in_words,
         condition=outcome.condition,
         parameters=outcome.parameters,
         noise=outcome.noise,
@@ -124,6 +139,107 @@ def release(
     if ledger is not None and reservation is not None:
         ledger.commit(reservation)
     return made
+
+
+def automatic_choice(
+    schema: Schema, budget: Budget, calibration: str, rows: int, options: Mapping[str, object]
+) -> tuple[str, str]:
+    """The mechanism that "auto" takes for so many rows, and why."""
+    choice = _choice(schema, budget, calibration, rows, options)
+    return choice.mechanism.name, choice.in_words
+
+
+def _choice(schema: Schema, budget: Budget, calibration: str, rows: int | None, options: Mapping[str, object]) -> Choice:
+    if options:
+        raise MechanismError(f"mechanism 'auto' takes no options, and {', '.join(options)} is given: name the mechanism.")
+    return Choice(_assumed_ground(schema), schema, budget, calibration, rows)
+
+
+def _assumed_ground(schema: Schema) -> Ground | None:
+    """Assumed rows and the regression that "auto" looks at; None where a schema has nothing to regress on, or is very wide."""
+    if len(schema.encoded) > WIDEST:
+        return None
+    target = default_target(schema)
+    try:
+        return ground(schema, encoded_rows(assumed_table(schema, Assumptions(), target), schema), target)
+    except (ModelError, PlanError):
+        return None
+
+
+def plan(
+    schema: Schema,
+    *,
+    epsilon: float | None = None,
+    delta: float,
+    table_rows: int | None = None,
+    target: str | None = None,
+    features: Sequence[str] | None = None,
+    mechanisms: Sequence[str] | None = None,
+    calibration: str = "exact",
+    assumptions: Assumptions | None = None,
+    sample: object = None,
+    sample_is_public: bool = False,
+    target_width: float | None = None,
+    solve: Quantity = "epsilon",
+    **options: float | str,
+) -> Plan:
+    """What a release of a table of ``table_rows`` rows would give, from public facts alone: no private row is read, nothing is spent.
+
+    The regression looked at is that of ``target`` (by default the first number) on ``features`` (all others). What rows look like is
+    taken from ``assumptions``, or from a ``sample`` in any form that ``release`` takes, which must be public: ``sample_is_public`` says so.
+    With ``target_width`` the smallest epsilon (``solve`` "epsilon") or number of rows ("rows") is found for which the typical 95 %
+    interval is that narrow, and the plan is made for it. ``options`` go to the mechanisms that have them."""
+    if not isinstance(schema, Schema):
+        raise SchemaError(f"schema is a {type(schema).__name__} and must be a Schema: use dpgram.Schema.load(path).")
+    named = default_target(schema) if target is None else target
+    if sample is None:
+        guess = Assumptions() if assumptions is None else assumptions
+        rows, words, data = encoded_rows(assumed_table(schema, guess, named), schema), guess.in_words, guess.to_dict()
+    else:
+        _check_sample(sample_is_public, assumptions)
+        rows, data = encoded_rows(sample, schema), None
+        words = SAMPLE_WORDS.format(rows=f"{len(rows):,}")
+    found, answer = ground(schema, rows, named, features), None
+    if target_width is not None:
+        answer = smallest(
+            found,
+            solve,
+            target_width,
+            delta,
+            epsilon=epsilon,
+            rows=table_rows,
+            mechanisms=mechanisms,
+            calibration=calibration,
+            options=options,
+        )
+        if answer.value is not None:
+            epsilon, table_rows = (answer.value, table_rows) if solve == "epsilon" else (epsilon, int(answer.value))
+    if epsilon is None or table_rows is None:
+        missing = "epsilon" if epsilon is None else "table_rows"
+        unanswered = f"{answer.in_words} " if answer else ""
+        raise PlanError(f"{unanswered}{missing} is not given: a forecast needs it.")
+    return make_plan(
+        found,
+        Budget(epsilon, delta),
+        table_rows,
+        assumed=words,
+        assumptions=data,
+        mechanisms=mechanisms,
+        calibration=calibration,
+        options=options,
+        answer=answer,
+    )
+
+
+def _check_sample(public: bool, assumptions: Assumptions | None) -> None:
+    if not public:
+        raise PlanError(
+            "a sample is given without the word that it is public (sample_is_public, --sample-is-public). A plan costs no budget, so "
+            "it must not look at private rows: numbers chosen by looking at them give them away. Use a published "
+            "table or made-up rows, or leave the sample out."
+        )
+    if assumptions is not None:
+        raise PlanError("both a sample and assumptions are given, and the sample would replace them: give one of the two.")
 
 
 def encoded_rows(table: object, schema: Schema) -> Array:

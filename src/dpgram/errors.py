@@ -25,6 +25,7 @@
     ├── ModelError               a regression that the release cannot answer
     │   ├── UnknownColumnError
     │   └── IndefiniteGramError
+    ├── PlanError                a forecast that cannot be made like this
     ├── DeviceError              a device that PyTorch does not have here, or that cannot sum exactly
     │   └── InexactDeviceError
     └── MissingExtraError        an optional dependency is not installed
@@ -223,6 +224,10 @@ class IndefiniteGramError(ModelError):
             f"the released Gram is not positive definite on the chosen features (smallest eigenvalue {smallest:.3g}, "
             f"noise sd {noise:.3g}), so a plain solve has no meaning: use estimator='log-det', or fewer features."
         )
+
+
+class PlanError(DpgramError, ValueError):
+    """A forecast cannot be made from these assumptions."""
 
 
 class DeviceError(DpgramError):

@@ -89,6 +89,7 @@ class _File(_Strict, kw_only=True, omit_defaults=True):
     arithmetic: Literal["float64", "exact"]
     grid: float | None = None
     ledger_entry: str | None = None
+    choice: str = ""
     columns: list[str]
     schema: dict[str, Any]
     gram: list[list[float]]
@@ -121,6 +122,7 @@ def save(release: GramRelease, path: Path) -> None:
         arithmetic=release.arithmetic,  # type: ignore[arg-type]
         grid=release.grid,
         ledger_entry=release.ledger_entry,
+        choice=release.choice,
         columns=list(release.columns),
         schema=release.schema.to_dict(),
         gram=release.gram.tolist(),
@@ -172,6 +174,7 @@ class _Reader:
             arithmetic=file.arithmetic,
             grid=file.grid,
             ledger_entry=file.ledger_entry,
+            choice=file.choice,
             library_version=file.library_version,
             format=file.format,
         )

@@ -27,6 +27,7 @@ class GramRelease:
     budget: Budget  # what this release cost, read together with schema.neighbours
     mechanism: str  # public
     calibration: str = "exact"  # public; or "paper", the printed formulas
+    choice: str = ""  # public; how the mechanism was chosen, where nobody named it
     condition: str = ""  # public; what the guarantee hangs on besides its proof, where there is such a thing
     parameters: dict[str, float] = field(default_factory=dict)  # what the mechanism was calibrated to; see mechanisms/
     noise: NoiseModel  # public; what was done to the true Gram

@@ -17,6 +17,10 @@ DRAFT = """Write a schema for a table, to be filled in.
 
 It holds the column names, and kinds where the format declares types, but never a value. Bounds and categories stay blank:
 declare them from what is known of the domain, not from the data."""
+PLAN = """Forecast what a release would give.
+
+Reads no table and spends nothing: errors, intervals and detectable effects of every mechanism, from the schema, the number of
+rows, the budget and stated assumptions. docs/plan.md says how to read it."""
 RELEASE = """Make one private release of a table.
 
 Epsilon and delta are your choice, so they have no default. Nothing is spent before the schema, the output folder and the
@@ -69,6 +73,7 @@ ledger_app.command("dpgram.cli.ledger:open_command", name="open", help=OPEN)
 ledger_app.command("dpgram.cli.ledger:show", name="show", help=SHOW)
 
 app.command(schema_app)
+app.command("dpgram.cli.plan:plan", name="plan", help=PLAN)
 app.command("dpgram.cli.release:release", name="release", help=RELEASE)
 app.command(ledger_app)
 app.command("dpgram.cli.inspect:inspect", name="inspect", help=INSPECT)

@@ -42,7 +42,7 @@ def cov_command(
     if plot is not None:
         check_figure_path(plot)
     made = load(release)
-    found = covariance(made, listed_names(made, columns))
+    found = covariance(made, listed_names(made.schema, columns))
     found.matrix(kind)
     if json:
         print_json(found.to_dict())
@@ -85,7 +85,7 @@ def pca_command(
     if components is not None and components < 1:
         raise ModelError(f"components is {components} and must be a whole number of at least 1.")
     made = load(release)
-    found = pca(made, listed_names(made, columns), standardise=standardise)
+    found = pca(made, listed_names(made.schema, columns), standardise=standardise)
     if json:
         print_json(found.to_dict())
     else:

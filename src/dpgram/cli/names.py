@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dpgram.artifact.release import GramRelease
+from dpgram.terms.schema import Schema
 
 
-def listed_names(release: GramRelease, names: str | None) -> list[str] | None:
+def listed_names(schema: Schema, names: str | None) -> list[str] | None:
     """The names in a comma-separated list, None when there is none. A known name that itself holds commas is found whole."""
     if names is None:
         return None
-    known = {*release.columns, *release.schema.all_names}
+    known = {*schema.encoded_names, *schema.all_names}
     found: list[str] = []
     parts = names.split(",") if names else []
     while parts:

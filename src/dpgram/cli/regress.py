@@ -75,7 +75,7 @@ def regress(
     found = fit_models(
         made,
         formula or target or [],
-        listed_names(made, features),
+        listed_names(made.schema, features),
         estimator=estimator,
         intervals=intervals,
         confidence=confidence,

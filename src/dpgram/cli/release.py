@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from dpgram import curator
 from dpgram.artifact.atomic import check_writable
 from dpgram.cli.app import note
+from dpgram.cli.dry_run import show_without_release
 from dpgram.cli.options import given_options
 from dpgram.cli.output import print_json, reading_bar
 from dpgram.errors import OutputError
@@ -28,9 +29,10 @@ def release(
     schema: Path,
     epsilon: float,
     delta: float,
-    out: Path,
+    out: Path | None = None,
     mechanism: str = "gaussian-noise",
     calibration: str = "exact",
+    table_rows: int | None = None,
     query: str | None = None,
     device: str | None = None,
     threads: int | None = None,
@@ -45,6 +47,7 @@ def release(
     arithmetic: str | None = None,
     insecure_seed: int | None = None,
     overwrite: Annotated[bool, Parameter(negative="")] = False,
+    dry_run: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Write a private Gram release of DATA to OUT. Epsilon and delta are your choice, so they have no default.
@@ -63,9 +66,11 @@ def release(
     out
         Where to write the release, a JSON file.
     mechanism
-        How noise is added; `dpgram calibrate --help` names them.
+        How noise is added; `dpgram calibrate --help` names them. auto takes the one that `dpgram plan` expects to be best.
     calibration
         exact, or paper for the printed formulas of Sheffet 2015.
+    table_rows
+        A public number of rows for auto and --dry-run; auto needs it under neighbours = "add-remove" only.
     query
         A database's answer to this SQL is the table; its text stays out of the release.
     device
@@ -95,16 +100,13 @@ def release(
         Draw the noise from this seed, for tests and experiments only: the release is then NOT PRIVATE and says so.
     overwrite
         Replace OUT if it exists.
+    dry_run
+        Show the label as far as it is known, and with --table-rows a forecast. DATA is not opened, and nothing is spent.
     json
         Print the release's label as JSON, as `dpgram inspect --json` does.
     """
     declared = Schema.load(schema)
-    Budget(epsilon, delta)
-    check_writable(out)  # before anything is spent
-    if any(_same_file(out, other) for other in (data, schema)):
-        raise OutputError(f"{out} is the table or the schema itself: choose another place for the release.")
-    if out.exists() and not overwrite:
-        raise OutputError(f"{out} exists, and a release that was paid for is not replaced: pass --overwrite to do it.")
+    budget = Budget(epsilon, delta)
     options = given_options(
         option,
         sketch_rows=sketch_rows,
@@ -114,6 +116,28 @@ def release(
         repair=repair,
         first_stage=first_stage,
     )
+    if dry_run:
+        rows_of = "table" if query is None else "result"
+        show_without_release(
+            declared,
+            budget,
+            mechanism=mechanism,
+            calibration=calibration,
+            options=options,
+            table_rows=table_rows,
+            rows_of=rows_of,
+            arithmetic=arithmetic,
+            private=insecure_seed is None,
+            json=json,
+        )
+        return
+    if out is None:
+        raise OutputError("--out is not given: say where to write the release, or pass --dry-run to make none.")
+    check_writable(out)  # before anything is spent
+    if any(_same_file(out, other) for other in (data, schema)):
+        raise OutputError(f"{out} is the table or the schema itself: choose another place for the release.")
+    if out.exists() and not overwrite:
+        raise OutputError(f"{out} exists, and a release that was paid for is not replaced: pass --overwrite to do it.")
     width = len(declared.encoded)
     if chosen(arithmetic, width, private=insecure_seed is None) == "exact" and exact_seconds(width) >= WORTH_SAYING:
         note(f"exact arithmetic on {width} columns takes about {exact_seconds(width):.0f} s after the rows are read")
@@ -125,6 +149,7 @@ def release(
             delta=delta,
             mechanism=mechanism,
             calibration=calibration,
+            table_rows=table_rows,
             query=query,
             device=device,
             threads=threads,
@@ -139,6 +164,8 @@ def release(
         print_json(label_data(made))
     noise = f"noise sd {made.noise.sd_off_diagonal:.4g} off the diagonal (scaled units)"
     note(f"{len(made.columns)} columns, {noise}, written to {out}")
+    if made.choice:
+        note(f"{made.mechanism} was chosen: {made.choice}")
     if ledger is None:
         note("not recorded in a ledger: pass --ledger to keep account of what this data set has spent")
     if not made.private:

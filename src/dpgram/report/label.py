@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import dataclass
 
 from dpgram.artifact.release import GramRelease
-from dpgram.terms.budget import Neighbours
+from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.columns import Boolean, Categorical, Column, Date, Numeric
 from dpgram.terms.derivation import Derived
 from dpgram.terms.derived import DatePart, Interval, Log1p, Power
@@ -37,6 +38,7 @@ def label_data(release: GramRelease) -> dict:
         "unit_assumption": ASSUMED[release.rows_of].format(unit=release.schema.unit),
         "rows": release.rows,
         "mechanism": release.mechanism,
+        "chosen_by": release.choice or None,
         "calibration": release.calibration,
         "conditional": release.condition or None,
         "parameters": release.parameters,
@@ -84,6 +86,7 @@ def label_sections(release: GramRelease) -> list[tuple[str, list[tuple[str, str]
             "Mechanism",
             [
                 ("name", release.mechanism),
+                *([("chosen by", release.choice)] if release.choice else []),
                 ("calibration", release.calibration),
                 *((name, f"{value:.6g}") for name, value in release.parameters.items()),
                 ("row bound", f"{release.row_bound:.6g} (scaled units; longer rows are shrunk to it)"),
@@ -95,15 +98,7 @@ def label_sections(release: GramRelease) -> list[tuple[str, list[tuple[str, str]
                 ("arithmetic", _arithmetic(release)),
             ],
         ),
-        (
-            "Declared columns",
-            [(column.name, f"{column.kind}, {declared(column)}") for column in release.schema.columns],
-        ),
-        *(
-            [("Derived columns", [(d.name, f"{d.kind}, {computed(d, release.schema)}") for d in release.schema.derived])]
-            if release.schema.derived
-            else []
-        ),
+        *column_sections(release.schema),
         (
             "What is in the file",
             [
@@ -121,6 +116,89 @@ def _paid(release: GramRelease) -> str:
         return "no ledger; what other releases of the same rows cost is not known here"
     number, _, seal = release.ledger_entry.partition(":")
     return f"line {number} of the custodian's ledger ({seal[:16]})"
+
+
+def column_sections(schema: Schema) -> list[tuple[str, list[tuple[str, str]]]]:
+    """What is declared about the columns, and how others are computed from them."""
+    derived = [(d.name, f"{d.kind}, {computed(d, schema)}") for d in schema.derived]
+    return [
+        ("Declared columns", [(column.name, f"{column.kind}, {declared(column)}") for column in schema.columns]),
+        *([("Derived columns", derived)] if derived else []),
+    ]
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What is known of a release before it is made."""
+
+    schema: Schema
+    budget: Budget
+    mechanism: str
+    calibration: str
+    parameters: dict[str, float]  # empty where they follow the number of rows
+    condition: str
+    choice: str
+    rows_of: str
+    arithmetic: str
+    private: bool
+
+
+def planned_data(planned: Planned) -> dict:
+    """The label of a release that was not made, as plain data."""
+    schema = planned.schema
+    return {
+        "private": planned.private,
+        "epsilon": planned.budget.epsilon,
+        "delta": planned.budget.delta,
+        "neighbours": schema.neighbours.value,
+        "neighbours_in_words": schema.neighbours.in_words,
+        "unit": schema.unit,
+        "rows_of": planned.rows_of,
+        "unit_assumption": ASSUMED[planned.rows_of].format(unit=schema.unit),
+        "mechanism": planned.mechanism,
+        "chosen_by": planned.choice or None,
+        "calibration": planned.calibration,
+        "conditional": planned.condition or None,
+        "parameters": planned.parameters,
+        "row_bound": schema.effective_row_bound,
+        "arithmetic": planned.arithmetic,
+        "bounds": {column.name: {"kind": column.kind, "declared": declared(column)} for column in schema.columns},
+        "derived": {d.name: {"kind": d.kind, "computed": computed(d, schema)} for d in schema.derived},
+        "encoded_columns": list(schema.encoded_names),
+    }
+
+
+def planned_sections(planned: Planned) -> list[tuple[str, list[tuple[str, str]]]]:
+    """The same for people."""
+    schema = planned.schema
+    public = schema.neighbours is Neighbours.REPLACE
+    later = [("parameters", "follow the number of rows, and are known when the rows are read")]
+    return [
+        (
+            "Guarantee of the release to be made" if planned.private else "NOT PRIVATE: the noise would come from a seed",
+            [
+                ("epsilon", f"{planned.budget.epsilon:g}"),
+                ("delta", f"{planned.budget.delta:g}"),
+                ("neighbours", f"{schema.neighbours.value}: {schema.neighbours.in_words}"),
+                ("unit of privacy", ROW[planned.rows_of].format(unit=schema.unit)),
+                ("assumed", ASSUMED[planned.rows_of].format(unit=schema.unit)),
+                *([("CONDITIONAL", planned.condition)] if planned.condition else []),
+                ("rows", "will be public" if public else "stay protected"),
+            ],
+        ),
+        (
+            "Mechanism",
+            [
+                ("name", planned.mechanism),
+                *([("chosen by", planned.choice)] if planned.choice else []),
+                ("calibration", planned.calibration),
+                *([(name, f"{value:.6g}") for name, value in planned.parameters.items()] or later),
+                ("row bound", f"{schema.effective_row_bound:.6g} (scaled units; longer rows are shrunk to it)"),
+                ("arithmetic", planned.arithmetic),
+            ],
+        ),
+        *column_sections(schema),
+    ]
 
 
 def _arithmetic(release: GramRelease) -> str:

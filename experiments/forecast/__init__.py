@@ -1,0 +1,1 @@
+"""Forecasts against outcomes: ``make forecast-study`` runs it."""

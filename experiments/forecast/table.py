@@ -1,0 +1,36 @@
+"""The table of docs/plan.md, written between markers from the study's numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from experiments.forecast.study import HIGHEST, LOWEST, Cell, read
+
+PAGE, RESULTS = Path("docs/plan.md"), Path("experiments/forecast/results.csv")
+START, END = "<!-- study: made by `make forecast-study` -->\n", "<!-- end of study -->"
+
+
+def update(page: Path, results: Path) -> None:
+    """Put the table made from ``results`` between the markers in ``page``."""
+    page.write_text(filled(page.read_text(encoding="utf-8"), read(results)), encoding="utf-8")
+
+
+def filled(text: str, cells: list[Cell]) -> str:
+    before, found, rest = text.partition(START)
+    if not found:
+        raise ValueError("the page has no marker for the table.")
+    return f"{before}{START}\n{table(cells)}\n{END}{rest.partition(END)[2]}"
+
+
+def table(cells: list[Cell]) -> str:
+    """Ratios of forecast to outcome: a line for each table and epsilon, a column for each mechanism."""
+    mechanisms = list(dict.fromkeys(cell.mechanism for cell in cells))
+    lines = [f"| table | epsilon | {' | '.join(mechanisms)} |", "|---" * (2 + len(mechanisms)) + "|"]
+    for key in dict.fromkeys((cell.table, cell.epsilon) for cell in cells):
+        ratios = {cell.mechanism: cell.ratio for cell in cells if (cell.table, cell.epsilon) == key}
+        shown = [f"{ratios[name]:.2f}" if name in ratios else "-" for name in mechanisms]
+        lines.append(f"| {key[0]} | {key[1]:g} | {' | '.join(shown)} |")
+    all_ratios = [cell.ratio for cell in cells]
+    within = sum(LOWEST <= ratio <= HIGHEST for ratio in all_ratios)
+    said = f"{within} of {len(cells)} ratios lie within [{LOWEST}, {HIGHEST}]; all between {min(all_ratios):.2f} and {max(all_ratios):.2f}."
+    return "\n".join(lines) + f"\n\n{said}\n"

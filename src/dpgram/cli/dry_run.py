@@ -1,0 +1,101 @@
+"""dpgram release --dry-run: the label and the forecast of a release that is not made.
+
+The table is not opened, not even for its header: a dry run can be made where the table is not, and no connection is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dpgram import curator
+from dpgram.cli.app import note
+from dpgram.cli.output import print_json, print_pairs
+from dpgram.cli.plan import print_plan
+from dpgram.errors import MechanismError
+from dpgram.mechanisms import registry
+from dpgram.mechanisms.conversation import GramAnswer, Mechanism, Task, hold
+from dpgram.planning.choice import AUTO
+from dpgram.planning.plan import Plan
+from dpgram.report.label import Planned, planned_data, planned_sections
+from dpgram.sampling.choose import chosen as chosen_arithmetic
+from dpgram.sampling.seeded import SeededSource
+from dpgram.terms.budget import Budget, Neighbours
+from dpgram.terms.schema import Schema
+
+
+def show_without_release(
+    schema: Schema,
+    budget: Budget,
+    *,
+    mechanism: str,
+    calibration: str,
+    options: Mapping[str, Any],
+    table_rows: int | None,
+    rows_of: str,
+    arithmetic: str | None,
+    private: bool,
+    json: bool,
+) -> None:
+    """Print what is known of the release beforehand. Reads no row, spends nothing, writes nothing."""
+    choice = ""
+    if mechanism == AUTO:
+        if table_rows is None:
+            raise MechanismError(
+                "a dry run of mechanism 'auto' needs --table-rows: the choice follows a public number of rows."
+            )
+        mechanism, choice = curator.automatic_choice(schema, budget, calibration, table_rows, options)
+    found = registry.find(mechanism)
+    task = registry.task(
+        found, budget, schema.neighbours, len(schema.encoded), schema.effective_row_bound, calibration, dict(options)
+    )
+    parameters, condition = _known(found, replace(task, rows=table_rows if schema.neighbours is Neighbours.REPLACE else None))
+    planned = Planned(
+        schema=schema,
+        budget=budget,
+        mechanism=mechanism,
+        calibration=calibration,
+        parameters=parameters,
+        condition=condition,
+        choice=choice,
+        rows_of=rows_of,
+        arithmetic=chosen_arithmetic(arithmetic, len(schema.encoded), private=private),
+        private=private,
+    )
+    plan: Plan | None = None
+    if table_rows is not None:
+        mechanisms = None if choice else [mechanism]
+        plan = curator.plan(
+            schema,
+            epsilon=budget.epsilon,
+            delta=budget.delta,
+            table_rows=table_rows,
+            mechanisms=mechanisms,
+            calibration=calibration,
+            **options,
+        )
+    if json:
+        print_json({"dry_run": True, "label": planned_data(planned), "forecast": None if plan is None else plan.to_dict()})
+    else:
+        for title, pairs in planned_sections(planned):
+            print_pairs(title, pairs)
+        if plan is not None:
+            print_plan(plan, coefficients=False)
+    if plan is None:
+        note("pass --table-rows, a public number, for a forecast of the release's errors")
+    note("dry run: the table was not opened, nothing was released and nothing spent")
+
+
+def _known(mechanism: Mechanism, task: Task) -> tuple[dict[str, float], str]:
+    """The parameters, and what the guarantee hangs on; parameters that follow an unknown number of rows are left out."""
+    try:
+        parameters = mechanism.calibrate(task)
+    except MechanismError:
+        if "degrees_of_freedom" in task.options or task.rows is not None or task.neighbours is Neighbours.ADD_REMOVE:
+            raise
+        return {}, ""
+    floor = parameters.get("claimed_floor", 1.0)
+    stand_in = GramAnswer(2 * floor * np.eye(task.dim), task.rows or 1)
+    return parameters, hold(mechanism.start(task, SeededSource(0)), lambda question: stand_in).condition

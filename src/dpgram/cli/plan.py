@@ -1,0 +1,159 @@
+"""dpgram plan"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from dpgram import curator
+from dpgram.cli.app import note
+from dpgram.cli.names import listed_names
+from dpgram.cli.options import given_options
+from dpgram.cli.output import print_json, print_table
+from dpgram.errors import PlanError
+from dpgram.planning.assumed import Assumptions
+from dpgram.planning.curves import Quantity, curve
+from dpgram.planning.plan import Plan
+from dpgram.report import forecast as words
+from dpgram.report.figures import check_figure_path
+from dpgram.terms.schema import Schema
+
+
+def plan(
+    *,
+    schema: Path,
+    delta: float,
+    epsilon: float | None = None,
+    table_rows: int | None = None,
+    target: str | None = None,
+    features: str | None = None,
+    mechanism: tuple[str, ...] = (),
+    calibration: str = "exact",
+    spread: tuple[str, ...] = (),
+    correlation: float | None = None,
+    signal: float | None = None,
+    sample: str | None = None,
+    sample_is_public: Annotated[bool, Parameter(negative="")] = False,
+    target_width: float | None = None,
+    solve: Quantity = "epsilon",
+    rho: float | None = None,
+    option: tuple[str, ...] = (),
+    json: Annotated[bool, Parameter(negative="")] = False,
+    plot: Path | None = None,
+) -> None:
+    """Forecast what a release would give, from public facts alone. No table is read and nothing is spent.
+
+    Parameters
+    ----------
+    schema
+        TOML file that declares the columns.
+    delta
+        Privacy budget; well below 1/(number of rows).
+    epsilon
+        Privacy budget; found by the plan where --target-width is given.
+    table_rows
+        The number of rows: the table's own where that is public, your public guess under neighbours = "add-remove".
+    target
+        The column to explain; by default the first number.
+    features
+        Comma-separated columns to explain it by; by default all others.
+    mechanism
+        Only this one; may be repeated. By default all, but noisy-inverse without a --rho.
+    calibration
+        exact, or paper for the printed formulas of Sheffet 2015.
+    spread
+        Assumed: a column's sd over half the width of its bounds, 0.25 by default; NAME=VALUE for one column. May be repeated.
+    correlation
+        Assumed: correlation of any two features; 0.2 by default.
+    signal
+        Assumed: share of the target's variance that the features explain; 0.5 by default.
+    sample
+        A table of the same columns that stands in for the assumptions. It must be public.
+    sample_is_public
+        Says that the sample is public; without it, it is not read.
+    target_width
+        Find the smallest epsilon, or number of rows, for which a typical 95 % interval is this narrow.
+    solve
+        Which of the two: epsilon or rows.
+    rho
+        noisy-inverse: the public claim that every eigenvalue of the Gram is at least (1 + rho) row_bound^2.
+    option
+        An option of a mechanism, as NAME=VALUE; may be repeated.
+    json
+        Print JSON.
+    plot
+        Figure of errors against epsilon and against the number of rows (.png, .svg or .pdf).
+    """
+    if plot is not None:
+        check_figure_path(plot)
+    options, declared = given_options(option, rho=rho), Schema.load(schema)
+    made = curator.plan(
+        declared,
+        epsilon=epsilon,
+        delta=delta,
+        table_rows=table_rows,
+        target=target,
+        features=listed_names(declared, features),
+        mechanisms=mechanism or None,
+        calibration=calibration,
+        assumptions=given_assumptions(spread, correlation, signal),
+        sample=sample,
+        sample_is_public=sample_is_public,
+        target_width=target_width,
+        solve=solve,
+        **options,
+    )
+    quantities: tuple[Quantity, ...] = ("epsilon", "rows")
+    curves = [
+        curve(
+            made.ground,
+            quantity,
+            made.forecast.budget,
+            made.forecast.rows,
+            mechanisms=mechanism or None,
+            calibration=calibration,
+            options=options,
+        )
+        for quantity in (quantities if plot is not None else ())
+    ]
+    if json:
+        print_json({**made.to_dict(), **({"curves": [one.to_dict() for one in curves]} if curves else {})})
+    else:
+        print_plan(made)
+    if plot is not None:
+        words.save_curves(plot, curves, made.forecast.target, made.ground.plan.names[made.ground.typical])
+        note(f"wrote {plot}")
+
+
+def print_plan(made: Plan, *, coefficients: bool = True) -> None:
+    """The tables of a plan, and its words."""
+    said = words.captions(made)
+    reasons = "".join(f"\nNo forecast for {reason}" for reason in words.refusals(made))
+    print_table(words.title(made), words.MECHANISM_HEADER, words.mechanism_rows(made), caption=said["mechanisms"] + reasons)
+    if coefficients and made.best:
+        print_table("Each coefficient", words.COEFFICIENT_HEADER, words.coefficient_rows(made), caption=said["coefficients"])
+    if made.bounds:
+        print_table("Choosing row_bound", words.BOUND_HEADER, words.bound_rows(made), caption=said["bounds"])
+    if made.answer is not None:
+        note(made.answer.in_words)
+    note(made.forecast.why)
+
+
+def given_assumptions(spread: Sequence[str], correlation: float | None, signal: float | None) -> Assumptions | None:
+    """The assumptions that were given, the others by default; None where none was."""
+    given: dict = {name: value for name, value in (("correlation", correlation), ("signal", signal)) if value is not None}
+    spreads: dict[str, float] = {}
+    for text in spread:
+        name, equals, value = text.rpartition("=")
+        try:
+            number = float(value)
+        except ValueError:
+            raise PlanError(f"--spread is {text!r} and must be a number, or NAME=VALUE, such as income=0.1.") from None
+        if equals:
+            spreads[name] = number
+        else:
+            given["spread"] = number
+    return Assumptions(**given, spreads=spreads) if given or spreads else None

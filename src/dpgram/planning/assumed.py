@@ -1,0 +1,129 @@
+"""What a forecast assumes about a table that nobody has looked at: stated numbers, and rows drawn from them.
+
+Rows come from a Gaussian copula. The features' latent normals share one factor; the target's latent is the normalised sum of the
+features', and noise. A latent normal becomes a cell by what the schema declares: a number lies about the middle of its bounds, a
+truth value is true in half of the rows, every category is as frequent as any other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from numbers import Real
+
+import numpy as np
+from scipy.special import ndtr
+
+from dpgram.errors import PlanError
+from dpgram.terms.columns import MISSING, OTHER, Boolean, Categorical, Column, Date, Numeric, bounds
+from dpgram.terms.schema import INTERCEPT, Schema
+
+Array = np.ndarray
+
+ROWS = 16_384  # of an assumed table: their moments are within a few per cent of the law's
+SECONDS_PER_DAY = 24 * 3600
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """Public guesses about the rows. Nothing here may come from the private table.
+
+    ``spread`` is a column's standard deviation over half the width of its bounds, ``spreads`` gives it for single columns;
+    ``correlation`` is that of any two features, ``signal`` the share of the target's variance that the features explain, both
+    before cells are cut to their bounds and categories."""
+
+    spread: float = 0.25
+    correlation: float = 0.2
+    signal: float = 0.5
+    spreads: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, value in [("spread", self.spread), *((f"spread of {column!r}", v) for column, v in self.spreads.items())]:
+            _check(
+                name, value, 0 < _number(name, value) <= 1, "lie above 0 and be at most 1: the sd over half the bounds' width"
+            )
+        _check("correlation", self.correlation, 0 <= _number("correlation", self.correlation) < 1, "be at least 0 and below 1")
+        _check("signal", self.signal, 0 <= _number("signal", self.signal) < 1, "be at least 0 and below 1")
+
+    def to_dict(self) -> dict:
+        spreads = {"spreads": dict(self.spreads)} if self.spreads else {}
+        return {"spread": self.spread, **spreads, "correlation": self.correlation, "signal": self.signal}
+
+    @property
+    def in_words(self) -> str:
+        own = "".join(f", {value:g} for {name}" for name, value in self.spreads.items())
+        return (
+            f"columns spread about the middle of their bounds with sd {self.spread:g} of half their width{own}; correlation "
+            f"{self.correlation:g} between features; features explain {self.signal:.0%} of the target's variance; categories "
+            f"equally frequent"
+        )
+
+
+def default_target(schema: Schema) -> str:
+    """What a forecast explains when nobody names a target: the first number or date, or else the first encoded column."""
+    for column in schema.columns:
+        if isinstance(column, Numeric | Date):
+            return column.name
+    return next(name for name in schema.encoded_names if name != INTERCEPT)
+
+
+def assumed_table(
+    schema: Schema, assumptions: Assumptions, target: str, *, rows: int = ROWS, seed: int = 0
+) -> dict[str, Array]:
+    """A table of the declared columns in their own units, drawn under ``assumptions``; ``target`` is the column to explain."""
+    for name in assumptions.spreads:
+        if not isinstance(schema.by_name.get(name), Numeric | Date):
+            numbers = ", ".join(c.name for c in schema.columns if isinstance(c, Numeric | Date)) or "none"
+            raise PlanError(f"a spread is given for {name!r}, and the numbers and dates of the schema are: {numbers}.")
+    rng = np.random.default_rng(seed)
+    labels = _declared_parents(schema, target)
+    names = [name for name in schema.names if name not in labels]
+    common = rng.standard_normal(rows)
+    latent = {
+        name: math.sqrt(assumptions.correlation) * common + math.sqrt(1 - assumptions.correlation) * rng.standard_normal(rows)
+        for name in names
+    }
+    sum_variance = len(names) * (1 + (len(names) - 1) * assumptions.correlation)
+    signal = sum(latent.values(), np.zeros(rows)) / math.sqrt(max(sum_variance, 1.0))
+    share = assumptions.signal if names else 0.0
+    for name in labels:
+        latent[name] = math.sqrt(share) * signal + math.sqrt(1 - share) * rng.standard_normal(rows)
+    return {c.name: _cells(c, latent[c.name], assumptions.spreads.get(c.name, assumptions.spread)) for c in schema.columns}
+
+
+def _declared_parents(schema: Schema, target: str) -> list[str]:
+    """The declared columns whose cells decide the target; none where the name is unknown, which the design says better."""
+    own = [e for e in schema.encoded if target in (e.name, e.column)]
+    return sorted(frozenset().union(*(e.sources for e in own)))
+
+
+def _cells(column: Column, latent: Array, spread: float) -> Array:
+    match column:
+        case Numeric() | Date():
+            lower, upper = bounds(column)
+            middle, half = lower / 2 + upper / 2, upper / 2 - lower / 2
+            values = np.clip(middle + half * np.clip(spread * latent, -1.0, 1.0), lower, upper)
+            return values if isinstance(column, Numeric) else np.rint(values * SECONDS_PER_DAY).astype("datetime64[s]")
+        case Boolean():
+            return latent > 0
+        case Categorical():
+            levels = np.array(_level_cells(column), dtype=object)
+            return levels[np.minimum((ndtr(latent) * len(levels)).astype(int), len(levels) - 1)]
+
+
+def _level_cells(column: Categorical) -> list[object]:
+    """A cell for every level, the reference first: one that is not declared for "other", none for "missing"."""
+    undeclared: object = max(int(c) for c in column.categories) + 1 if column.matches_numbers else OTHER
+    last = {OTHER: undeclared, MISSING: None}
+    return [*column.categories, *(last[level] for level in column.levels[len(column.categories) :])]
+
+
+def _number(name: str, value: object) -> float:
+    if isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(float(value)):
+        return float(value)
+    raise PlanError(f"the {name} is {value!r} and must be a finite number.")
+
+
+def _check(name: str, value: float, holds: bool, needed: str) -> None:
+    if not holds:
+        raise PlanError(f"the {name} is {value:g} and must {needed}.")

@@ -1,0 +1,65 @@
+"""Choosing the row bound: a smaller one needs less noise, and shrinks more rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpgram.mechanisms import registry
+from dpgram.mechanisms.conversation import EXACT
+from dpgram.planning.expected import expect
+from dpgram.planning.ground import Ground
+from dpgram.terms.budget import Budget
+from dpgram.terms.schema import SMALLEST_ROW_BOUND
+
+CLOSE = 1.10  # a bound whose error is within 10 % of the smallest is good enough
+SHARES = (0.0, 0.01, 0.1, 0.25, 0.5, 0.75, 1.0)  # of rows that are shrunk
+
+
+@dataclass(frozen=True)
+class BoundTrade:
+    """What one row bound would do to a typical coefficient, in its own units."""
+
+    row_bound: float
+    shrunk: float  # the share of assumed rows that are longer
+    shrinking_error: float
+    noise_error: float
+    error: float  # both, and the sampling of rows
+    own: bool = False  # whether it is the schema's
+    recommended: bool = False
+
+
+def row_bounds(
+    found: Ground,
+    mechanism: str,
+    budget: Budget,
+    rows: int,
+    *,
+    calibration: str = EXACT,
+    options: Mapping[str, float | str] | None = None,
+    copies: int | None = None,
+) -> tuple[BoundTrade, ...]:
+    """The trade for some eight bounds, largest first. The largest that is about as good as the best is recommended.
+
+    The largest, because shrinking is a regression with weights, which is harmless where a linear model holds; assumed rows obey one, and
+    real ones may not."""
+    own, norms = found.schema.effective_row_bound, found.norms()
+    tried = {own, found.schema.largest_norm}
+    for share in SHARES:
+        bound = float(f"{np.quantile(norms, 1 - share):.4g}")
+        if SMALLEST_ROW_BOUND <= bound < found.schema.largest_norm:
+            tried.add(bound)
+    out: list[tuple[float, float, float, float, float]] = []
+    for bound in sorted(tried, reverse=True):
+        at = expect(found.with_bound(bound), registry.find(mechanism), budget, rows, calibration, options, copies).typical
+        if at is not None:
+            shrunk = float(np.mean(norms > bound * (1 + 1e-12)))
+            out.append((bound, shrunk, at.shrinking_error, at.noise_error, at.error))
+    if not out:
+        return ()
+    limit = CLOSE * min(row[-1] for row in out)
+    good = [bound for bound, *_, error in out if error <= limit]
+    best = own if own in good else good[0]
+    return tuple(BoundTrade(*row, own=row[0] == own, recommended=row[0] == best) for row in out)

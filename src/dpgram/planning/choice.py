@@ -1,0 +1,76 @@
+"""mechanism "auto": the one that a forecast under default assumptions expects to be best. A function of public facts alone."""
+
+from __future__ import annotations
+
+from dpgram.errors import MechanismError
+from dpgram.mechanisms import registry
+from dpgram.mechanisms.conversation import EXACT, Conversation, GramQuestion, Mechanism, Task
+from dpgram.planning.expected import FEWEST, default_copies
+from dpgram.planning.forecast import forecast
+from dpgram.planning.ground import Ground
+from dpgram.sampling.base import RandomSource
+from dpgram.terms.budget import Budget, Neighbours
+from dpgram.terms.schema import Schema
+
+AUTO = "auto"
+DEFAULT, WIDEST = "gaussian-noise", 400  # what "auto" takes where there is no forecast, and columns beyond which it makes none
+
+
+class Choice:
+    """The mechanism that "auto" takes: at once for a public hint, else when the public number of rows is known.
+
+    Until then it is a mechanism that asks what all of them ask, and goes on as the chosen one; of its cost only the budget is known."""
+
+    def __init__(self, found: Ground | None, schema: Schema, budget: Budget, calibration: str, rows: int | None):
+        if rows is None and schema.neighbours is Neighbours.ADD_REMOVE:
+            raise MechanismError(
+                "mechanism 'auto' needs table_rows under neighbours = \"add-remove\", where the table's own number of rows is "
+                "protected: give a public guess, or name the mechanism."
+            )
+        self._budget, self._calibration, self.in_words = budget, calibration, ""
+        self._ground = found
+        self.mechanism = Mechanism(AUTO, "chosen by a forecast", "", lambda task: _not_yet(), self._start)
+        if rows is not None:
+            self._choose(rows)
+
+    def _choose(self, rows: int) -> None:
+        name, self.in_words = chosen_mechanism(self._ground, self._budget, rows, self._calibration)
+        self.mechanism = registry.find(name)
+
+    def _start(self, task: Task, rng: RandomSource) -> Conversation:
+        answer = yield GramQuestion(task.row_bound)
+        assert answer.rows is not None, "asked for only where the number of rows is public"
+        self._choose(answer.rows)
+        later = self.mechanism.start(task, rng)
+        question = next(later)
+        if question != GramQuestion(task.row_bound):
+            raise MechanismError(f"{self.mechanism.name} asks for other sums than were made: name it as the mechanism.")
+        try:
+            later.send(answer)
+        except StopIteration as end:
+            return end.value
+        raise MechanismError(f"{self.mechanism.name} asks more than once: name it as the mechanism.")
+
+
+def _not_yet() -> dict[str, float]:
+    raise MechanismError("the mechanism is chosen when the number of rows is known.")
+
+
+def chosen_mechanism(found: Ground | None, budget: Budget, rows: int, calibration: str = EXACT) -> tuple[str, str]:
+    """The mechanism that `auto` takes for a public number of rows, and why, for the label. Costs nothing: nothing private is asked.
+
+    Additive Gaussian noise, which is never larger than the others' at equal privacy, where there is nothing to forecast."""
+    if found is None:
+        return (
+            DEFAULT,
+            f"auto, without a forecast: the schema has no regression to look at, or more than {WIDEST} encoded columns",
+        )
+    made = forecast(found, budget, rows, calibration=calibration, copies=min(FEWEST, default_copies(found)))
+    if not made.best:
+        return DEFAULT, f"auto, without a forecast: {made.verdict}"
+    typical = made.of(made.best).typical
+    assert typical is not None
+    return made.best, (
+        f"auto, by a forecast for {rows:,} rows under default assumptions (no data read): expected error {typical.error:.3g} for the "
+        f"coefficient of {typical.name} on {made.target}. {made.verdict}"
+    )

@@ -1,0 +1,136 @@
+"""The forecasts of all mechanisms side by side: which is expected to be best, and why."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpgram.errors import MechanismError, PlanError
+from dpgram.linalg.symmetric import smallest_eigenvalue
+from dpgram.mechanisms import registry
+from dpgram.mechanisms.conversation import EXACT
+from dpgram.planning.expected import Coefficient, Expected, expect
+from dpgram.planning.ground import Ground
+from dpgram.terms.budget import Budget
+from dpgram.terms.schema import INTERCEPT
+
+CONDITIONAL = "noisy-inverse"  # promises nothing unless a claim is true: forecast only with the claim, and never chosen
+ABOUT_EQUAL = 1.05  # mechanisms whose errors differ by less are not told apart
+HIDDEN = 0.9  # an error of this share of what is to be estimated tells little about it
+EQUALLY_HIDDEN = 1.3  # then errors that differ by less are not told apart either
+MOST_ROWS = 10**12
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """The mechanisms, best first, then those that were refused."""
+
+    budget: Budget
+    rows: int
+    target: str
+    row_bound: float
+    mechanisms: tuple[Expected, ...]
+    best: str
+    verdict: str  # which is the best, and by how much
+    reason: str  # why
+
+    @property
+    def why(self) -> str:
+        return f"{self.verdict} {self.reason}"
+
+    def of(self, mechanism: str) -> Expected:
+        return next(expected for expected in self.mechanisms if expected.mechanism == mechanism)
+
+
+def forecast(
+    found: Ground,
+    budget: Budget,
+    rows: int,
+    *,
+    mechanisms: Sequence[str] | None = None,
+    calibration: str = EXACT,
+    options: Mapping[str, float | str] | None = None,
+    copies: int | None = None,
+    seed: int = 0,
+) -> Forecast:
+    """What each mechanism would give for a table of ``rows`` rows like those that ``found`` stands for.
+
+    ``rows`` is a public number: the table's own under REPLACE, somebody's guess under ADD_REMOVE. Each of ``options`` goes to the
+    mechanisms that have it. ``mechanisms`` are all unconditional ones by default, and the conditional one where its claim is given."""
+    if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or not 1 <= rows <= MOST_ROWS:
+        raise PlanError(f"table_rows is {rows!r} and must be a whole number from 1 to {MOST_ROWS:.0e}.")
+    options = dict(options or {})
+    names = listed(mechanisms, options)
+    everything = [expect(found, registry.find(name), budget, int(rows), calibration, options, copies, seed) for name in names]
+    order = {name: place for place, name in enumerate(registry.MECHANISMS)}
+    usable = sorted((e for e in everything if e.typical is not None), key=_error)
+    fair = [expected for expected in usable if expected.mechanism != CONDITIONAL] or usable
+    best = min((e.mechanism for e in fair if _about_equal(e, fair[0])), key=order.__getitem__, default="")
+    usable.sort(key=lambda expected: (expected.mechanism != best, _error(expected)))
+    refused = tuple(expected for expected in everything if expected.typical is None)
+    bound = found.schema.effective_row_bound
+    return Forecast(budget, int(rows), found.plan.target, bound, (*usable, *refused), best, *_why(usable, found, int(rows)))
+
+
+def _about_equal(one: Expected, best: Expected) -> bool:
+    """Whether the two errors differ by no more than chance, or by so little that it is no reason for the less simple mechanism."""
+    assert best.typical is not None
+    hidden = best.typical.privacy_error >= HIDDEN * best.typical.size
+    margin = max(ABOUT_EQUAL, 1 + 3 * math.hypot(one.wobble, best.wobble), EQUALLY_HIDDEN if hidden else 1.0)
+    return not _error(one) > margin * _error(best)
+
+
+def listed(mechanisms: Sequence[str] | None, options: Mapping[str, float | str]) -> list[str]:
+    """The mechanisms to forecast; raises where one is unknown, or an option that none of them has."""
+    claimed = options.get("rho") is not None
+    names = list(mechanisms or [name for name in registry.MECHANISMS if name != CONDITIONAL or claimed])
+    known = {option for name in names for option in registry.find(name).options}
+    for option in options:
+        if option not in known:
+            raise MechanismError(f"none of {', '.join(names)} has an option {option!r}.")
+    return list(dict.fromkeys(names))
+
+
+def _error(expected: Expected) -> float:
+    return expected.typical.error if expected.typical else math.inf
+
+
+def _why(usable: Sequence[Expected], found: Ground, rows: int) -> tuple[str, str]:
+    """Which is the best, in a sentence, and why, in another."""
+    if not usable:
+        return "No mechanism can be used like this.", "Each was refused."
+    best = usable[0]
+    typical = best.typical
+    assert typical is not None
+    others = [expected for expected in usable[1:] if expected.mechanism != CONDITIONAL]
+    level = [e.mechanism for e in others if _about_equal(e, best)]
+    behind = [f"{e.mechanism} {_error(e) / _error(best):.3g} times" for e in others if not _about_equal(e, best)]
+    told = f"{best.mechanism} is expected to be best" if others else f"{best.mechanism} alone was looked at"
+    if level:
+        told += f" (as good, but less simple: {', '.join(level)})"
+    if behind:
+        told += f"; errors of the others are larger: {', '.join(behind)}"
+    return f"{told}.", _reason(best, typical, found, rows)
+
+
+def _reason(best: Expected, typical: Coefficient, found: Ground, rows: int) -> str:
+    if not math.isfinite(typical.error):
+        return "But there are not more rows than coefficients: nothing can be learned, with or without noise."
+    if typical.privacy_error >= HIDDEN * typical.size and typical.name != INTERCEPT:
+        return "But the noise hides the coefficients at this budget: the error is about as large as what is to be estimated."
+    if typical.privacy_error < typical.sampling_error / 3:
+        return "The noise adds little to what the sampling of rows leaves open anyway."
+    if math.isfinite(best.degrees):
+        return (
+            f"Its noise multiplies, with {best.degrees:.4g} degrees of freedom, and is smallest along weak directions, where "
+            f"coefficients are decided."
+        )
+    moments = found.moments(found.schema.effective_row_bound)
+    weakest = rows * smallest_eigenvalue(found.plan.regressors.T @ moments @ found.plan.regressors)
+    return (
+        f"Its noise has one size, sd {best.noise_sd:.4g}, along all directions, of which the weakest of the features is expected to "
+        f"have {weakest:.4g}; the noise of draws grows with the directions themselves."
+    )

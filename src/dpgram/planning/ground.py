@@ -1,0 +1,175 @@
+"""What a forecast stands on: the second moments of assumed rows, or of a public sample, and one regression on them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpgram.artifact.release import GramRelease
+from dpgram.errors import PlanError
+from dpgram.regression.design import Design, design, has_intercept
+from dpgram.regression.fit import solve
+from dpgram.terms.budget import Budget, Neighbours
+from dpgram.terms.columns import Date, Numeric
+from dpgram.terms.noise import NoiseModel, SymmetricGaussian
+from dpgram.terms.schema import INTERCEPT, Schema
+
+Array = np.ndarray
+
+MOST_CONDITION = 1e13  # of the standardised features' moments, beyond which a solve has no digits left
+NORMAL_MEDIAN = 0.6744897501960817  # of the absolute value of a standard normal variate
+
+
+@dataclass(frozen=True, eq=False)
+class Shrinking:
+    """By how much shrunk rows move least squares, in own units: on average, and from table to table."""
+
+    bias: Array  # (p,)
+    per_row: Array  # (p,) standard deviations on a table of one row; of n rows, over sqrt(n)
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """Scaled rows that stand for a table, and a regression on them. Coefficients and errors are in own units."""
+
+    schema: Schema
+    rows: Array  # (any number, d), scaled, not shrunk
+    plan: Design
+    truth: Array  # (p,) least squares on the rows
+    per_row: Array  # (p,) standard errors of least squares on a table of one such row; of n rows, over sqrt(n)
+    size: Array  # (p,) a coefficient's standardised value over its own: sd of its column over sd of the target
+    places: Array  # the coefficients among which a typical one is looked for: numbers, where there are any
+    left_out: tuple[str, ...]  # features that are constant in the rows
+
+    @property
+    def typical(self) -> int:
+        """The place of the coefficient in whose units a typical one is told: its standardised sampling error is the median one."""
+        sizes = (self.per_row * self.size)[self.places]
+        return int(self.places[np.argsort(sizes, kind="stable")[(len(sizes) - 1) // 2]])
+
+    def in_typical_units(self, values: Array) -> float:
+        """The median of the standardised ``values`` of (p,) coefficients, told in the units of the typical one."""
+        return float(np.median((values * self.size)[self.places])) / float(self.size[self.typical])
+
+    def sampling_sd(self, rows: float) -> Array:
+        """Standard errors of least squares on a table of so many rows, not private; infinite where there are too few."""
+        return self.per_row / math.sqrt(rows) if rows > len(self.truth) else np.full(len(self.truth), np.inf)
+
+    def norms(self) -> Array:
+        return np.sqrt(np.einsum("ij,ij->i", self.rows, self.rows))
+
+    def moments(self, row_bound: float = math.inf) -> Array:
+        """The mean of z z' over the rows, each shrunk to ``row_bound``."""
+        return (self.rows * self._weights(row_bound)[:, None]).T @ self.rows / len(self.rows)
+
+    def _weights(self, row_bound: float) -> Array:
+        """A row that is shrunk by s counts for s^2."""
+        norms = self.norms()
+        return np.minimum(1.0, row_bound / np.where(norms > 0, norms, 1.0)) ** 2
+
+    def shrinking(self, row_bound: float) -> Shrinking:
+        """What shrinking the rows to ``row_bound`` does to least squares: a regression with weights.
+
+        Each row's influence on the difference gives its law. Where a linear model holds, the mean is zero, and what some thousand rows
+        show of it is chance: all coefficients are drawn towards zero by the share that chance explains (James and Stein)."""
+        weights = self._weights(row_bound)
+        if (weights == 1.0).all():
+            return Shrinking(np.zeros_like(self.truth), np.zeros_like(self.truth))
+        x, y = self.rows @ self.plan.regressors, self.rows @ self.plan.label
+        moved, influence = np.zeros_like(self.truth), np.zeros((len(x), len(self.truth)))
+        for sign, w in ((1.0, weights), (-1.0, np.ones_like(weights))):
+            inverse = np.linalg.pinv((x * w[:, None]).T @ x / len(x), hermitian=True)
+            b = inverse @ (x.T @ (w * y)) / len(x)
+            moved += sign * (self.plan.to_own_units @ b)
+            influence += sign * ((x * (w * (y - x @ b))[:, None]) @ inverse @ self.plan.to_own_units.T)
+        variance = influence.var(axis=0)
+        shown = float(np.sum((moved * self.size)[self.places] ** 2))
+        chance = float(np.sum((variance * self.size**2)[self.places])) / len(x)
+        return Shrinking(moved * (max(shown - chance, 0.0) / shown if shown else 0.0), np.sqrt(variance))
+
+    def with_bound(self, row_bound: float) -> Ground:
+        """The same ground under a schema with another row bound."""
+        return replace(self, schema=replace(self.schema, row_bound=row_bound))
+
+
+def ground(schema: Schema, rows: Array, target: str, features: Sequence[str] | None = None) -> Ground:
+    """The regression of ``target`` on ``features`` (by default all others) over scaled ``rows``."""
+    if len(rows) < 2 or not np.isfinite(rows).all():
+        raise PlanError("a forecast needs a sample of two rows or more.")
+    stand_in = hypothetical(schema, np.eye(len(schema.encoded)), SymmetricGaussian(1.0, 1.0), Budget(1.0, 0.5), rows=1)
+    plan = design(stand_in, target, features, None)
+    moments = rows.T @ rows / len(rows)
+    sd = _standard_deviations(moments, plan, has_intercept(stand_in))
+    constant = tuple(name for name, s in zip(plan.names, sd, strict=True) if name != INTERCEPT and s < 1e-12)
+    if constant:  # such as a category that a sample does not hold
+        plan = design(stand_in, target, [name for name in plan.names if name != INTERCEPT and name not in constant], None)
+        sd = _standard_deviations(moments, plan, has_intercept(stand_in))
+    label_sd = _standard_deviations(moments, replace(plan, regressors=plan.label[:, None]), has_intercept(stand_in))[0]
+    if label_sd < 1e-12:
+        raise PlanError(f"{plan.target!r} is constant in the sample: name another target, or give a larger sample.")
+    own = plan.regressors.T @ moments @ plan.regressors
+    scale = np.sqrt(np.diag(own))
+    if np.linalg.cond(own / np.outer(scale, scale)) > MOST_CONDITION:
+        raise PlanError(f"the features of {plan.target!r} are dependent in the sample: name fewer features, or give more rows.")
+    inverse, cross = np.linalg.inv(own), plan.regressors.T @ moments @ plan.label
+    left = max(float(plan.label @ moments @ plan.label - cross @ inverse @ cross), 0.0)
+    rows = _without_chance(rows, plan, own, inverse @ cross, left)
+    truth = solve(rows.T @ rows / len(rows), plan)
+    per_row = np.sqrt(left * np.einsum("ij,jk,ik->i", plan.to_own_units, inverse, plan.to_own_units))
+    units = np.abs(np.diag(plan.to_own_units))  # of the label over the feature's
+    return Ground(
+        schema=schema,
+        rows=rows,
+        plan=plan,
+        truth=truth,
+        per_row=per_row,
+        size=np.where(sd > 0, sd, 1.0) / (label_sd * units),
+        places=_numbers(schema, plan.names),
+        left_out=constant,
+    )
+
+
+def _without_chance(rows: Array, plan: Design, own: Array, b: Array, left: float) -> Array:
+    """The rows with a label whose coefficients are smaller, along weak directions of the features, by what chance explains of them.
+
+    Along a weak direction a sample's coefficient is mostly chance, and too large on average; an estimator that shrinks would then be
+    forecast to lose what is not there. Errors of the regression stay as they are."""
+    values, axes = np.linalg.eigh(own)
+    seen, chance = axes.T @ b, left / (len(rows) * np.maximum(values, np.finfo(float).tiny))
+    kept = np.maximum(1 - chance / np.where(seen != 0, seen**2, np.inf), 0.0)  # positive part of Stein's rule
+    change = (rows @ plan.regressors) @ (axes @ ((kept - 1) * seen))
+    return rows + np.outer(change, plan.label / (plan.label @ plan.label))
+
+
+def hypothetical(schema: Schema, gram: Array, noise: NoiseModel, budget: Budget, rows: int) -> GramRelease:
+    """A release of nobody's table, so that estimators can be asked about it."""
+    return GramRelease(
+        schema=schema,
+        gram=gram,
+        rows=rows if schema.neighbours is Neighbours.REPLACE else None,
+        row_bound=schema.effective_row_bound,
+        budget=budget,
+        mechanism="hypothetical",
+        noise=noise,
+        randomness="a fixed seed",
+        private=False,
+        library_version="",
+    )
+
+
+def _standard_deviations(moments: Array, plan: Design, intercept: bool) -> Array:
+    """Of each regressor in scaled units; root mean squares where there is no intercept to measure from."""
+    squares = np.einsum("ij,ik,kj->j", plan.regressors, moments, plan.regressors)
+    means = plan.regressors.T @ moments[:, 0] if intercept else np.zeros(len(squares))
+    return np.sqrt(np.maximum(squares - means**2, 0.0))
+
+
+def _numbers(schema: Schema, names: Sequence[str]) -> Array:
+    """Places of the numbers among the coefficients; of all slopes where there is none; of the intercept where it is alone."""
+    numeric = {c.name for c in schema.columns if isinstance(c, Numeric | Date)}
+    numeric |= {name for name, made in schema.made.items() if made.is_number}
+    slopes = [place for place, name in enumerate(names) if name != INTERCEPT]
+    return np.array([place for place in slopes if names[place] in numeric] or slopes or [0])

@@ -1,0 +1,136 @@
+"""A plan for people: its tables as (header, rows), its words, and a figure of errors against epsilon and rows."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from dpgram.artifact.atomic import write_whole
+from dpgram.planning.curves import Curve
+from dpgram.planning.expected import Coefficient
+from dpgram.planning.plan import Plan
+from dpgram.report.figures import COLOURS, check_figure_path
+from dpgram.terms.budget import Neighbours
+
+Rows = list[tuple[str, ...]]
+MECHANISM_HEADER = ("mechanism", "noise sd", "error", "of privacy", "95 % interval", "detectable effect")
+COEFFICIENT_HEADER = ("coefficient", "assumed", "error", "of privacy", "not private", "95 % interval", "detectable effect")
+BOUND_HEADER = ("row bound", "rows shrunk", "error of shrinking", "error of noise", "error in all", "")
+UNKNOWN = "not identified"
+
+
+def mechanism_rows(plan: Plan) -> Rows:
+    """A line for every mechanism that can be used, the best first, and one for no privacy at all."""
+    rows: Rows = []
+    several = sum(expected.typical is not None for expected in plan.forecast.mechanisms) > 1
+    for expected in plan.forecast.mechanisms:
+        if expected.typical is not None:
+            one = expected.typical
+            name = f"{expected.mechanism} (best)" if several and expected.mechanism == plan.best else expected.mechanism
+            rows.append((name, _number(expected.noise_sd), *_four(one)))
+    floor = plan.sampling_error
+    return [*rows, ("(no privacy)", "0", _number(floor), "0", _number(_interval_of(floor)), _number(_effect_of(floor)))]
+
+
+def refusals(plan: Plan) -> list[str]:
+    """Mechanisms without a forecast, and why."""
+    return [f"{e.mechanism}: {e.refused}" for e in plan.forecast.mechanisms if e.typical is None]
+
+
+def coefficient_rows(plan: Plan) -> Rows:
+    """A line for every coefficient, by the best mechanism."""
+    found = plan.forecast.of(plan.best).coefficients if plan.best else ()
+    return [(c.name, _number(c.size), *_four(c)[:2], _number(c.sampling_error), *_four(c)[2:]) for c in found]
+
+
+def bound_rows(plan: Plan) -> Rows:
+    rows: Rows = []
+    for trade in plan.bounds:
+        marks = ", ".join(word for word, holds in (("the schema's", trade.own), ("recommended", trade.recommended)) if holds)
+        numbers = (_number(trade.shrinking_error), _number(trade.noise_error), _number(trade.error))
+        rows.append((_number(trade.row_bound), f"{trade.shrunk:.1%}", *numbers, marks))
+    return rows
+
+
+def title(plan: Plan) -> str:
+    made = plan.forecast
+    return f"A release of {made.rows:,} rows at epsilon {made.budget.epsilon:g}, delta {made.budget.delta:g}: what to expect"
+
+
+def captions(plan: Plan) -> dict[str, str]:
+    """What stands below each table."""
+    made, schema = plan.forecast, plan.ground.schema
+    names = plan.ground.plan.names
+    typical = names[plan.ground.typical]
+    numbers = len(plan.ground.places)
+    hint = " (your public guess; the table's own number is protected)" if schema.neighbours is Neighbours.ADD_REMOVE else ""
+    left = f" Left out, constant in the sample: {', '.join(plan.ground.left_out)}." if plan.ground.left_out else ""
+    return {
+        "mechanisms": (
+            f"Errors, interval and effect are those of a typical coefficient of the regression of {made.target} on "
+            f"{len(names)} coefficients: the median of {numbers}, told in the units of {typical}. Errors are median absolute ones, in "
+            f"all and of privacy alone. Noise sd in scaled units, along the weakest directions. Detectable: by a 95 % test in 80 % of "
+            f"releases.\nRows: {made.rows:,}{hint}. Assumed, not read: {plan.assumed}.{left}"
+        ),
+        "coefficients": f"By {plan.best}, in own units. Assumed: the coefficient's own size. Not private: the error without noise.",
+        "bounds": (
+            f"By {plan.best}: the same error for other row bounds. A smaller one needs less noise and shrinks more rows; the largest that "
+            f"comes within 10 % of the best is recommended. Where a linear model does not hold, shrinking does more than is shown."
+        ),
+    }
+
+
+def _four(c: Coefficient) -> tuple[str, str, str, str]:
+    return _number(c.error), _number(c.privacy_error), _number(c.width), _number(c.detectable)
+
+
+def _interval_of(error: float) -> float:
+    """The width of a normal interval from its median absolute error."""
+    return 2 * 1.959964 * error / 0.67449
+
+
+def _effect_of(error: float) -> float:
+    return (1.959964 + 0.841621) * error / 0.67449
+
+
+def _number(value: float) -> str:
+    return f"{value:.4g}" if math.isfinite(value) else UNKNOWN
+
+
+def draw_curves(curves: Sequence[Curve], target: str, typical: str, axes: Sequence[Any]) -> None:
+    """Errors of a typical coefficient against epsilon and against the number of rows, with what sampling alone leaves."""
+    words = {"epsilon": "epsilon", "rows": "rows of the table"}
+    for curve, ax in zip(curves, axes, strict=True):
+        for place, (name, errors) in enumerate(curve.errors.items()):
+            if known := _finite(curve.at, errors):
+                ax.plot(*known, "o-", ms=3, lw=1.3, color=COLOURS[place % len(COLOURS)], label=name)
+        if floor := _finite(curve.at, curve.sampling):
+            ax.plot(*floor, ":", color="0.35", lw=1.6, label="no privacy")
+        ax.set_xscale("log")
+        ax.set_yscale("log")
+        ax.set_xlabel(words[curve.quantity])
+        ax.spines[["top", "right"]].set_visible(False)
+    axes[0].set_ylabel(f"expected error, coefficient of {typical}".replace("$", r"\$"))
+    axes[0].set_title(f"Regression of {target}".replace("$", r"\$"), fontsize=10, loc="left")
+    axes[-1].legend(frameon=False, fontsize=8)
+
+
+def _finite(at: Sequence[float], values: Sequence[float]) -> tuple[list[float], list[float]] | None:
+    """The points that a logarithmic axis can show."""
+    known = [(x, y) for x, y in zip(at, values, strict=True) if math.isfinite(y) and y > 0]
+    return ([x for x, _ in known], [y for _, y in known]) if known else None
+
+
+def save_curves(path: Path, curves: Sequence[Curve], target: str, typical: str) -> None:
+    """Write the figure, whole or not at all."""
+    check_figure_path(path)
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9.5, 4.2), layout="constrained", dpi=130)
+    draw_curves(curves, target, typical, figure.subplots(1, len(curves), sharey=True, squeeze=False)[0])
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=path.suffix.lower()[1:])
+    write_whole(path, buffer.getvalue())

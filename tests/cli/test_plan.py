@@ -1,0 +1,199 @@
+"""dpgram plan and dpgram release --dry-run: what is printed, and that no table is touched."""
+
+import json
+
+import pytest
+
+import dpgram
+from dpgram import curator
+from dpgram.cli.app import run
+from tests.cli.test_commands import FILLED
+from tests.conftest import small_table
+
+BUDGET = "--schema schema.toml --epsilon 5 --delta 1e-6"
+ONE = "--mechanism gaussian-noise"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "schema.toml").write_text(FILLED)
+    return tmp_path
+
+
+def call(line, capsys):
+    code = run(line.split())
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_a_plan_prints_three_tables_and_says_why(folder, capsys):
+    code, out, err = call(f"plan {BUDGET} --table-rows 20000 --target y", capsys)
+    assert code == 0
+    for words in (
+        "A release of 20,000 rows",
+        "gaussian-noise (best)",
+        "(no privacy)",
+        "Each coefficient",
+        "Choosing row_bound",
+        "c[b]",
+    ):
+        assert words in out
+    assert "recommended" in out
+    assert "Assumed, not read" in out
+    assert "gaussian-noise is expected to be best" in err
+
+
+def test_json_holds_all_of_it_and_no_infinity(folder, capsys):
+    code, out, _ = call(f"plan --schema schema.toml --epsilon 0.01 --delta 1e-6 --table-rows 50 --json {ONE}", capsys)
+    found = json.loads(out)
+    assert code == 0
+    (only,) = found["mechanisms"]
+    assert only["typical"]["width"] is None
+    assert only["typical"]["name"] == found["typical"]
+    assert found["assumptions"] == {"spread": 0.25, "correlation": 0.2, "signal": 0.5}
+    assert found["recommended_row_bound"] in [trade["row_bound"] for trade in found["row_bounds"]]
+
+
+def test_assumptions_are_taken_from_the_command_line(folder, capsys):
+    line = f"plan {BUDGET} --table-rows 20000 {ONE} --spread 0.1 --spread x=0.3 --correlation 0.5 --signal 0.9 --json"
+    found = json.loads(call(line, capsys)[1])
+    assert found["assumptions"] == {"spread": 0.1, "spreads": {"x": 0.3}, "correlation": 0.5, "signal": 0.9}
+    code, _, err = call(f"plan {BUDGET} --table-rows 20000 --spread wide", capsys)
+    assert code == 2
+    assert "must be a number, or NAME=VALUE" in err
+
+
+def test_features_are_named_as_elsewhere(folder, capsys):
+    found = json.loads(call(f"plan {BUDGET} --table-rows 20000 {ONE} --target y --features x,c --json", capsys)[1])
+    assert found["features"] == ["(intercept)", "x", "c[b]", "c[other]"]
+    code, _, err = call(f"plan {BUDGET} --table-rows 20000 --target y --features x,nonsense", capsys)
+    assert code == 2
+    assert "nonsense" in err
+
+
+def test_a_sample_is_read_only_when_it_is_called_public(folder, capsys):
+    small_table(300).to_pandas().to_csv("sample.csv", index=False)
+    code, _, err = call(f"plan {BUDGET} --table-rows 20000 --sample sample.csv", capsys)
+    assert code == 2
+    assert "--sample-is-public" in err
+    line = f"plan {BUDGET} --table-rows 20000 --sample sample.csv --sample-is-public --json {ONE}"
+    found = json.loads(call(line, capsys)[1])
+    assert found["sample_is_public"] is True
+    assert "sample of 300 rows" in found["assumed"]
+
+
+def test_the_inverse_question_is_answered(folder, capsys):
+    line = f"plan --schema schema.toml --delta 1e-6 --table-rows 50000 --target y {ONE} --target-width 0.5"
+    code, _, err = call(line, capsys)
+    assert code == 0
+    assert "The smallest at 50,000 rows" in err
+    found = json.loads(call(f"{line} --json", capsys)[1])
+    assert found["answer"]["value"] == found["epsilon"]
+    assert found["mechanisms"][0]["typical"]["width"] <= 0.5
+    rows = json.loads(
+        call(
+            f"plan --schema schema.toml --delta 1e-6 --epsilon 1 --target y {ONE} --target-width 0.5 --solve rows --json",
+            capsys,
+        )[1]
+    )
+    assert rows["answer"]["value"] == rows["table_rows"]
+
+
+def test_an_inverse_question_without_an_answer_says_so(folder, capsys):
+    code, _, err = call(f"plan --schema schema.toml --delta 1e-6 --table-rows 100 {ONE} --target-width 0.0001", capsys)
+    assert code == 2
+    assert "without any privacy" in err
+    code, _, err = call(f"plan {BUDGET} --table-rows 100 {ONE} --target-width 0.0001", capsys)
+    assert code == 0  # a plan for the epsilon that was given
+    assert "without any privacy" in err
+
+
+def test_the_figure_is_drawn_and_a_wrong_ending_is_refused_first(folder, capsys):
+    pytest.importorskip("matplotlib")
+    code, out, _ = call(f"plan {BUDGET} --table-rows 20000 {ONE} --plot plan.svg --json", capsys)
+    assert code == 0
+    assert "gaussian-noise" in (folder / "plan.svg").read_text()
+    assert [curve["quantity"] for curve in json.loads(out)["curves"]] == ["epsilon", "rows"]
+    code, _, err = call(f"plan {BUDGET} --table-rows 20000 --plot plan.doc", capsys)
+    assert code == 2
+    assert ".doc" in err
+
+
+def test_what_is_missing_is_said(folder, capsys):
+    code, _, err = call(f"plan {BUDGET}", capsys)
+    assert code == 2
+    assert "table_rows is not given" in err
+    code, _, err = call("plan --schema schema.toml --delta 1e-6 --table-rows 100", capsys)
+    assert code == 2
+    assert "epsilon is not given" in err
+
+
+@pytest.fixture
+def untouched(monkeypatch):
+    monkeypatch.setattr(curator, "open_pass", lambda *_, **__: pytest.fail("the table was opened"))
+
+
+def test_a_dry_run_shows_the_label_and_the_forecast_and_opens_nothing(folder, capsys, untouched):
+    code, out, err = call(f"release nowhere.csv {BUDGET} --dry-run --table-rows 20000 --ledger none.sqlite", capsys)
+    assert code == 0
+    for words in (
+        "Guarantee of the release to be made",
+        "sd_off_diagonal",
+        "clamped to [-5, 5]",
+        "A release of 20,000 rows",
+        "will be public",
+    ):
+        assert words in out
+    assert "nothing spent" in err
+    assert sorted(path.name for path in folder.iterdir()) == ["schema.toml"]
+
+
+def test_a_dry_run_knows_what_the_release_will_say(folder, capsys):
+    found = json.loads(call(f"release nowhere.csv {BUDGET} --dry-run --json", capsys)[1])
+    assert found["forecast"] is None
+    small_table(200).to_pandas().to_csv("t.csv", index=False)
+    call(f"release t.csv {BUDGET} --out release.json", capsys)
+    made = json.loads(call("inspect release.json --json", capsys)[1])
+    told = found["label"]
+    assert {name: made[name] for name in told} == told
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--mechanism inverse-wishart", "follow the number of rows"),
+        ("--mechanism noisy-inverse --rho 5", "CONDITIONAL"),
+        ("--mechanism gaussian-sketch-adaptive --query q", "one row of the result"),
+        ("--mechanism auto --table-rows 5000", "auto, by a forecast for 5,000 rows"),
+        ("--insecure-seed 1", "NOT PRIVATE"),
+    ],
+)
+def test_a_dry_run_of_each_kind(folder, capsys, untouched, options, said):
+    code, out, _ = call(f"release nowhere.csv {BUDGET} --dry-run {options}", capsys)
+    assert code == 0
+    assert said in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (f"release t.csv {BUDGET}", "--out is not given"),
+        (f"release t.csv {BUDGET} --dry-run --mechanism auto", "needs --table-rows"),
+        (f"release t.csv {BUDGET} --dry-run --mechanism nonsense", "no mechanism 'nonsense'"),
+        (f"release t.csv {BUDGET} --dry-run --mechanism auto --table-rows 9 --rho 3", "takes no options"),
+        (f"release t.csv {BUDGET} --dry-run --mechanism inverse-wishart --degrees-of-freedom 1", "degrees_of_freedom is 1"),
+    ],
+)
+def test_dry_runs_that_make_no_sense_are_refused(folder, capsys, line, said):
+    code, _, err = call(line, capsys)
+    assert code == 2
+    assert said in err
+
+
+def test_auto_is_told_on_the_command_line(folder, capsys):
+    small_table(500).to_pandas().to_csv("t.csv", index=False)
+    code, _, err = call(f"release t.csv {BUDGET} --mechanism auto --out release.json", capsys)
+    assert code == 0
+    assert "was chosen: auto, by a forecast for 500 rows" in err
+    assert dpgram.load("release.json").choice

@@ -1,0 +1,93 @@
+"""Assumed tables have the spread, the correlation and the signal that was stated, and fit every kind of column."""
+
+import numpy as np
+import pytest
+
+import dpgram
+from dpgram.curator import encoded_rows
+from dpgram.errors import PlanError
+from dpgram.planning.assumed import Assumptions, assumed_table, default_target
+from tests.conftest import small_schema
+
+NUMBERS = dpgram.Schema(unit="p", columns=[dpgram.Numeric(name, 0, 10) for name in ("y", "a", "b", "c")])
+
+
+def test_numbers_have_the_stated_spread_correlation_and_signal():
+    guess = Assumptions(spread=0.2, correlation=0.4, signal=0.6, spreads={"b": 0.05})
+    table = assumed_table(NUMBERS, guess, "y", rows=100_000)
+    assert np.mean(table["a"]) == pytest.approx(5, abs=0.02)
+    assert np.std(table["a"]) == pytest.approx(1.0, rel=0.02)
+    assert np.std(table["b"]) == pytest.approx(0.25, rel=0.02)
+    correlations = np.corrcoef([table[name] for name in "abc"])
+    assert correlations[np.triu_indices(3, 1)] == pytest.approx([0.4] * 3, abs=0.02)
+    x = np.column_stack([np.ones(100_000), *(table[name] for name in "abc")])
+    left = table["y"] - x @ np.linalg.lstsq(x, table["y"], rcond=None)[0]
+    assert 1 - left.var() / table["y"].var() == pytest.approx(0.6, abs=0.02)
+
+
+def test_every_kind_of_column_can_be_encoded():
+    """Levels are equally frequent, those that are not declared among them; derived columns are computed from the cells."""
+    schema = dpgram.Schema(
+        unit="p",
+        columns=[
+            dpgram.Categorical("text", ["a", "b"], other=True, missing="level"),
+            dpgram.Categorical("whole", [3, 7], other=True, missing="level"),
+            dpgram.Boolean("flag"),
+            dpgram.Date("when", "2013-01-01", "2014-01-01"),
+            dpgram.Numeric("x", -4, 2),
+        ],
+        derived=[dpgram.Power("square", "x", 2), dpgram.Product("both", ["flag", "x"])],
+    )
+    rows = encoded_rows(assumed_table(schema, Assumptions(), "square"), schema)
+    means = dict(zip(schema.encoded_names, rows.mean(axis=0), strict=True))
+    assert rows.shape[1] == len(schema.encoded)
+    for name in ("text[b]", "text[other]", "text[missing]", "whole[7]", "whole[other]", "whole[missing]"):
+        assert means[name] == pytest.approx(0.25, abs=0.02)
+    assert means["flag"] == pytest.approx(0.5, abs=0.02)
+    assert means["when"] == pytest.approx(0.0, abs=0.02)
+    assert np.abs(rows).max() <= 1
+
+
+def test_a_table_is_the_same_for_the_same_seed():
+    first, second = (assumed_table(NUMBERS, Assumptions(), "y", rows=10) for _ in range(2))
+    assert all(np.array_equal(first[name], second[name]) for name in first)
+    assert not np.array_equal(first["a"], assumed_table(NUMBERS, Assumptions(), "y", rows=10, seed=1)["a"])
+
+
+def test_the_default_target_is_the_first_number_or_else_the_first_column():
+    assert default_target(small_schema()) == "x"
+    no_number = dpgram.Schema(unit="p", columns=[dpgram.Categorical("c", ["u", "v"]), dpgram.Boolean("b")])
+    assert default_target(no_number) == "c[v]"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"spread": 0.0}, "spread is 0"),
+        ({"spread": 1.5}, "spread is 1.5"),
+        ({"spreads": {"a": -1}}, "spread of 'a' is -1"),
+        ({"correlation": 1.0}, "correlation is 1"),
+        ({"signal": -0.1}, "signal is -0.1"),
+        ({"signal": float("nan")}, "finite number"),
+        ({"signal": True}, "finite number"),
+    ],
+)
+def test_assumptions_out_of_range_are_refused(wrong, said):
+    with pytest.raises(PlanError, match=said):
+        Assumptions(**wrong)
+
+
+def test_a_spread_for_a_column_that_has_none_is_refused():
+    for name in ("c", "nonsense"):
+        with pytest.raises(PlanError, match="numbers and dates of the schema are: x, y"):
+            assumed_table(small_schema(), Assumptions(spreads={name: 0.1}), "y")
+
+
+def test_assumptions_say_themselves_in_words():
+    assert "0.1 for income" in Assumptions(spreads={"income": 0.1}).in_words
+    assert Assumptions(spreads={"income": 0.1}).to_dict() == {
+        "spread": 0.25,
+        "spreads": {"income": 0.1},
+        "correlation": 0.2,
+        "signal": 0.5,
+    }

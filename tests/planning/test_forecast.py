@@ -1,0 +1,176 @@
+"""Forecasts are right where they can be computed otherwise, and sensible at the edges."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import dpgram
+from dpgram.curator import encoded_rows
+from dpgram.errors import MechanismError, PlanError
+from dpgram.mechanisms import registry
+from dpgram.planning.assumed import Assumptions, assumed_table, default_target
+from dpgram.planning.bounds import row_bounds
+from dpgram.planning.expected import expect
+from dpgram.planning.forecast import CONDITIONAL, forecast
+from dpgram.planning.ground import ground
+from dpgram.terms.budget import Budget
+
+SIX = [dpgram.Numeric(f"x{j}", 0, 1) for j in range(6)]
+UNCONDITIONAL = [name for name in registry.MECHANISMS if name != CONDITIONAL]
+FEW = 12
+
+
+def assumed(columns=None, target=None, **changes):
+    schema = dpgram.Schema(unit="p", columns=columns or SIX, **changes)
+    target = target or default_target(schema)
+    return ground(schema, encoded_rows(assumed_table(schema, Assumptions(), target, rows=4000), schema), target)
+
+
+GROUND = assumed()
+
+
+def test_small_additive_noise_gives_the_error_that_first_order_says():
+    """(G_xx)^-1 (n - N b) has a known covariance; a median absolute error is 0.6745 of its root."""
+    rows, budget = 10**7, Budget(1.0, 1e-6)
+    found = expect(GROUND, registry.find("gaussian-noise"), budget, rows, copies=400)
+    gram = rows * GROUND.moments()
+    plan = GROUND.plan
+    inverse = np.linalg.inv(plan.regressors.T @ gram @ plan.regressors)
+    b = inverse @ plan.regressors.T @ gram @ plan.label
+    covariance = inverse @ (found.noise_sd**2 * ((1 + b @ b) * np.eye(len(b)) + np.outer(b, b))) @ inverse
+    sd = np.sqrt(np.diag(plan.to_own_units @ covariance @ plan.to_own_units.T))
+    assert [c.noise_error for c in found.coefficients] == pytest.approx(list(0.6745 * sd), rel=0.2)
+    assert found.typical.noise_error == pytest.approx(GROUND.in_typical_units(0.6745 * sd), rel=0.1)
+    total = np.hypot(sd, GROUND.sampling_sd(rows))
+    assert found.typical.error == pytest.approx(GROUND.in_typical_units(0.6745 * total), rel=0.05)
+    assert found.typical.width == pytest.approx(GROUND.in_typical_units(2 * 1.96 * total), rel=0.05)
+    assert found.typical.detectable == pytest.approx(found.typical.width / 3.92 * 2.8016, rel=0.01)
+
+
+def test_every_mechanism_is_listed_with_its_noise_and_the_best_stands_first():
+    made = forecast(GROUND, Budget(1.0, 1e-6), 100_000, copies=FEW)
+    assert sorted(e.mechanism for e in made.mechanisms) == sorted(UNCONDITIONAL)
+    assert made.mechanisms[0].mechanism == made.best == "gaussian-noise"
+    assert made.best in made.why
+    errors = [e.typical.error for e in made.mechanisms[1:]]
+    assert errors == sorted(errors)
+    for expected in made.mechanisms:
+        assert expected.noise_sd > 0
+        assert len(expected.coefficients) == 6
+    assert made.of("gaussian-noise").noise_sd == pytest.approx(
+        registry.find("gaussian-noise").calibrate(
+            registry.task(
+                registry.find("gaussian-noise"),
+                Budget(1.0, 1e-6),
+                GROUND.schema.neighbours,
+                7,
+                GROUND.schema.effective_row_bound,
+            )
+        )["sd_off_diagonal"]
+    )
+
+
+def test_errors_fall_with_epsilon_and_with_rows_down_to_the_floor():
+    gaussian = registry.find("gaussian-noise")
+    by_epsilon = [expect(GROUND, gaussian, Budget(e, 1e-6), 50_000, copies=FEW).typical for e in (0.05, 0.5, 5.0, 50.0)]
+    assert all(a.error > b.error for a, b in pairwise(by_epsilon))
+    assert by_epsilon[-1].error == pytest.approx(by_epsilon[-1].sampling_error, rel=0.05)
+    by_rows = [expect(GROUND, gaussian, Budget(1.0, 1e-6), n, copies=FEW).typical.error for n in (1000, 10_000, 100_000)]
+    assert by_rows == sorted(by_rows, reverse=True)
+
+
+EDGES = {
+    "one feature": ([dpgram.Numeric("x", -5, 5), dpgram.Numeric("y", 0, 1)], {}),
+    "one column": ([dpgram.Numeric("x", -5, 5)], {}),
+    "categories": ([dpgram.Categorical("c", ["u", "v", "w"]), dpgram.Categorical("k", [1, 2], missing="level")], {}),
+    "truth values": ([dpgram.Boolean("u"), dpgram.Boolean("v"), dpgram.Boolean("w")], {}),
+    "no intercept": (SIX, {"intercept": False}),
+    "add-remove": (SIX, {"neighbours": "add-remove"}),
+    "row bound": (SIX, {"row_bound": 1.2}),
+}
+
+
+@pytest.mark.parametrize("edge", EDGES)
+def test_schemas_at_the_edge_are_forecast(edge):
+    columns, changes = EDGES[edge]
+    made = forecast(assumed(columns, **changes), Budget(1.0, 1e-6), 20_000, copies=FEW)
+    assert made.best
+    best = made.of(made.best).typical
+    assert 0 < best.error < 1e3
+    assert best.width > 0
+    for expected in made.mechanisms:
+        assert (expected.typical is None) == bool(expected.refused)
+    if edge == "add-remove":
+        assert "number of rows" in made.of("inverse-wishart").refused
+    if edge == "row bound":
+        assert best.shrinking_error > 0
+
+
+@pytest.mark.parametrize(("epsilon", "rows"), [(0.01, 5000), (20.0, 5000), (1e-6, 100), (1.0, 1), (1.0, 8), (1.0, 10**12)])
+def test_budgets_and_sizes_at_the_edge_are_forecast(epsilon, rows):
+    made = forecast(GROUND, Budget(epsilon, 1e-6), rows, copies=FEW)
+    best = made.of(made.best).typical
+    if rows <= 6:
+        assert math.isinf(best.error)
+        assert "not more rows than coefficients" in made.why
+    else:
+        assert math.isfinite(best.error)
+    if epsilon * rows < 60:
+        assert math.isinf(best.width)
+        assert made.best == "gaussian-noise"  # where nothing can be told apart, the simplest
+
+
+def test_where_noise_hides_everything_the_forecast_says_so():
+    assert "hides the coefficients" in forecast(GROUND, Budget(0.01, 1e-6), 500, copies=FEW).why
+
+
+def test_the_conditional_mechanism_is_listed_only_with_its_claim_and_never_chosen():
+    made = forecast(GROUND, Budget(1.0, 1e-6), 100_000, options={"rho": 2.0}, copies=FEW)
+    assert CONDITIONAL in [e.mechanism for e in made.mechanisms]
+    assert made.best != CONDITIONAL
+    alone = forecast(GROUND, Budget(1.0, 1e-6), 100_000, mechanisms=[CONDITIONAL], copies=FEW)
+    assert "claim" in alone.mechanisms[0].refused
+    assert alone.best == ""
+
+
+def test_options_go_to_the_mechanisms_that_have_them():
+    plain, more = (
+        forecast(
+            GROUND, Budget(1.0, 1e-6), 100_000, mechanisms=["gaussian-noise", "gaussian-sketch"], options=options, copies=FEW
+        )
+        for options in ({}, {"sketch_rows": 500.0})
+    )
+    assert more.of("gaussian-sketch").degrees == 500
+    assert more.of("gaussian-noise").typical == plain.of("gaussian-noise").typical
+    with pytest.raises(MechanismError, match="none of gaussian-noise has an option 'sketch_rows'"):
+        forecast(GROUND, Budget(1.0, 1e-6), 100, mechanisms=["gaussian-noise"], options={"sketch_rows": 5.0})
+
+
+@pytest.mark.parametrize("rows", [0, -3, 1.5, True, 10**13, None])
+def test_numbers_of_rows_that_make_no_sense_are_refused(rows):
+    with pytest.raises(PlanError, match="table_rows"):
+        forecast(GROUND, Budget(1.0, 1e-6), rows)
+
+
+def test_row_bounds_trade_noise_for_shrinking_and_the_own_one_is_marked():
+    trades = row_bounds(GROUND, "gaussian-noise", Budget(0.5, 1e-6), 50_000, copies=FEW)
+    bounds = [t.row_bound for t in trades]
+    assert bounds == sorted(bounds, reverse=True)
+    assert 6 <= len(trades) <= 9
+    assert [t.own for t in trades] == [True] + [False] * (len(trades) - 1)
+    assert trades[0].noise_error > 2 * trades[-1].noise_error
+    assert trades[0].shrinking_error == 0 < trades[-1].shrinking_error
+    assert [t.shrunk for t in trades] == sorted(t.shrunk for t in trades)
+    (best,) = (t for t in trades if t.recommended)
+    assert best.error <= 1.1 * min(t.error for t in trades)
+    assert best.row_bound < bounds[0]
+
+
+def test_a_row_bound_of_the_schemas_own_is_among_them_and_kept_where_it_is_good():
+    found = assumed(row_bound=1.31)
+    trades = row_bounds(found, "gaussian-noise", Budget(0.5, 1e-6), 50_000, copies=FEW)
+    (own,) = (t for t in trades if t.own)
+    assert own.row_bound == 1.31
+    assert trades[0].row_bound == found.schema.largest_norm

@@ -1,0 +1,198 @@
+"""mechanism="auto" takes what a plan expects to be best: it costs nothing, reads nothing but a public number, and is recorded."""
+
+import numpy as np
+import pytest
+
+import dpgram
+from dpgram import curator
+from dpgram.accounting.compose import PlainCost
+from dpgram.errors import MechanismError, PlanError
+from dpgram.ledger.base import Reservation
+from dpgram.mechanisms import registry
+from dpgram.planning import choice
+from dpgram.planning.ground import ground
+from dpgram.report.label import label_data, label_sections
+from tests.conftest import small_schema, small_table
+
+BUDGET = {"epsilon": 5.0, "delta": 1e-6}
+
+
+class Watched:
+    """A ledger that remembers what it was asked."""
+
+    def __init__(self):
+        self.asked = []
+
+    def reserve(self, budget, neighbours, what, *, unit=None, cost=None):
+        self.asked.append((what, cost))
+        return Reservation(1, budget, what)
+
+    def commit(self, reservation):
+        pass
+
+
+def test_the_release_is_that_of_the_chosen_mechanism_and_says_how_it_was_chosen():
+    made = dpgram.release(small_table(), small_schema(), mechanism="auto", insecure_seed=3, **BUDGET)
+    named = dpgram.release(small_table(), small_schema(), mechanism=made.mechanism, insecure_seed=3, **BUDGET)
+    assert np.array_equal(made.gram, named.gram)
+    assert made.parameters == named.parameters
+    assert made.noise == named.noise
+    assert made.choice.startswith("auto, by a forecast for 4,000 rows")
+    assert named.choice == ""
+    assert label_data(made)["chosen_by"] == made.choice
+    assert ("chosen by", made.choice) in dict(label_sections(made))["Mechanism"]
+    assert label_data(named)["chosen_by"] is None
+
+
+def test_the_choice_survives_the_file_and_old_files_have_none(tmp_path):
+    made = dpgram.release(small_table(), small_schema(), mechanism="auto", insecure_seed=3, out=tmp_path / "a.json", **BUDGET)
+    assert dpgram.load(tmp_path / "a.json") == made
+    named = dpgram.release(small_table(), small_schema(), insecure_seed=3, out=tmp_path / "b.json", **BUDGET)
+    assert '"choice"' not in (tmp_path / "b.json").read_text()
+    assert dpgram.load(tmp_path / "b.json") == named
+
+
+def test_the_choice_is_a_function_of_the_public_number_of_rows():
+    """Tables that differ in every cell, and a hint that is the same number, give the same words."""
+    choices = {
+        dpgram.release(
+            small_table(seed=seed), small_schema(), mechanism="auto", insecure_seed=0, table_rows=rows, **BUDGET
+        ).choice
+        for seed, rows in ((0, None), (1, None), (0, 4000))
+    }
+    assert len(choices) == 1
+
+
+def test_under_add_remove_a_public_hint_is_needed_and_nothing_else_counts():
+    schema = small_schema(neighbours="add-remove")
+    with pytest.raises(MechanismError, match="needs table_rows"):
+        dpgram.release(small_table(), schema, mechanism="auto", **BUDGET)
+    choices = {
+        dpgram.release(small_table(rows), schema, mechanism="auto", table_rows=9000, insecure_seed=0, **BUDGET).choice
+        for rows in (10, 500)
+    }
+    assert len(choices) == 1
+    assert "9,000 rows" in choices.pop()
+
+
+def test_every_mechanism_can_be_chosen_late(monkeypatch):
+    """All ask the same first question, so the choice may wait for the number of rows."""
+    for name in registry.MECHANISMS:
+        if name == "noisy-inverse":
+            continue
+        monkeypatch.setattr(choice, "chosen_mechanism", lambda *_, name=name: (name, "for a test"))
+        made = dpgram.release(small_table(), small_schema(), mechanism="auto", insecure_seed=3, **BUDGET)
+        named = dpgram.release(small_table(), small_schema(), mechanism=name, insecure_seed=3, **BUDGET)
+        assert made.mechanism == name
+        assert np.array_equal(made.gram, named.gram)
+
+
+def test_a_ledger_is_charged_the_plain_budget_where_the_choice_comes_late():
+    late, early = Watched(), Watched()
+    dpgram.release(small_table(), small_schema(), mechanism="auto", insecure_seed=0, ledger=late, **BUDGET)
+    dpgram.release(small_table(), small_schema(), mechanism="auto", table_rows=4000, insecure_seed=0, ledger=early, **BUDGET)
+    ((what, cost),) = late.asked
+    assert what.startswith("auto release")
+    assert cost == PlainCost(5.0, 1e-6)
+    ((what, cost),) = early.asked
+    assert what.startswith("gaussian-noise release")
+    assert not isinstance(cost, PlainCost)
+
+
+def test_exact_arithmetic_goes_through_the_late_choice():
+    made = dpgram.release(small_table(50), small_schema(), mechanism="auto", epsilon=5.0, delta=1e-6)
+    assert made.arithmetic == "exact"
+    assert made.private
+
+
+def test_options_are_refused():
+    with pytest.raises(MechanismError, match="takes no options, and sketch_rows"):
+        dpgram.release(small_table(), small_schema(), mechanism="auto", sketch_rows=50, **BUDGET)
+
+
+def test_wrong_hints_are_refused_before_any_row_is_read(monkeypatch):
+    monkeypatch.setattr(curator, "open_pass", lambda *_, **__: pytest.fail("the table was opened"))
+    with pytest.raises(PlanError, match="table_rows is 0"):
+        dpgram.release(small_table(), small_schema(), mechanism="auto", table_rows=0, **BUDGET)
+
+
+def test_a_schema_without_a_regression_gets_the_default():
+    schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric("x", -1, 1)], intercept=False)
+    made = dpgram.release({"x": np.zeros(20)}, schema, mechanism="auto", insecure_seed=0, **BUDGET)
+    assert made.mechanism == "gaussian-noise"
+    assert "no regression to look at" in made.choice
+
+
+def test_a_very_wide_schema_gets_the_default_without_a_forecast(monkeypatch):
+    monkeypatch.setattr(curator, "WIDEST", 5)
+    made = dpgram.release(small_table(50), small_schema(), mechanism="auto", insecure_seed=0, **BUDGET)
+    assert made.mechanism == "gaussian-noise"
+    assert "more than 400 encoded columns" in made.choice
+
+
+def test_a_plan_reads_no_table(monkeypatch):
+    """Rows are encoded, but only the assumed ones."""
+    seen = []
+    before = curator.encoded_rows
+    monkeypatch.setattr(curator, "encoded_rows", lambda table, schema: seen.append(table) or before(table, schema))
+    monkeypatch.setattr(curator, "open_pass", lambda *_, **__: pytest.fail("a table was opened"))
+    dpgram.plan(small_schema(), table_rows=1000, mechanisms=["gaussian-noise"], **BUDGET)
+    assert [set(table) for table in seen] == [{"x", "y", "c", "b"}]
+
+
+def test_a_sample_must_be_called_public():
+    with pytest.raises(PlanError, match="without the word that it is public"):
+        dpgram.plan(small_schema(), table_rows=1000, sample=small_table(50), **BUDGET)
+    with pytest.raises(PlanError, match="both a sample and assumptions"):
+        dpgram.plan(
+            small_schema(),
+            table_rows=1000,
+            sample=small_table(50),
+            sample_is_public=True,
+            assumptions=dpgram.Assumptions(),
+            **BUDGET,
+        )
+
+
+def test_a_public_sample_replaces_the_assumptions_and_is_recorded():
+    made = dpgram.plan(
+        small_schema(),
+        table_rows=4000,
+        target="y",
+        mechanisms=["gaussian-noise"],
+        sample=small_table(1000, seed=5),
+        sample_is_public=True,
+        **BUDGET,
+    )
+    data = made.to_dict()
+    assert data["sample_is_public"] is True
+    assert data["assumptions"] is None
+    assert "sample of 1,000 rows" in data["assumed"]
+    assert dict(zip(made.ground.plan.names, made.ground.truth, strict=True))["x"] == pytest.approx(2, abs=0.1)
+    assert (
+        dpgram.plan(small_schema(), table_rows=4000, mechanisms=["gaussian-noise"], **BUDGET).to_dict()["sample_is_public"]
+        is False
+    )
+
+
+def test_a_forecast_of_a_table_like_the_sample_comes_true():
+    """One table, many releases: the median error is the forecast one, within what some dozen releases can show."""
+    schema, table = small_schema(), small_table(20_000)
+    made = dpgram.plan(
+        schema,
+        table_rows=20_000,
+        target="y",
+        mechanisms=["gaussian-noise"],
+        sample=small_table(2000, seed=9),
+        sample_is_public=True,
+        epsilon=0.5,
+        delta=1e-6,
+    )
+    rows = curator.encoded_rows(table, schema)
+    whole = ground(schema, rows, "y").truth
+    errors = []
+    for seed in range(60):
+        release = dpgram.release(table, schema, epsilon=0.5, delta=1e-6, insecure_seed=seed)
+        errors.append(np.abs(np.array(list(dpgram.regress(release, "y").shrunk.values())) - whole))
+    realised = made.ground.in_typical_units(np.median(errors, axis=0))
+    assert made.forecast.mechanisms[0].typical.privacy_error == pytest.approx(realised, rel=0.4)
