@@ -112,6 +112,8 @@ def test_options_are_refused():
 
 def test_wrong_hints_are_refused_before_any_row_is_read(monkeypatch):
     monkeypatch.setattr(curator, "open_pass", lambda *_, **__: pytest.fail("the table was opened"))
+    with pytest.raises(MechanismError, match="table_rows is a hint for mechanism='auto', and 'gaussian-noise' takes none"):
+        dpgram.release(small_table(), small_schema(), table_rows=4000, **BUDGET)
     with pytest.raises(PlanError, match="table_rows is 0"):
         dpgram.release(small_table(), small_schema(), mechanism="auto", table_rows=0, **BUDGET)
 

@@ -90,6 +90,8 @@ def release(
     if out is not None:
         check_writable(Path(out))  # before anything is spent
     budget = Budget(epsilon, delta)
+    if table_rows is not None and mechanism != AUTO:
+        raise MechanismError(f"table_rows is a hint for mechanism='auto', and {mechanism!r} takes none: leave it out.")
     choice = _choice(schema, budget, calibration, table_rows, options) if mechanism == AUTO else None
     chosen = registry.find(mechanism) if choice is None else choice.mechanism
     task = registry.task(
