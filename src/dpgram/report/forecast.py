@@ -77,8 +77,9 @@ def captions(plan: Plan) -> dict[str, str]:
         ),
         "coefficients": f"By {plan.best}, in own units. Assumed: the coefficient's own size. Not private: the error without noise.",
         "bounds": (
-            f"By {plan.best}: the same error for other row bounds. A smaller one needs less noise and shrinks more rows; the schema's own is "
-            f"recommended where it comes within 10 % of the best, otherwise the largest that does. Where a linear model does not hold, shrinking does more than is shown."
+            f"By {plan.best}: the same error for other row bounds. A smaller one needs less noise and shrinks more rows; the schema's own "
+            f"is recommended where it comes within 10 % of the best, otherwise the largest that does. Where a linear model does not hold, "
+            f"shrinking does more than is shown."
         ),
     }
 
