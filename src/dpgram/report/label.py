@@ -78,7 +78,7 @@ def label_sections(release: GramRelease) -> list[tuple[str, list[tuple[str, str]
                 ("unit of privacy", ROW[release.rows_of].format(unit=unit)),
                 ("assumed", ASSUMED[release.rows_of].format(unit=unit)),
                 *([("CONDITIONAL", release.condition)] if release.condition else []),
-                ("charged to", _paid(release)),
+                ("charged to", paid_by(release)),
                 ("rows", "protected" if release.rows is None else f"{release.rows} (public)"),
             ],
         ),
@@ -110,7 +110,7 @@ def label_sections(release: GramRelease) -> list[tuple[str, list[tuple[str, str]
     ]
 
 
-def _paid(release: GramRelease) -> str:
+def paid_by(release: GramRelease) -> str:
     """Which account paid for the release."""
     if release.ledger_entry is None:
         return "no ledger; what other releases of the same rows cost is not known here"

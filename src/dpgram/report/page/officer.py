@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from dpgram.artifact.release import GramRelease
-from dpgram.report.label import label_data, label_sections
+from dpgram.report.label import label_data, label_sections, paid_by
 from dpgram.terms.budget import Neighbours
 from dpgram.terms.noise import InverseWishartSample, NoisyInverse, SymmetricGaussian, WishartSample
 
@@ -66,6 +66,7 @@ def evaluation_points(release: GramRelease) -> list[Point]:
             _mechanism_words(release),
             (
                 ("mechanism", release.mechanism),
+                *([("chosen by", release.choice)] if release.choice else []),
                 ("proof", f"dpgram/mechanisms/proofs/{proof_file(release.mechanism)}, pinned to the code by a test"),
                 *((name, f"{value:.6g}") for name, value in release.parameters.items()),
                 *([("CONDITIONAL", release.condition)] if release.condition else []),
@@ -77,6 +78,7 @@ def evaluation_points(release: GramRelease) -> list[Point]:
             "prediction made from it, here or elsewhere, costs nothing more. Further releases of the same table add to the cost.",
             (
                 ("calibration", _calibration(release)),
+                ("charged to", paid_by(release)),
                 ("composition", "not counted here: the custodian's ledger holds what the table has spent altogether"),
             ),
         ),
