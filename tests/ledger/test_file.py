@@ -327,3 +327,30 @@ def test_a_file_that_cannot_be_written_costs_nothing(tmp_path, table):
 
 def test_the_file_is_the_owner_s_alone(tmp_path):
     assert opened(tmp_path).path.stat().st_mode & 0o077 == 0
+
+
+def test_a_reader_is_not_disturbed_by_a_line_that_is_added_meanwhile(tmp_path, monkeypatch):
+    ledger = opened(tmp_path)
+    connect, added = sqlite3.connect, []
+
+    class Interrupted(sqlite3.Connection):
+        def execute(self, sql, *values):
+            if sql.startswith("select seq") and not added:  # the lines are read, their number is not
+                added.append(True)
+                ledger.reserve(Budget(0.5, 1e-7), Neighbours.REPLACE, "meanwhile")
+            return super().execute(sql, *values)
+
+    monkeypatch.setattr(sqlite3, "connect", lambda *given, **named: connect(*given, factory=Interrupted, **named))
+    assert ledger.account().entries == ()
+    assert added
+    assert [entry.what for entry in ledger.account().entries] == ["meanwhile"]
+
+
+@pytest.mark.parametrize("name", ["file:account", ":memory:", "a?mode=ro#b%20c"])
+def test_a_name_that_sqlite_reads_otherwise_is_a_name_like_any_other(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    FileLedger.create(name, epsilon=1.0, delta=1e-6, unit="person", dataset="visits").reserve(
+        Budget(1.0, 1e-6), Neighbours.REPLACE, "all of it"
+    )
+    assert len(FileLedger(tmp_path / name).account().entries) == 1
+    assert [path.name for path in tmp_path.iterdir()] == [name]

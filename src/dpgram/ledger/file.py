@@ -174,6 +174,7 @@ class FileLedger:
     def account(self) -> Account:
         """What the ledger says now; raises LedgerError where its lines do not hang together."""
         with self._connected() as database:
+            database.execute("begin")  # one state of the file, whoever adds a line between its two questions
             return self._read(database)[0]
 
     def _check(self, account: Account, neighbours: Neighbours, unit: str | None) -> None:
@@ -249,7 +250,8 @@ class FileLedger:
         if not self.path.is_file():
             raise LedgerError(f"there is no ledger at {self.path}: open one with `dpgram ledger open`, or FileLedger.create.")
         try:
-            database = sqlite3.connect(self.path, timeout=WAIT, isolation_level=None)
+            # Absolute, because SQLite may read a relative name such as "file:x" or ":memory:" as something else than this file.
+            database = sqlite3.connect(self.path.absolute(), timeout=WAIT, isolation_level=None)
         except sqlite3.Error as error:
             raise LedgerError(f"cannot use the ledger {self.path}: {error}.") from None
         try:
