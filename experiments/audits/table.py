@@ -35,7 +35,9 @@ def table(results: Path, draws: int) -> str:
             setting.neighbours.value,
             best["pair"],
             *(f"{best[name]:.3f}" for name in ("proven_epsilon", "pair_epsilon", "counted_epsilon", "shaped_epsilon")),
-            f"{best['counted_epsilon'] / best['proven_epsilon']:.0%}",
+            f"{best['counted_epsilon'] / best['proven_epsilon']:.0%}"
+            if best["proven_epsilon"]
+            else "",  # it holds at epsilon 0
             "REFUTED" if any(each["broken"] for each in audits) else "nothing",
         ]
         lines.append(f"| {' | '.join(cells)} |")

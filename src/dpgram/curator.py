@@ -15,7 +15,16 @@ from dpgram.artifact.atomic import check_writable
 from dpgram.artifact.release import GramRelease
 from dpgram.engines.local import LocalPass
 from dpgram.engines.open import open_header, open_pass
-from dpgram.errors import EmptyTableError, LargeDeltaWarning, LedgerError, MechanismError, ModelError, PlanError, SchemaError
+from dpgram.errors import (
+    EmptyTableError,
+    LargeDeltaWarning,
+    LedgerError,
+    MechanismError,
+    ModelError,
+    OutputError,
+    PlanError,
+    SchemaError,
+)
 from dpgram.ledger.base import Ledger, Reservation
 from dpgram.ledger.file import FileLedger
 from dpgram.mechanisms import registry
@@ -89,6 +98,8 @@ def release(
         raise LedgerError(f"ledger is a {type(ledger).__name__} and must be a ledger, such as dpgram.SessionLedger(1.0, 1e-6).")
     if out is not None:
         check_writable(Path(out))  # before anything is spent
+        if isinstance(ledger, FileLedger) and _belongs_to(ledger.path, Path(out)):
+            raise OutputError(f"{out} is the ledger itself: choose another place for the release.")
     budget = Budget(epsilon, delta)
     if table_rows is not None and mechanism != AUTO:
         raise MechanismError(f"table_rows is a hint for mechanism='auto', and {mechanism!r} takes none: leave it out.")
@@ -137,7 +148,7 @@ def release(
         library_version=__version__,
     )
     if out is not None:
-        made.save(out)
+        _save(made, Path(out))
     if ledger is not None and reservation is not None:
         ledger.commit(reservation)
     return made
@@ -261,6 +272,25 @@ def draft_schema(table: object, *, query: str | None = None) -> str:
     return schema_file.draft(declared)
 
 
+def _belongs_to(ledger: Path, out: Path) -> bool:
+    """Whether ``out`` is the ledger's file, or one that SQLite keeps beside it."""
+    return out.resolve().name.removesuffix("-wal").removesuffix("-shm").removesuffix("-journal") == ledger.resolve().name and (
+        out.resolve().parent == ledger.resolve().parent
+    )
+
+
+def _save(made: GramRelease, out: Path) -> None:
+    """Save what was drawn; where that fails, say that it was paid for."""
+    try:
+        made.save(out)
+    except OutputError as error:
+        problem = str(error)
+    else:
+        return
+    line = "" if made.ledger_entry is None else f" Line {made.ledger_entry.partition(':')[0]} of the ledger stays reserved."
+    raise OutputError(f"{problem} The noise was drawn, so the budget counts as spent.{line}")
+
+
 def known_cost(mechanism: Mechanism, task: Task) -> Cost:
     """What is known of the release's curve before any row is read; where it follows the number of rows, its budget alone."""
     try:
@@ -271,7 +301,8 @@ def known_cost(mechanism: Mechanism, task: Task) -> Cost:
 
 def _in_words(mechanism: str, schema: Schema, private: bool) -> str:
     """What a ledger says of a release."""
-    return f"{mechanism} release of {len(schema.columns)} columns{'' if private else ', NOT PRIVATE: noise from a seed'}"
+    claim = ", on a claim of the custodian's" if mechanism == "noisy-inverse" else ""
+    return f"{mechanism} release of {len(schema.columns)} columns{claim}{'' if private else ', NOT PRIVATE: noise from a seed'}"
 
 
 def _check_public_rows(rows: int, budget: Budget) -> None:

@@ -79,8 +79,8 @@ def test_an_existing_release_is_not_paid_for_again(folder, capsys):
     [
         (f"{OPEN} --neighbours friends", "neighbours is 'friends'"),
         (f"{OPEN} --composition hope", "composition is 'hope'"),
-        ("ledger show", "there is no ledger at ledger.sqlite: open one with `dpgram ledger open`"),
-        (f"{RELEASE} one.json", "there is no ledger at ledger.sqlite"),
+        ("ledger show", "ledger.sqlite: open one with `dpgram ledger open`"),
+        (f"{RELEASE} one.json", "there is no ledger at"),
     ],
 )
 def test_mistakes_are_said(folder, capsys, line, message):

@@ -14,7 +14,16 @@ dp = pytest.importorskip("opendp.prelude", reason="opendp is not installed: pip 
 
 
 def made(table, schema, **options):
-    return dpgram.release(table, schema, epsilon=1.0, delta=1e-7, insecure_seed=1, **options)
+    return dpgram.release(table, schema, epsilon=1.0, delta=1e-7, **options)
+
+
+def test_a_release_that_is_not_private_has_no_finite_cost(table, schema):
+    release = made(table, schema, insecure_seed=1)
+    assert isinstance(dp_event(release), dp_accounting.NonPrivateDpEvent)
+    with pytest.raises(MechanismError, match="not private"):
+        privacy_loss_distribution(release)
+    with pytest.raises(MechanismError, match="not private, and no measurement"):
+        opendp_measurement(schema, epsilon=1.0, delta=1e-7, insecure_seed=1)
 
 
 def test_a_gaussian_release_is_an_event_that_its_accountant_counts_as_we_do(table, schema):

@@ -106,7 +106,7 @@ def test_another_relation_or_unit_is_refused(tmp_path):
 def test_a_reservation_is_committed_once_and_where_it_was_made(tmp_path):
     one, two = opened(tmp_path), opened(tmp_path, "other.sqlite")
     reservation = one.reserve(Budget(0.1, 1e-7), Neighbours.REPLACE, "x")
-    with pytest.raises(LedgerError, match="of another ledger"):
+    with pytest.raises(LedgerError, match="is not in the ledger: it is of another one"):
         two.commit(reservation)
     one.commit(reservation)
     with pytest.raises(LedgerError, match="already committed"):
@@ -316,6 +316,83 @@ def test_a_release_is_reserved_before_any_row_is_read_and_committed_when_it_is_o
         dpgram.release(table, schema, epsilon=1.0, delta=1e-7, ledger=ledger, out=tmp_path / "s.json")
     assert ledger.account().entries[-1].committed is None
     assert not (tmp_path / "s.json").exists()
+
+
+def test_a_reservation_made_before_an_older_copy_was_put_back_is_not_committed_there(tmp_path):
+    ledger = opened(tmp_path)
+    older = ledger.path.read_bytes()
+    first = ledger.reserve(Budget(0.25, 1e-8), Neighbours.REPLACE, "first")
+    ledger.path.write_bytes(older)
+    second = ledger.reserve(Budget(0.25, 1e-8), Neighbours.REPLACE, "second")
+    assert first.number == second.number
+    with pytest.raises(LedgerError, match="restored from a copy that is older"):
+        ledger.commit(first)
+    ledger.commit(second)
+
+
+def test_a_copy_of_the_file_alone_knows_every_reservation(tmp_path):
+    """Whoever was killed after reserving: the line is in the file, not only in the log beside it."""
+    ledger = opened(tmp_path)
+    if os.fork() == 0:
+        ledger.reserve(Budget(0.9, 1e-7), Neighbours.REPLACE, "killed")
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.wait()
+    copied = tmp_path / "copy.sqlite"
+    copied.write_bytes(ledger.path.read_bytes())
+    assert len(FileLedger(copied).account().entries) == 1
+    with pytest.raises(LedgerFullError):
+        spend(FileLedger(copied), 0.9, 1e-7)
+
+
+def test_what_another_ledger_left_behind_is_not_taken_over(tmp_path):
+    (tmp_path / "ledger.sqlite-wal").write_bytes(b"old")
+    with pytest.raises(LedgerError, match="belongs to a ledger that was here"):
+        opened(tmp_path)
+
+
+def test_another_working_folder_is_not_another_ledger(tmp_path, monkeypatch):
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+        opened(tmp_path / name, "l.sqlite")
+    monkeypatch.chdir(tmp_path / "here")
+    ledger = FileLedger("l.sqlite")
+    spend(ledger, 0.9, 1e-7)
+    monkeypatch.chdir(tmp_path / "there")
+    with pytest.raises(LedgerFullError):
+        spend(ledger, 0.9, 1e-7)
+
+
+@pytest.mark.parametrize("name", ["ledger.sqlite", "ledger.sqlite-wal"])
+def test_a_release_does_not_replace_its_ledger(tmp_path, table, name):
+    ledger = opened(tmp_path)
+    with pytest.raises(dpgram.DpgramError, match="is the ledger itself"):
+        dpgram.release(table, small_schema(), epsilon=0.5, delta=1e-7, ledger=ledger, out=tmp_path / name)
+    assert not ledger.account().entries
+
+
+def test_a_release_that_could_not_be_saved_says_that_it_is_paid_for(tmp_path, table, monkeypatch):
+    def full(*_):
+        raise dpgram.errors.OutputError("cannot write r.json: no space left. Nothing was left behind.")
+
+    monkeypatch.setattr("dpgram.artifact.files.write_whole", full)
+    ledger = opened(tmp_path)
+    with pytest.raises(
+        dpgram.DpgramError, match=r"no space left.*The noise was drawn, so the budget counts as spent. Line 2 of the ledger"
+    ):
+        dpgram.release(table, small_schema(), epsilon=0.5, delta=1e-7, ledger=ledger, out=tmp_path / "r.json")
+    assert ledger.account().entries[0].committed is None
+
+
+def test_a_commit_that_fails_does_not_say_that_nothing_was_released(tmp_path, monkeypatch):
+    ledger = opened(tmp_path)
+    reservation = ledger.reserve(Budget(0.5, 1e-7), Neighbours.REPLACE, "x")
+
+    def full(*_):
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr("dpgram.ledger.file._append", full)
+    with pytest.raises(LedgerError, match=r"disk is full. The release was made, and its budget is set aside"):
+        ledger.commit(reservation)
 
 
 def test_a_file_that_cannot_be_written_costs_nothing(tmp_path, table):

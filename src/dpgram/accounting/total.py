@@ -23,6 +23,7 @@ from dpgram.accounting.wishart import spread
 from dpgram.terms.budget import Budget
 
 FAILS = 1e-3  # the share of delta that a Wishart draw's failure may take in the numerical composition
+ROUNDED = (1e-3, 1e-13)  # relative and absolute: its Fourier transforms round a little to the wrong side
 LARGEST = 1e4  # epsilons beyond are called infinite
 
 
@@ -88,10 +89,8 @@ def numerical_delta(epsilon: float, costs: Sequence[Cost], target: float) -> flo
         fails = FAILS * target
         degrees, widest = sum(cost.degrees_of_freedom for cost in draws), max(spread(cost.floor) for cost in draws)
         squares += widest * 2 * float(gammainccinv(degrees / 2, fails)) * (1 + 1e-9)
-    return min(
-        1.0,
-        fails + loss_distribution(math.sqrt(squares), tuple(sorted(plain.items(), key=repr))).get_delta_for_epsilon(epsilon),
-    )
+    composed = loss_distribution(math.sqrt(squares), tuple(sorted(plain.items(), key=repr))).get_delta_for_epsilon(epsilon)
+    return min(1.0, fails + float(composed) * (1 + ROUNDED[0]) + ROUNDED[1])
 
 
 @lru_cache(maxsize=8)

@@ -7,7 +7,7 @@ from typing import Any
 from dpgram.accounting.compose import Cost, GaussianCost, PlainCost
 from dpgram.accounting.total import loss_distribution
 from dpgram.artifact.release import GramRelease
-from dpgram.errors import MissingExtraError
+from dpgram.errors import MechanismError, MissingExtraError
 from dpgram.mechanisms import registry
 
 
@@ -28,6 +28,8 @@ def dp_event(release: GramRelease) -> Any:
     the accountant calls its relation: use its default, which counts a noise multiplier of 1/mu as a shift of mu. With REPLACE_ONE it would
     double the shift, as it does for queries whose sensitivity is that of adding a row."""
     library = _library()
+    if not release.private:
+        return library.NonPrivateDpEvent()
     cost = cost_of(release)
     if isinstance(cost, GaussianCost):
         return library.GaussianDpEvent(1 / cost.mu)
@@ -37,6 +39,8 @@ def dp_event(release: GramRelease) -> Any:
 def privacy_loss_distribution(release: GramRelease) -> Any:
     """The release as dp-accounting's PrivacyLossDistribution, which composes with others; from above."""
     _library()
+    if not release.private:
+        raise MechanismError("the release is not private, its noise came from a seed: it has no finite cost.")
     cost = cost_of(release)
     if isinstance(cost, GaussianCost):
         return loss_distribution(cost.mu, ())

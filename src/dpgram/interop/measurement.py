@@ -26,6 +26,8 @@ def opendp_measurement(
         from opendp.mod import OpenDPException
     except ImportError:
         raise MissingExtraError(package="opendp", extra="opendp", purpose="a release as an OpenDP measurement") from None
+    if options.get("insecure_seed") is not None:
+        raise MechanismError("a release from a seed is not private, and no measurement: leave insecure_seed out.")
     budget, chosen = Budget(epsilon, delta), registry.find(mechanism)
     known = {name: options[name] for name in options if name in chosen.options}
     task = registry.task(

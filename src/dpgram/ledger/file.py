@@ -1,16 +1,18 @@
 """FileLedger: the account of one data set, in a SQLite file that outlives the process.
 
-Statement: whatever is reserved stays within the declared (epsilon, delta), whoever reserves at the same time and whoever is killed when. A
-reservation is on disk before it is returned (write-ahead log, full synchronisation), so before any row is read and any noise drawn;
-one that was never committed counts as spent. Lines are only ever added, and are chained by hash."""
+Statement: whatever is reserved stays within the declared (epsilon, delta), whoever reserves at the same time and whoever is killed when: by
+composition where budgets are not chosen by what earlier releases showed, by plain sums in any case (composition.md). A reservation is
+on disk before it is returned (write-ahead log, full synchronisation), so before any row is read and any noise drawn; one that was never
+committed counts as spent. Lines are only ever added, and are chained by hash."""
 
 from __future__ import annotations
 
 import os
+import secrets
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NoReturn
@@ -44,6 +46,7 @@ class Entry:
     cost: Cost
     what: str
     committed: str | None  # when; None: reserved, and then the release failed or is still under way; it counts as spent
+    seal: str  # the hash of its line
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,7 @@ class FileLedger:
     """
 
     def __init__(self, path: str | Path):
-        self.path = Path(path)
+        self.path = Path(path).absolute()  # another working folder later on must not mean another ledger
 
     @classmethod
     def create(
@@ -115,7 +118,12 @@ class FileLedger:
             unit=unit,
             composition=composition,  # type: ignore[arg-type]
         )
-        draft = path.with_name(f".{path.name}.{os.getpid()}.part")
+        draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+        for leftover in ("-wal", "-shm", "-journal"):
+            if (other := path.with_name(path.name + leftover)).exists():
+                raise LedgerError(
+                    f"{other} exists, and belongs to a ledger that was here: put that back, or choose another place."
+                )
         try:
             draft.touch(mode=0o600, exist_ok=False)
             with cls(draft)._connected() as database:
@@ -156,16 +164,22 @@ class FileLedger:
             number = lines + 1
             seal = _append(database, account.seal, number, line)
             database.execute("commit")
+            # Into the file itself, before anything is drawn: somebody may copy it without its log.
+            database.execute("pragma wal_checkpoint(truncate)")
         return Reservation(number, budget, what, seal)
 
     def commit(self, reservation: Reservation) -> None:
         """Record that the release was made; a reservation is committed once, in the ledger that gave it."""
-        with self._connected() as database:
+        otherwise = "The release was made, and its budget is set aside: it counts as spent, but stays marked as reserved only."
+        with self._connected(otherwise) as database:
             database.execute("begin immediate")
             account, lines = self._read(database)
             entry = next((entry for entry in account.entries if entry.number == reservation.number), None)
-            if entry is None or entry.budget != reservation.budget:
-                raise LedgerError("this reservation is of another ledger: commit it where it was made.")
+            if entry is None or entry.seal != reservation.seal:
+                raise LedgerError(
+                    "this reservation is not in the ledger: it is of another one, or this one was restored from a copy that is older than "
+                    "the reservation. What was drawn since then must be reserved again before anything else is released."
+                )
             if entry.committed:
                 raise LedgerError("this reservation is already committed: reserve again for another release.")
             _append(database, account.seal, lines + 1, Committed(time=_now(), number=reservation.number))
@@ -204,7 +218,7 @@ class FileLedger:
                     opened = line
                 case Reserved():
                     asked = Budget(line.epsilon, line.delta)
-                    entries[number] = Entry(number, line.time, asked, line.cost.cost(), line.what, None)
+                    entries[number] = Entry(number, line.time, asked, line.cost.cost(), line.what, None, hash_)
                 case Committed():
                     if line.number not in entries:
                         self._broken(number)
@@ -245,13 +259,13 @@ class FileLedger:
         )
 
     @contextmanager
-    def _connected(self) -> Iterator[sqlite3.Connection]:
+    def _connected(self, otherwise: str = "Nothing was added to it, and nothing was released.") -> Iterator[sqlite3.Connection]:
         """A connection of its own for each operation, so that threads, forks and copies cannot disturb each other."""
         if not self.path.is_file():
             raise LedgerError(f"there is no ledger at {self.path}: open one with `dpgram ledger open`, or FileLedger.create.")
         try:
-            # Absolute, because SQLite may read a relative name such as "file:x" or ":memory:" as something else than this file.
-            database = sqlite3.connect(self.path.absolute(), timeout=WAIT, isolation_level=None)
+            # The path is absolute: SQLite may read a relative name such as "file:x" or ":memory:" as something else than this file.
+            database = sqlite3.connect(self.path, timeout=WAIT, isolation_level=None)
         except sqlite3.Error as error:
             raise LedgerError(f"cannot use the ledger {self.path}: {error}.") from None
         try:
@@ -263,7 +277,7 @@ class FileLedger:
             return
         finally:
             database.close()  # an open transaction is rolled back
-        raise LedgerError(f"cannot use the ledger {self.path}: {problem}. Nothing was added to it, and nothing was released.")
+        raise LedgerError(f"cannot use the ledger {self.path}: {problem}. {otherwise}")
 
     def __repr__(self) -> str:
         return f"FileLedger({str(self.path)!r})"
@@ -292,7 +306,7 @@ def _append(database: sqlite3.Connection, seal: str, number: int, line: Line) ->
 
 
 def _with_time(entry: Entry, time: str) -> Entry:
-    return Entry(entry.number, entry.time, entry.budget, entry.cost, entry.what, time)
+    return replace(entry, committed=time)
 
 
 def _relation(neighbours: Neighbours | str) -> Neighbours:
