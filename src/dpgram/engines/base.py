@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from dpgram.gram.accumulator import GramSum
+from dpgram.terms.public_map import PublicMap
 
 Progress = Callable[[float], None]
 
@@ -17,8 +18,8 @@ class Pass(Protocol):
 
     rows_of: str  # what one row is a row of: "table", or "result" of a query or a lazy frame
 
-    def gram(self, row_bound: float) -> GramSum:
-        """The exact sum over all rows, each shrunk to ``row_bound``."""
+    def gram(self, row_bound: float, through: PublicMap | None = None) -> GramSum:
+        """The exact sum over all rows, each multiplied by ``through``, where it is given, and then shrunk to ``row_bound``."""
         ...
 
 

@@ -15,6 +15,7 @@ from dpgram.errors import CalibrationError, MechanismError
 from dpgram.sampling.base import FLOAT, Matrix, RandomSource, grid_step
 from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.noise import NoiseModel
+from dpgram.terms.public_map import PublicMap
 
 Array = np.ndarray
 Parameters = dict[str, float]
@@ -53,9 +54,12 @@ class Task:
 
 @dataclass(frozen=True)
 class GramQuestion:
-    """Asks for the sum of z z' over all rows, each shrunk to ``row_bound``."""
+    """Asks for the sum of z z' over all rows, each shrunk to ``row_bound``; first multiplied by ``through`` where it is given.
+
+    Mapped rows have a bound of at most one, so that sums of their grid points are exact."""
 
     row_bound: float
+    through: PublicMap | None = None
 
 
 @dataclass(frozen=True, repr=False)

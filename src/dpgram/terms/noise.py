@@ -8,6 +8,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
+Array = np.ndarray
+
 
 @dataclass(frozen=True)
 class SymmetricGaussian:
@@ -79,5 +83,52 @@ class NoisyInverse:
         return self.sd_diagonal_of_inverse * self.floor**2
 
 
-NoiseModel = SymmetricGaussian | WishartSample | InverseWishartSample | NoisyInverse
+@dataclass(frozen=True, eq=False)
+class Round:
+    """One noisy Gram of rows that were mapped to z = ``through`` a, shrunk to ||z|| <= 1: ``gram`` is the sum of z z' plus symmetric
+    Gaussian noise of sd ``sd_off_diagonal`` off the diagonal and sqrt(2) times that on it."""
+
+    through: Array  # (d, d), public: made of earlier rounds
+    gram: Array  # (d, d)
+    sd_off_diagonal: float
+    kept: float  # the average share of a row's square that the shrinking left, as far as the release can tell; in (0, 1]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Round):
+            return NotImplemented
+        same = np.array_equal(self.through, other.through) and np.array_equal(self.gram, other.gram)
+        return same and (self.sd_off_diagonal, self.kept) == (other.sd_off_diagonal, other.kept)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@dataclass(frozen=True)
+class WhitenedGaussian:
+    """The release came about in several rounds, each with rows whitened by what the rounds before it published.
+
+    The matrix that is released is that of the last round, T^-1 M T^-T / kept with T = ``through`` and M = ``gram`` of that round; so its
+    noise is Gaussian under a public congruence: T^-1 N T^-T / kept. Earlier rounds carry noise that is independent of it, and
+    tell of the same rows, shrunk otherwise."""
+
+    rounds: tuple[Round, ...]
+
+    @property
+    def last(self) -> Round:
+        return self.rounds[-1]
+
+    @property
+    def shift(self) -> float:
+        return 0.0
+
+    @property
+    def sd_off_diagonal(self) -> float:
+        """Along the weakest direction, where the map stretches most."""
+        return float(self.last.sd_off_diagonal / np.linalg.norm(self.last.through, 2) ** 2 / self.last.kept)
+
+    @property
+    def sd_diagonal(self) -> float:
+        return math.sqrt(2) * self.sd_off_diagonal
+
+
+NoiseModel = WhitenedGaussian | SymmetricGaussian | WishartSample | InverseWishartSample | NoisyInverse
 """Every shape of noise there is; a mechanism with another one adds its own."""

@@ -1,0 +1,63 @@
+"""PublicMap: a matrix that rows are multiplied with before they are clipped, exact in fixed point.
+
+It is made of what was published already, so anybody may know it. Its entries are whole numbers over a power of two of their row, and
+small enough that a product with a row of grid points is a whole number below 2^53: every engine, in whatever order it adds, gets the
+same bits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpgram.errors import MechanismError
+
+Array = np.ndarray
+
+MOST_COLUMNS = 2048  # squares of mapped points, below 2^42 each, then add up to less than 2^53
+ROW_BITS = 32  # sums of absolute values of a row stay below 2^33, and products with points of 2^20 below 2^53
+MOST_EXPONENT = 900  # far from where float64 ends, on both sides
+
+
+@dataclass(frozen=True, eq=False)
+class PublicMap:
+    """z_i = sum_j whole_ij a_j / 2^exponents_i, in exact arithmetic."""
+
+    whole: Array  # (d, d) int64; every row's absolute values add up to at most 2^33
+    exponents: Array  # (d,) int64
+
+    def __post_init__(self) -> None:
+        dim = len(self.whole)
+        if self.whole.shape != (dim, dim) or self.exponents.shape != (dim,) or not 1 <= dim <= MOST_COLUMNS:
+            raise MechanismError(
+                f"a public map is {self.whole.shape} with exponents {self.exponents.shape}: it must be square, with one exponent a "
+                f"row, and of at most {MOST_COLUMNS} columns."
+            )
+        if self.whole.dtype != np.int64 or self.exponents.dtype != np.int64:
+            raise MechanismError("a public map is made of int64 numbers.")
+        too_large = np.abs(self.whole).astype(object).sum(axis=1) > 2 ** (ROW_BITS + 1)
+        if too_large.any() or (np.abs(self.exponents) > MOST_EXPONENT).any():
+            raise MechanismError("a public map has numbers too large for exact sums: make it with PublicMap.near.")
+
+    @classmethod
+    def near(cls, matrix: Array) -> PublicMap:
+        """The map closest to ``matrix``, row by row to about 32 bits."""
+        if not np.isfinite(matrix).all():
+            raise MechanismError("a public map needs finite numbers.")
+        size = np.abs(matrix).sum(axis=1)
+        power = np.frexp(np.where(size > 0, size, 1.0))[1].astype(np.int64)  # size < 2^power
+        exponents = ROW_BITS - power
+        whole = np.rint(np.ldexp(matrix, exponents[:, None].astype(np.int32))).astype(np.int64)
+        return cls(whole, exponents)
+
+    @property
+    def matrix(self) -> Array:
+        """The map in float64, which holds it exactly."""
+        return np.ldexp(self.whole.astype(np.float64), -self.exponents[:, None].astype(np.int32))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PublicMap):
+            return NotImplemented
+        return np.array_equal(self.whole, other.whole) and np.array_equal(self.exponents, other.exponents)
+
+    __hash__ = None  # type: ignore[assignment]
