@@ -21,10 +21,12 @@ WIDE = 2.0
 def repaired(release: GramRelease) -> Array:
     """A positive definite estimate of the true Gram: the public shift taken off, small eigenvalues lifted by what the noise allows.
 
-    Where the release came about in rounds, all of them that tell of the same rows count. A public number of rows then fixes the scale."""
+    Where the release came about in rounds, all of them that tell of the same rows count. Where rows were shrunk, their public number then
+    fixes the scale."""
     noise = release.noise
     if isinstance(noise, WhitenedGaussian):
-        known = float(release.rows) if release.rows and has_intercept(release) else None
+        in_doubt = noise.last.kept < 1.0
+        known = float(release.rows) if release.rows and in_doubt and has_intercept(release) else None
         return in_own_columns(_together(release, noise), noise.last.through, rows=known)
     return repaired_there(release)[0]
 
