@@ -21,7 +21,7 @@ from dpgram.regression.channel import additive_form, channel, counted_rows, weig
 from dpgram.regression.design import design
 from dpgram.regression.fit import fit_linear
 from dpgram.regression.moments import moments
-from dpgram.regression.penalised import normal_equations, noise_penalty
+from dpgram.regression.penalised import noise_penalty, normal_equations
 from dpgram.regression.repair import repaired
 from dpgram.sampling.seeded import SeededSource
 from dpgram.terms.noise import Round, SymmetricGaussian, WhitenedGaussian
