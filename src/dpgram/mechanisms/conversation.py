@@ -39,6 +39,7 @@ class Task:
     options: Mapping[str, float | str] = field(default_factory=dict)
     rows: int | None = None
     experiment: bool = False
+    intercept: bool = False  # whether the first column is one in every row
 
     def number(self, name: str) -> float | None:
         """The option ``name`` as a number, None when it was not given."""
