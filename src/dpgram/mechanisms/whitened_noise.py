@@ -1,10 +1,11 @@
 """Gaussian noise in several rounds, each on rows whitened by what the rounds before it published.
 
-Statement: if round i adds symmetric Gaussian noise of off-diagonal sd t_i to the Gram of rows z = T_i a, shrunk to ||z||_2 <= 1 after the map,
-and T_i is made of what rounds 1 to i - 1 published, then all that is published together is a Gaussian mechanism of shift
-mu = sqrt(sum mu_i^2), mu_i = ``gram_sensitivity``(1) / (sqrt(2) t_i), and has the exact curve ``gaussian_delta``. The mu_i are fixed before the first
-noise is drawn. Neighbours: REPLACE and ADD_REMOVE. Nothing is assumed of the data.
-Proof: proofs/whitened_noise.md, on top of proofs/gaussian_noise.md; proofs/exact_release.md and proofs/floating_point.md carry it to what is published."""
+Statement: if round i adds symmetric Gaussian noise of off-diagonal sd t_i to the Gram of rows z = T_i a, shrunk to ||z||_2 <= 1 after
+the map, and T_i is made of what rounds 1 to i - 1 published, then all that is published together is a Gaussian mechanism of shift
+mu = sqrt(sum mu_i^2), mu_i = ``gram_sensitivity``(1) / (sqrt(2) t_i), and has the exact curve ``gaussian_delta``. The mu_i are fixed
+before the first noise is drawn. Neighbours: REPLACE and ADD_REMOVE. Nothing is assumed of the data.
+Proof: proofs/whitened_noise.md, on top of proofs/gaussian_noise.md; proofs/exact_release.md and proofs/floating_point.md carry it to what
+is published."""
 
 from __future__ import annotations
 

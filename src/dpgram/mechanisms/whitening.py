@@ -17,7 +17,7 @@ Array = np.ndarray
 
 NOISY = 0.4  # d^1.5 / (n mu) above which looking twice does not pay
 ROUNDS = 8
-FIRST_CLIP = 0.01  # of the squared row bound: the first round only steers, and rows of one length tell directions best, however wide the bounds
+FIRST_CLIP = 0.01  # of the squared row bound: the first round only steers, and rows of one length tell directions best
 OLD_ROUNDS = 3  # the oldest rounds are left out of the estimate
 STEERING = 0.25  # strength of the prior that lifts small eigenvalues between rounds
 LEAST_KEPT = 0.02
