@@ -60,7 +60,7 @@ def next_map(seen: Sequence[Round], plan: Rules, rows: float | None, row_bound: 
     estimate = in_own_columns(most_likely(looks(seen), strength=STEERING), seen[-1].through, rows=known if intercept else None)
     whitening = np.linalg.inv(np.linalg.cholesky(estimate / known))
     dim = len(estimate)
-    longest = np.linalg.norm(whitening, 2) ** 2 * row_bound**2
+    longest = float(np.linalg.norm(whitening, 2)) ** 2 * row_bound**2
     return whitening / math.sqrt(min(plan.clip(len(seen), dim, known) * dim, longest))
 
 
