@@ -9,10 +9,11 @@ import numpy as np
 from dpgram.gram.accumulator import GramSum
 from dpgram.native.library import MOST_ROWS, Kernel, kernel
 from dpgram.rows.batch import Batch
-from dpgram.rows.clip import clip, largest_square
+from dpgram.rows.clip import check_map, clip, largest_square, mapped
 from dpgram.rows.encode import Encoder
 from dpgram.rows.table import CellTable
 from dpgram.sources.base import slices
+from dpgram.terms.public_map import PublicMap
 from dpgram.terms.schema import Schema
 
 BLOCK_ROWS = 4096  # encoded rows in flight where NumPy sums: they stay in cache
@@ -20,16 +21,20 @@ BLAS_FROM = 640  # encoded columns from which BLAS multiplies faster than the ke
 
 
 class Summing:
-    """Adds up the Gram of the batches that it is given. One per thread: it is not shared.
+    """Adds up the Gram of the batches that it is given, their rows multiplied by ``through`` where it is given. One per thread: it is not
+    shared.
 
     ``untyped`` columns hold bytes to be cast cell by cell. The compiled kernel does the work where there is one, else NumPy; the sum has
     the same bits."""
 
-    def __init__(self, schema: Schema, row_bound: float, *, untyped: frozenset[str] = frozenset()):
+    def __init__(
+        self, schema: Schema, row_bound: float, through: PublicMap | None = None, *, untyped: frozenset[str] = frozenset()
+    ):
+        check_map(through, len(schema.encoded), row_bound)
         found = kernel()
         self._sum: _InNumPy | _Compiled
-        if found is None:
-            self._sum = _InNumPy(schema, row_bound, untyped)
+        if found is None or through is not None:
+            self._sum = _InNumPy(schema, row_bound, through, untyped)
         elif len(schema.encoded) < BLAS_FROM:
             self._sum = _Compiled(found, schema, row_bound, untyped)
         else:
@@ -45,14 +50,16 @@ class Summing:
 
 
 class _InNumPy:
-    def __init__(self, schema: Schema, row_bound: float, untyped: frozenset[str]):
+    def __init__(self, schema: Schema, row_bound: float, through: PublicMap | None, untyped: frozenset[str]):
         self._encoder = Encoder(schema, untyped=untyped)
-        self._row_bound = row_bound
-        self._total = GramSum.zero(len(schema.encoded), row_bound)
+        self._row_bound, self._through = row_bound, through
+        self._total = GramSum.zero(len(schema.encoded), row_bound, "" if through is None else through.digest)
 
     def add(self, batch: Batch) -> None:
         for block in slices(batch, BLOCK_ROWS):
-            self._total = self._total.update(clip(self._encoder.encode(block), self._row_bound))
+            encoded = self._encoder.encode(block)
+            rows = clip(encoded, self._row_bound) if self._through is None else mapped(encoded, self._row_bound, self._through)
+            self._total = self._total.update(rows)
 
     def total(self) -> GramSum:
         return self._total
@@ -107,10 +114,10 @@ class _CompiledRows(_Compiled):
         self._kernel.add_sums(np.dot(points, points.T, out=self._sums), self._recent)
 
 
-def one_blas_thread(dim: int) -> AbstractContextManager:
+def one_blas_thread(dim: int, through: PublicMap | None = None) -> AbstractContextManager:
     """Within it BLAS, where it is used at all, keeps to the calling thread: the pass has threads of its own, and idle ones of BLAS
     would spin."""
-    if kernel() is not None and dim < BLAS_FROM:
+    if kernel() is not None and dim < BLAS_FROM and through is None:
         return nullcontext()
     from threadpoolctl import threadpool_limits
 

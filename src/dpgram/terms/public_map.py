@@ -7,6 +7,8 @@ same bits."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
 
 import numpy as np
 
@@ -17,6 +19,7 @@ Array = np.ndarray
 MOST_COLUMNS = 2048  # squares of mapped points, below 2^42 each, then add up to less than 2^53
 ROW_BITS = 32  # sums of absolute values of a row stay below 2^33, and products with points of 2^20 below 2^53
 MOST_EXPONENT = 900  # far from where float64 ends, on both sides
+SMALLEST, LARGEST = 1e-250, 1e250  # of a row's largest entry: exponents then stay well within that
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +38,10 @@ class PublicMap:
             )
         if self.whole.dtype != np.int64 or self.exponents.dtype != np.int64:
             raise MechanismError("a public map is made of int64 numbers.")
-        too_large = np.abs(self.whole).astype(object).sum(axis=1) > 2 ** (ROW_BITS + 1)
-        if too_large.any() or (np.abs(self.exponents) > MOST_EXPONENT).any():
+        most = 2 ** (ROW_BITS + 1)
+        within = ((self.whole >= -most) & (self.whole <= most)).all()  # first, because the least of int64 has no absolute value
+        within = within and (np.abs(self.whole).sum(axis=1) <= most).all()
+        if not within or not ((self.exponents >= -MOST_EXPONENT) & (self.exponents <= MOST_EXPONENT)).all():
             raise MechanismError("a public map has numbers too large for exact sums: make it with PublicMap.near.")
 
     @classmethod
@@ -44,6 +49,11 @@ class PublicMap:
         """The map closest to ``matrix``, row by row to about 32 bits."""
         if not np.isfinite(matrix).all():
             raise MechanismError("a public map needs finite numbers.")
+        largest = np.abs(matrix).max(axis=1, initial=0.0)
+        if ((largest > 0) & ((largest < SMALLEST) | (largest > LARGEST))).any():
+            raise MechanismError(
+                f"the rows of a public map need a largest entry between {SMALLEST:.0e} and {LARGEST:.0e}, or zero."
+            )
         size = np.abs(matrix).sum(axis=1)
         power = np.frexp(np.where(size > 0, size, 1.0))[1].astype(np.int64)  # size < 2^power
         exponents = ROW_BITS - power
@@ -54,6 +64,12 @@ class PublicMap:
     def matrix(self) -> Array:
         """The map in float64, which holds it exactly."""
         return np.ldexp(self.whole.astype(np.float64), -self.exponents[:, None].astype(np.int32))
+
+    @cached_property
+    def digest(self) -> str:
+        """Sixteen hex digits that tell maps apart: sums over rows that went through different ones are not added."""
+        numbers = (array.astype("<i8").tobytes() for array in (self.whole, self.exponents))
+        return blake2b(b"".join(numbers), digest_size=8).hexdigest()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PublicMap):
