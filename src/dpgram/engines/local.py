@@ -48,7 +48,7 @@ class LocalPass:
         summings = [Summing(self._schema, row_bound, through, untyped=self._source.untyped) for _ in range(self._threads)]
         team = _Team(self._source.where, summings, steps)
         run = team.run_alone if self._threads == 1 else team.run
-        with one_blas_thread(len(self._schema.encoded), through):
+        with one_blas_thread(len(self._schema.encoded)):
             run(_jobs(parts, self._threads))
         steps.end()
         return reduce(GramSum.merge, (summing.total() for summing in summings))

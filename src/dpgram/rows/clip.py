@@ -66,7 +66,11 @@ def mapped(encoded: Array, row_bound: float, through: PublicMap) -> BoundedRows:
 
     Where the map's product is z, rows are within 2^-19 or so of min(1, row_bound / ||z||) z. NaN and infinity count as in ``clip``."""
     check_map(through, len(encoded), row_bound)
-    points = through.whole.astype(np.float64) @ _grid_points(encoded)
+    return bounded_images(through.whole.astype(np.float64) @ _grid_points(encoded), row_bound, through)
+
+
+def bounded_images(points: Array, row_bound: float, through: PublicMap) -> BoundedRows:
+    """The rows for which ``points`` are the products of the map's whole numbers with grid points; they are overwritten."""
     points *= np.ldexp(1.0, -through.exponents)[:, None]
     largest = np.abs(points).max(axis=0)
     power = np.where(largest >= 2.0**MAPPED_BITS, MAPPED_BITS - np.frexp(largest)[1], 0)
