@@ -48,3 +48,11 @@ def test_different_maps_have_different_digests():
     assert eye.digest == PublicMap.near(np.eye(3)).digest
     others = [PublicMap.near(2 * np.eye(3)), PublicMap.near(np.eye(2)), PublicMap(eye.whole[::-1], eye.exponents)]
     assert len({eye.digest, *(other.digest for other in others)}) == 4
+
+
+@pytest.mark.parametrize("dim", [1, 2, 7])
+def test_a_map_comes_back_from_bytes(dim):
+    made = PublicMap.near(np.random.default_rng(dim).normal(size=(dim, dim)))
+    again = PublicMap.from_bytes(made.to_bytes())
+    assert again == made
+    assert again.digest == made.digest

@@ -6,6 +6,7 @@ same bits."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
@@ -19,6 +20,7 @@ Array = np.ndarray
 MOST_COLUMNS = 2048  # squares of mapped points, below 2^42 each, then add up to less than 2^53
 ROW_BITS = 32  # sums of absolute values of a row stay below 2^33, and products with points of 2^20 below 2^53
 MOST_EXPONENT = 900  # far from where float64 ends, on both sides
+WORD = np.dtype("<i8")
 SMALLEST, LARGEST = 1e-250, 1e250  # of a row's largest entry: exponents then stay well within that
 
 
@@ -68,8 +70,18 @@ class PublicMap:
     @cached_property
     def digest(self) -> str:
         """Sixteen hex digits that tell maps apart: sums over rows that went through different ones are not added."""
-        numbers = (array.astype("<i8").tobytes() for array in (self.whole, self.exponents))
-        return blake2b(b"".join(numbers), digest_size=8).hexdigest()
+        return blake2b(self.to_bytes(), digest_size=8).hexdigest()
+
+    def to_bytes(self) -> bytes:
+        """The map as a worker elsewhere gets it: rows of whole numbers, then exponents, little-endian."""
+        return self.whole.astype(WORD).tobytes() + self.exponents.astype(WORD).tobytes()
+
+    @classmethod
+    def from_bytes(cls, sent: bytes) -> PublicMap:
+        """The map that ``to_bytes`` was made of."""
+        words = np.frombuffer(sent, WORD).astype(np.int64)
+        dim = math.isqrt(len(words))  # d^2 + d of them
+        return cls(words[: dim * dim].reshape(dim, dim), words[dim * dim :])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PublicMap):
