@@ -13,6 +13,7 @@
     │   └── EmptyTableError      no rows, under REPLACE, where the number of rows is public
     ├── OptionError              an option of the pass over the rows makes no sense
     ├── BoundMismatchError       two sums of rows bounded differently
+    ├── MapMismatchError         two sums of rows multiplied by different matrices
     ├── BoundBrokenError         a row left the clip above its bound: a bug, stopped before anything is released
     ├── MechanismError           a mechanism cannot be used like this
     │   └── UnknownMechanismError
@@ -124,6 +125,13 @@ class BoundMismatchError(DpgramError):
 
     def __init__(self, *, expected: float, got: float):
         super().__init__(f"rows bounded by {got:g} cannot join a sum of rows bounded by {expected:g}: use one row bound.")
+
+
+class MapMismatchError(DpgramError):
+    """Two sums whose rows went through different maps cannot be added."""
+
+    def __init__(self) -> None:
+        super().__init__("rows multiplied by different public maps cannot join one sum: use one map.")
 
 
 class BoundBrokenError(DpgramError):

@@ -18,6 +18,7 @@ from dpgram.errors import OptionError
 from dpgram.gram.accumulator import GramSum
 from dpgram.rows.encode import Encoder
 from dpgram.sources.base import Part, Piece, Source, check_columns, parts_of, quietly
+from dpgram.terms.public_map import PublicMap
 from dpgram.terms.schema import Schema
 
 Array = np.ndarray
@@ -39,11 +40,12 @@ class LocalPass:
         self._encoder = Encoder(schema, untyped=source.untyped)
         self._encoder.check_types(source.columns)
 
-    def gram(self, row_bound: float) -> GramSum:
-        """The exact sum over all rows, each shrunk to ``row_bound``. Memory does not grow with the number of rows."""
+    def gram(self, row_bound: float, through: PublicMap | None = None) -> GramSum:
+        """The exact sum over all rows, each multiplied by ``through``, where it is given, and then shrunk to ``row_bound``. Memory does
+        not grow with the number of rows."""
         parts = parts_of(self._source, self._schema.names)
         steps = _PartSteps(self._progress, len(parts))
-        summings = [Summing(self._schema, row_bound, untyped=self._source.untyped) for _ in range(self._threads)]
+        summings = [Summing(self._schema, row_bound, through, untyped=self._source.untyped) for _ in range(self._threads)]
         team = _Team(self._source.where, summings, steps)
         run = team.run_alone if self._threads == 1 else team.run
         with one_blas_thread(len(self._schema.encoded)):

@@ -23,8 +23,10 @@ from dpgram.engines.partial import add_pieces, count_pieces, from_pieces, sum_pa
 from dpgram.engines.shipping import shipped
 from dpgram.errors import ColumnTypeError, DpgramError, MissingExtraError, TableError, UnreadableTableError
 from dpgram.gram.accumulator import GramSum
+from dpgram.rows.clip import check_map
 from dpgram.rows.encode import Encoder
 from dpgram.sources.base import check_columns
+from dpgram.terms.public_map import PublicMap, digest_of
 from dpgram.terms.schema import Schema
 
 T = TypeVar("T")
@@ -89,18 +91,21 @@ class SparkPass:
         check_columns(self._table, schema.names)  # type: ignore[arg-type]
         _check_types(self._table, schema)
 
-    def gram(self, row_bound: float) -> GramSum:
-        """The exact sum over all rows, each shrunk to ``row_bound``. One Spark job; its first stage reads the rows once."""
+    def gram(self, row_bound: float, through: PublicMap | None = None) -> GramSum:
+        """The exact sum over all rows, each multiplied by ``through``, where it is given, and then shrunk to ``row_bound``. One Spark job;
+        its first stage reads the rows once."""
         dim = len(self._schema.encoded)
+        check_map(through, dim, row_bound)
         groups = min(-(-count_pieces(dim) // PIECES_PER_GROUP), MOST_GROUPS)
         where = self._table.where
-        pieces = _asked(where, lambda: _collect(self._sums(row_bound, groups)))
+        pieces = _asked(where, lambda: _collect(self._sums(row_bound, through, groups)))
         Steps(self._progress).reach(1.0)
-        return from_pieces([tuple(piece) for piece in pieces], dim, row_bound)
+        return from_pieces([tuple(piece) for piece in pieces], dim, row_bound, digest_of(through))
 
-    def _sums(self, row_bound: float, groups: int) -> DataFrame:
+    def _sums(self, row_bound: float, through: PublicMap | None, groups: int) -> DataFrame:
         """The frame of one row per piece of the sum. A piece goes to the same group in every attempt: groups are found by hash."""
-        sum_rows = shipped(sum_part.__module__, sum_part.__name__, self._schema.to_dict(), self._names, row_bound)
+        public = (self._schema.to_dict(), self._names, row_bound, None, None if through is None else through.to_bytes())
+        sum_rows = shipped(sum_part.__module__, sum_part.__name__, *public)
         add = shipped(add_pieces.__module__, add_pieces.__name__, row_bound)
         partial = self._declared().mapInArrow(sum_rows, PARTIAL_DDL)
         return partial.repartition(groups, "piece").mapInArrow(add, SUM_DDL)

@@ -19,6 +19,7 @@ from dpgram.gram.accumulator import GramSum
 from dpgram.rows.encode import Encoder
 from dpgram.sources.base import BATCH_ROWS, Piece, Source, check_columns, quietly, record_batch
 from dpgram.sources.open import open_source
+from dpgram.terms.public_map import PublicMap
 from dpgram.terms.schema import Schema
 
 Tensor = Any  # torch.Tensor; PyTorch is imported when it is needed
@@ -82,10 +83,11 @@ class TensorPass:
     def __init__(self, tensors: Tensors, scaling: Scaling, device: Device, progress: Progress | None = None):
         self._tensors, self._scaling, self._device, self._progress = tensors, scaling, device, progress
 
-    def gram(self, row_bound: float) -> GramSum:
-        """The exact sum over all rows, each shrunk to ``row_bound``. Memory on the device does not grow with the rows."""
+    def gram(self, row_bound: float, through: PublicMap | None = None) -> GramSum:
+        """The exact sum over all rows, each multiplied by ``through``, where it is given, and then shrunk to ``row_bound``. Memory on the
+        device does not grow with the rows."""
         where, steps = self._tensors.where, Steps(self._progress)
-        summing = quietly(where, DeviceSum, self._scaling, row_bound, self._device)
+        summing = quietly(where, DeviceSum, self._scaling, row_bound, self._device, through)
         for start, stop, fraction in self._tensors.ranges(self._device):
             cells = quietly(where, self._tensors.cells, start, stop, self._device)
             quietly(where, summing.add, cells)
@@ -106,10 +108,12 @@ class DevicePass:
         self._encoder = Encoder(schema, untyped=source.untyped)
         self._encoder.check_types(source.columns)
 
-    def gram(self, row_bound: float) -> GramSum:
-        """The exact sum over all rows, each shrunk to ``row_bound``. Memory does not grow with the number of rows."""
+    def gram(self, row_bound: float, through: PublicMap | None = None) -> GramSum:
+        """The exact sum over all rows, each multiplied by ``through``, where it is given, and then shrunk to ``row_bound``. Memory does
+        not grow with the number of rows."""
         where, steps = self._source.where, Steps(self._progress)
-        summing = quietly(where, DeviceSum, Scaling.of_encoded(len(self._schema.encoded)), row_bound, self._device)
+        scaling = Scaling.of_encoded(len(self._schema.encoded))
+        summing = quietly(where, DeviceSum, scaling, row_bound, self._device, through)
         for batch, fraction in self._source.pieces(self._schema.names):
             quietly(where, self._add, summing, batch)
             steps.reach(fraction or 0.0)
