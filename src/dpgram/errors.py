@@ -9,6 +9,7 @@
     │   ├── ColumnTypeError      a typed source holds the column in a type its kind cannot take
     │   ├── UnreadableTableError the library underneath failed; its own message is withheld, it may quote a cell
     │   ├── QueryError           a database refused the connection or the query before any row was read; its words are withheld
+    │   ├── OneShotError         the table can be read once, and the mechanism reads it several times; nothing was read
     │   ├── RowsShapeError       X or y of an estimator is no table of rows; the message holds no cell and no count
     │   └── EmptyTableError      no rows, under REPLACE, where the number of rows is public
     ├── OptionError              an option of the pass over the rows makes no sense
@@ -100,6 +101,17 @@ class QueryError(TableError):
 
     def __init__(self, *, where: str, problem: str, do: str):
         super().__init__(f"{where} cannot be had: {problem}: {do}.")
+
+
+class OneShotError(TableError):
+    """The table can be read once, and the mechanism asks for several sums. Nothing was read, reserved or drawn."""
+
+    def __init__(self, *, where: str, mechanism: str):
+        super().__init__(
+            f"{where} can be read once, and {mechanism} reads a table several times; nothing was read. Pass cache=True, or a folder "
+            f"(--cache), to keep the declared columns, while the release is made, in a file without a name that only you can read; or "
+            f"pass the table as a file or in memory; or use a mechanism that reads once, such as gaussian-noise."
+        )
 
 
 class RowsShapeError(TableError, ValueError):

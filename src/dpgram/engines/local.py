@@ -7,7 +7,7 @@ import queue
 import threading
 from collections.abc import Generator
 from contextlib import closing
-from functools import reduce
+from functools import partial, reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ from dpgram.engines.summing import Summing, one_blas_thread
 from dpgram.errors import OptionError
 from dpgram.gram.accumulator import GramSum
 from dpgram.rows.encode import Encoder
+from dpgram.sources.again import one_state, rereadable
 from dpgram.sources.base import Part, Piece, Source, check_columns, parts_of, quietly
 from dpgram.terms.public_map import PublicMap
 from dpgram.terms.schema import Schema
@@ -35,7 +36,8 @@ class LocalPass:
     def __init__(self, source: Source, schema: Schema, *, progress: Progress | None = None, threads: int | None = None):
         check_columns(source, schema.names)
         self._source, self._schema, self._progress = source, schema, progress
-        self.rows_of = source.rows_of
+        self.rows_of, self.where = source.rows_of, source.where
+        self.rereadable, self.one_state = rereadable(source), partial(one_state, source)
         self._threads = _checked_threads(threads)
         self._encoder = Encoder(schema, untyped=source.untyped)
         self._encoder.check_types(source.columns)

@@ -13,7 +13,7 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
@@ -72,7 +72,10 @@ class SparkTable(NamedTuple):
 class SparkPass:
     """Sums the Gram of the rows of a Spark frame, on the cluster that holds them.
 
-    Making one checks names and types, which are public, and reads no row."""
+    Making one checks names and types, which are public, and reads no row. Every sum is a job of its own: that a frame is the same in all
+    of them, persisted or read from a table that keeps its versions, is for whoever made it."""
+
+    rereadable, one_state = True, nullcontext
 
     def __init__(
         self,
@@ -83,7 +86,7 @@ class SparkPass:
         where: str = "the Spark DataFrame",
         rows_of: str = "result",
     ):
-        self.rows_of = rows_of
+        self.rows_of, self.where = rows_of, where
         self._schema, self._progress = schema, progress
         self._table = describe(frame, where)
         if _asked(where, lambda: frame.isStreaming):

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +19,7 @@ from dpgram.engines.local import LocalPass
 from dpgram.errors import DeviceError, MissingExtraError, TableError
 from dpgram.gram.accumulator import GramSum
 from dpgram.rows.encode import Encoder
+from dpgram.sources.again import one_state, rereadable
 from dpgram.sources.base import BATCH_ROWS, Piece, Source, check_columns, quietly, record_batch
 from dpgram.sources.open import open_source
 from dpgram.terms.public_map import PublicMap
@@ -78,7 +81,8 @@ def tensor_pass(
 class TensorPass:
     """Sums the Gram of tensors of numbers under a schema of numbers and truth values. No row leaves their device."""
 
-    rows_of = "table"
+    rows_of, where = "table", "the table (PyTorch tensors)"
+    rereadable, one_state = True, nullcontext
 
     def __init__(self, tensors: Tensors, scaling: Scaling, device: Device, progress: Progress | None = None):
         self._tensors, self._scaling, self._device, self._progress = tensors, scaling, device, progress
@@ -102,7 +106,8 @@ class DevicePass:
 
     def __init__(self, source: Source, schema: Schema, device: str | Device, progress: Progress | None = None):
         self._device = found_device(device)
-        self.rows_of = source.rows_of
+        self.rows_of, self.where = source.rows_of, source.where
+        self.rereadable, self.one_state = rereadable(source), partial(one_state, source)
         check_columns(source, schema.names)
         self._source, self._schema, self._progress = source, schema, progress
         self._encoder = Encoder(schema, untyped=source.untyped)
@@ -130,7 +135,7 @@ class DevicePass:
 class Tensors:
     """Named columns held by PyTorch: one matrix, or one-dimensional tensors of one length. A source like the others, too."""
 
-    where, rows_of = "the table (PyTorch tensors)", "table"
+    where, rows_of, rereadable = "the table (PyTorch tensors)", "table", True
     untyped: frozenset[str] = frozenset()
     typed_by_format = True
 
