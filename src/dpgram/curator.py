@@ -51,6 +51,8 @@ from dpgram.version import __version__
 
 Array = np.ndarray
 
+TABLE_ROWS = "table_rows"  # a public guess of the number of rows: an option of mechanisms whose rules follow it
+
 
 def release(
     table: object,
@@ -111,14 +113,9 @@ def release(
         if isinstance(ledger, FileLedger) and _belongs_to(ledger.path, Path(out)):
             raise OutputError(f"{out} is the ledger itself: choose another place for the release.")
     budget = Budget(epsilon, delta)
-    if table_rows is not None and mechanism != AUTO:
+    named = None if mechanism == AUTO else registry.find(mechanism)
+    if table_rows is not None and named is not None and TABLE_ROWS not in named.options:
         raise MechanismError(f"table_rows is a hint for mechanism='auto', and {mechanism!r} takes none: leave it out.")
-    choice = _choice(schema, budget, calibration, table_rows, options) if mechanism == AUTO else None
-    chosen = registry.find(mechanism) if choice is None else choice.mechanism
-    task = registry.task(
-        chosen, budget, schema.neighbours, len(schema.encoded), schema.effective_row_bound, calibration, options
-    )
-    rng = source_for(arithmetic, task.dim, insecure_seed)
     folder = None if cache is None or cache is False else cache_folder(cache)
     whole = WholeProgress(progress)
     rows_pass = open_pass(
@@ -128,9 +125,25 @@ def release(
         query=query,
         device=device,
         threads=threads,
-        cache=folder if chosen.several else None,
+        cache=folder if named is None or named.several else None,
         progress=whole,
     )
+    choice = None
+    if named is None:
+        choice = _choice(schema, budget, calibration, table_rows, options, rereadable=rows_pass.rereadable)
+    chosen = named or choice.mechanism  # type: ignore[union-attr]
+    hint = {TABLE_ROWS: table_rows} if TABLE_ROWS in chosen.options else {}
+    task = registry.task(
+        chosen,
+        budget,
+        schema.neighbours,
+        len(schema.encoded),
+        schema.effective_row_bound,
+        calibration,
+        {**options, **hint},
+        intercept=schema.intercept,
+    )
+    rng = source_for(arithmetic, task.dim, insecure_seed)
     if chosen.several and not rows_pass.rereadable:
         raise OneShotError(where=rows_pass.where, mechanism=chosen.name)
     custody = _Custody(rows_pass, whole, schema, chosen, task, rng, ledger)
@@ -256,10 +269,18 @@ def automatic_choice(
     return choice.mechanism.name, choice.in_words
 
 
-def _choice(schema: Schema, budget: Budget, calibration: str, rows: int | None, options: Mapping[str, object]) -> Choice:
+def _choice(
+    schema: Schema,
+    budget: Budget,
+    calibration: str,
+    rows: int | None,
+    options: Mapping[str, object],
+    *,
+    rereadable: bool = True,
+) -> Choice:
     if options:
         raise MechanismError(f"mechanism 'auto' takes no options, and {', '.join(options)} is given: name the mechanism.")
-    return Choice(_assumed_ground(schema), schema, budget, calibration, rows)
+    return Choice(_assumed_ground(schema), schema, budget, calibration, rows, rereadable=rereadable)
 
 
 def _assumed_ground(schema: Schema) -> Ground | None:

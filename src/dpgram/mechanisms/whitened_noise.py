@@ -20,6 +20,7 @@ from dpgram.mechanisms import whitening
 from dpgram.mechanisms.conversation import (
     PAPER,
     Conversation,
+    Drawing,
     GramQuestion,
     Mechanism,
     Outcome,
@@ -112,11 +113,12 @@ def start(task: Task, rng: RandomSource) -> Conversation:
     found = with_rounds(task, sds)
     ask_back(task, MECHANISM.name, found["delta_at_epsilon"])
     seen: list[Round] = []
-    for off in sds:
+    for place, off in enumerate(sds, 1):
         if seen:
             through = PublicMap.near(whitening.next_map(seen, plan, rows, task.row_bound, task.intercept))
-            answer = yield GramQuestion(MAPPED_BOUND, through)
+            answer = yield GramQuestion(MAPPED_BOUND, through, questions=len(sds))
         on = diagonal_sd(off)
+        yield Drawing(place, len(sds), GaussianCost(total_shift(sds[:place], task.neighbours)))
         noisy = add_symmetric_noise(known(answer.gram, rng), off, on, rng)
         gram, _ = publish(noisy, SymmetricGaussian(off, on), rng)
         seen.append(Round(through.matrix, gram, off, whitening.kept(through.matrix, gram, rows, task.intercept)))
@@ -134,5 +136,6 @@ MECHANISM = Mechanism(
     calibrate=calibrate,
     start=start,
     cost=whole_cost,
+    several=True,
     options={"table_rows": "a public guess of the number of rows, for ADD_REMOVE; the first round's own count when left out"},
 )
