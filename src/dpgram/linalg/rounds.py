@@ -129,7 +129,7 @@ def _steepest(squares: Sequence[tuple[float, Array]]) -> float:
 
     The map keeps the cone of positive definite matrices, so that for any X in it the largest generalised eigenvalue of its image and X
     is an upper bound (Collatz and Wielandt); a few power steps bring X close to where that is the eigenvalue itself."""
-    bound = sum(weight * np.linalg.norm(square, 2) ** 2 for weight, square in squares)
+    bound = sum(weight * float(np.linalg.norm(square, 2)) ** 2 for weight, square in squares)
     x = np.eye(len(squares[0][1]))
     for _ in range(20):
         image = sum(weight * (square @ x @ square) for weight, square in squares)

@@ -14,6 +14,7 @@ from dpgram.mechanisms import (
     inverse_wishart,
     inverse_wishart_adaptive,
     noisy_inverse,
+    whitened_noise,
     wishart_noise,
 )
 from dpgram.mechanisms.conversation import EXACT, PAPER, Mechanism, Task
@@ -29,6 +30,7 @@ MECHANISMS: dict[str, Mechanism] = {
         inverse_wishart.MECHANISM,
         inverse_wishart_adaptive.MECHANISM,
         noisy_inverse.MECHANISM,
+        whitened_noise.MECHANISM,
     )
 }  # fmt: skip
 
@@ -41,6 +43,7 @@ def task(
     row_bound: float,
     calibration: str = EXACT,
     options: Mapping[str, float | str | None] | None = None,
+    intercept: bool = False,
 ) -> Task:
     """A task for ``mechanism``, with its options checked; options that are None were not given."""
     if calibration not in (EXACT, PAPER):
@@ -55,7 +58,7 @@ def task(
             raise MechanismError(f"{name} is {value!r} and must be {'a word' if text else 'a number'}.")
         if not text and not math.isfinite(float(value)):
             raise MechanismError(f"{name} is {value!r} and must be finite.")
-    return Task(budget, neighbours, dim, row_bound, calibration, given)
+    return Task(budget, neighbours, dim, row_bound, calibration, given, intercept=intercept)
 
 
 def find(name: str) -> Mechanism:

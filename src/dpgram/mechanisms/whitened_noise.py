@@ -1,0 +1,141 @@
+"""Gaussian noise in several rounds, each on rows whitened by what the rounds before it published.
+
+Statement: if round i adds symmetric Gaussian noise of off-diagonal sd t_i to the Gram of rows z = T_i a, shrunk to ||z||_2 <= 1 after
+the map, and T_i is made of what rounds 1 to i - 1 published, then all that is published together is a Gaussian mechanism of shift
+mu = sqrt(sum mu_i^2), mu_i = ``gram_sensitivity``(1) / (sqrt(2) t_i), and has the exact curve ``gaussian_delta``. The mu_i are fixed
+before the first noise is drawn. Neighbours: REPLACE and ADD_REMOVE. Nothing is assumed of the data.
+Proof: proofs/whitened_noise.md, on top of proofs/gaussian_noise.md; proofs/exact_release.md and proofs/floating_point.md carry it to what
+is published."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dpgram.accounting.compose import Cost, GaussianCost
+from dpgram.accounting.gaussian import calibrate_mu, gaussian_delta
+from dpgram.errors import MechanismError
+from dpgram.mechanisms import whitening
+from dpgram.mechanisms.conversation import (
+    PAPER,
+    Conversation,
+    Drawing,
+    GramQuestion,
+    Mechanism,
+    Outcome,
+    Parameters,
+    Task,
+    ask_back,
+    publish,
+)
+from dpgram.mechanisms.gaussian_noise import add_symmetric_noise, diagonal_sd, gram_sensitivity, shift
+from dpgram.mechanisms.proven import proven
+from dpgram.sampling.base import RandomSource, known
+from dpgram.terms.budget import Neighbours
+from dpgram.terms.noise import Round, SymmetricGaussian, WhitenedGaussian
+from dpgram.terms.public_map import MOST_COLUMNS, PublicMap
+
+Array = np.ndarray
+
+MAPPED_BOUND = 1.0  # the clip of every round is folded into its map
+
+
+@proven("whitened_noise.md#theorem-1")
+def round_sds(mu: float, shares: tuple[float, ...], neighbours: Neighbours) -> tuple[float, ...]:
+    """The off-diagonal noise sd of each round, where round i has the share ``shares[i]`` of mu^2; rounded up."""
+    sensitivity = gram_sensitivity(MAPPED_BOUND, neighbours)
+    return tuple(math.nextafter(sensitivity / (math.sqrt(2) * mu * math.sqrt(share)), math.inf) for share in shares)
+
+
+@proven("whitened_noise.md#theorem-1")
+def total_shift(sds: tuple[float, ...], neighbours: Neighbours) -> float:
+    """mu of all rounds together."""
+    sensitivity = gram_sensitivity(MAPPED_BOUND, neighbours)
+    return math.hypot(*(shift(off, diagonal_sd(off), sensitivity) for off in sds))
+
+
+def hinted_rows(task: Task) -> float | None:
+    """The number of rows as far as it is public before any row is read."""
+    hint = task.number("table_rows")
+    if hint is not None and not hint >= 1:
+        raise MechanismError(f"table_rows is {hint:g} and must be a number of rows, 1 or more.")
+    return float(task.rows) if task.rows is not None else hint
+
+
+def calibrate(task: Task) -> Parameters:
+    """The shift of all rounds together; what each round has of it too, where the number of rows is known or a hint is given."""
+    check(task)
+    mu, rows = calibrate_mu(task.budget), hinted_rows(task)
+    if rows is None and task.neighbours is Neighbours.REPLACE:  # the first pass counts the rows, which are public
+        return {"mu": mu, "delta_at_epsilon": gaussian_delta(task.budget.epsilon, mu)}
+    return with_rounds(task, round_sds(mu, whitening.rules(task.dim, rows, mu).shares, task.neighbours))
+
+
+def check(task: Task) -> None:
+    if task.calibration == PAPER:
+        raise MechanismError("whitened-noise is not in the paper: use calibration='exact'.")
+    if task.dim > MOST_COLUMNS:
+        raise MechanismError(
+            f"whitened-noise takes at most {MOST_COLUMNS} encoded columns, and there are {task.dim}: use gaussian-noise."
+        )
+    if task.neighbours is Neighbours.ADD_REMOVE and not task.intercept and hinted_rows(task) is None:
+        raise MechanismError(
+            'whitened-noise needs to know about how many rows there are. Under neighbours = "add-remove" that is protected, and without '
+            "an intercept the release does not tell: give a public guess (table_rows), or keep the schema's intercept."
+        )
+
+
+def with_rounds(task: Task, sds: tuple[float, ...]) -> Parameters:
+    """The parameters of all rounds, with their true curve."""
+    mu, sensitivity = total_shift(sds, task.neighbours), gram_sensitivity(MAPPED_BOUND, task.neighbours)
+    found = {
+        "mu": mu,
+        "delta_at_epsilon": gaussian_delta(task.budget.epsilon, mu),
+        "frobenius_sensitivity": sensitivity,
+        "rounds": float(len(sds)),
+    }
+    for place, off in enumerate(sds, 1):
+        found[f"round_{place}_sd_off_diagonal"] = off
+        found[f"round_{place}_mu"] = shift(off, diagonal_sd(off), sensitivity)
+    return found
+
+
+@proven("whitened_noise.md#theorem-2")
+def start(task: Task, rng: RandomSource) -> Conversation:
+    mu = calibrate(task)["mu"]
+    ask_back(task, MECHANISM.name, gaussian_delta(task.budget.epsilon, mu))
+    through = PublicMap.near(whitening.first_map(task.dim, task.row_bound))
+    answer = yield GramQuestion(MAPPED_BOUND, through)
+    rows = hinted_rows(task) if answer.rows is None else float(answer.rows)
+    plan = whitening.rules(task.dim, rows, mu)  # public: the number of rows is, or stands in for, a public one
+    sds = round_sds(mu, plan.shares, task.neighbours)
+    found = with_rounds(task, sds)
+    ask_back(task, MECHANISM.name, found["delta_at_epsilon"])
+    seen: list[Round] = []
+    for place, off in enumerate(sds, 1):
+        if seen:
+            through = PublicMap.near(whitening.next_map(seen, plan, rows, task.row_bound, task.intercept))
+            answer = yield GramQuestion(MAPPED_BOUND, through, questions=len(sds))
+        on = diagonal_sd(off)
+        yield Drawing(place, len(sds), GaussianCost(total_shift(sds[:place], task.neighbours)))
+        noisy = add_symmetric_noise(known(answer.gram, rng), off, on, rng)
+        gram, _ = publish(noisy, SymmetricGaussian(off, on), rng)
+        seen.append(Round(through.matrix, gram, off, whitening.kept(through.matrix, gram, rows, task.intercept)))
+    return Outcome(whitening.unwhitened(seen[-1]), WhitenedGaussian(tuple(seen)), {**found, **whitening.choices(seen)})
+
+
+def whole_cost(task: Task, found: Parameters) -> Cost:
+    return GaussianCost(found["mu"])
+
+
+MECHANISM = Mechanism(
+    name="whitened-noise",
+    summary="Gaussian noise in several rounds, on rows whitened by the rounds before: for correlated columns",
+    proof="whitened_noise.md",
+    calibrate=calibrate,
+    start=start,
+    cost=whole_cost,
+    several=True,
+    options={"table_rows": "a public guess of the number of rows, for ADD_REMOVE; the first round's own count when left out"},
+)
