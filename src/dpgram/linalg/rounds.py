@@ -18,6 +18,7 @@ Look = tuple[Array, Array, float]
 STEPS = 200  # of the search; it stops before where nothing moves any more
 STILL = 1e-13  # relative to the matrix
 MOST_RESCALED = 4.0  # a first entry that is further than this from its known value is noise, not a scale
+FAR_FROM_WHITE = 0.5
 
 
 def most_likely(looks: Sequence[Look], *, strength: float = 0.25, steps: int = STEPS) -> Array:
@@ -76,41 +77,49 @@ def in_own_columns(matrix: Array, through: Array, *, rows: float | None = None) 
 def unshrunk(gram: Array, kept: float, rows: float | None) -> tuple[Array, float]:
     """What the sum of z z' over whitened rows would be, had none been shrunk to norm one; and what that multiplies its noise by.
 
-    ``kept`` is the share of their squares that shrinking left. Dividing by it sets the scale right, but shrinking also hides part of
+    ``kept`` is the mean weight that shrinking left a row's square. Dividing by it sets the scale right, but shrinking also hides part of
     what is left to whiten: a direction in which rows are longer than in others has more of them shrunk. If z is elliptical with scatter
     proportional to I + D, D small with trace zero, then the shrunk sum is proportional to I + k D, where
 
         k = 1 - 2 / (d + 2) share,    share = (the number of rows shrunk) / trace,
 
     whatever the law of the lengths (w(r^2) = min(1, 1/r^2) under I + D has mean E w z z' + E w'(r^2) z z' (z'Dz)). So what differs from a
-    multiple of the identity is divided by k too. It is far from one where columns are few: 5/7 for five of them, all rows shrunk."""
-    response = 1 - 2 / (len(gram) + 2) * share_shrunk(len(gram), kept, rows / np.trace(gram) if rows else None)
-    same = np.trace(gram) / len(gram) * np.eye(len(gram))
-    return (same + (gram - same) / response) / kept, 1 / (kept * response)
+    multiple of the identity is divided by k too. It is far from one where columns are few: 5/7 for five of them, all rows shrunk. A
+    column that is far from white, because a map may not stretch it further, keeps the most of its own entry as it is."""
+    mean = float(np.trace(gram)) / len(gram)
+    response = 1 - 2 / (len(gram) + 2) * share_shrunk(len(gram), kept, mean * len(gram) / rows if rows else None)
+    apart = np.diag(gram) - mean
+    white = np.diag(mean + apart - np.clip(apart, -FAR_FROM_WHITE * mean, FAR_FROM_WHITE * mean))
+    return (white + (gram - white) / response) / kept, 1 / (kept * response)
 
 
-def share_shrunk(dim: int, kept: float, rows_by_trace: float | None = None) -> float:
+def share_shrunk(dim: int, kept: float, mean_square: float | None = None) -> float:
     """About the number of rows of norm one over the sum of all squares, for rows that were shrunk to norm one.
 
-    For normal rows it follows from the share of squares that was ``kept``, and as well from the mean square that is left. Where tails are
-    heavy the first is too large and the second too small, and their mean is near the truth. Nothing was shrunk where all was kept.
+    For normal rows it follows from the mean weight that was ``kept``, and as well from the mean square that is left. Where tails are
+    heavy the first is too large and the second too small, and their mean is near the truth. Where all seems to be kept, which may be
+    noise, or nobody can tell, the second says it alone.
 
-    >>> share_shrunk(20, 1.0), round(share_shrunk(20, 0.8757), 2), round(share_shrunk(20, 0.3), 2)
-    (0.0, 0.52, 1.0)
+    >>> share_shrunk(20, 1.0), round(share_shrunk(20, 0.9, 0.87), 2), round(share_shrunk(20, 0.3), 2)
+    (0.0, 0.53, 1.0)
     """
-    if kept >= 1.0:
-        return 0.0
+    lengths = [] if kept >= 1.0 else [_root(lambda x: _weight(dim, x) - kept)]
+    if mean_square is not None:
+        lengths.append(_root(lambda x: min(mean_square, 1.0) - _left(dim, x) * np.exp(-x)))
+    return float(np.mean([np.exp(x) * chdtrc(dim, dim * np.exp(x)) / _left(dim, x) for x in lengths])) if lengths else 0.0
 
-    def left(log_room: float) -> float:
-        """The mean of min(r^2, room) for a normal row with r^2 of mean one."""
-        room = np.exp(log_room)
-        return float(chdtr(dim + 2, dim * room) + room * chdtrc(dim, dim * room))
 
-    # left(x) grows from 0 to 1, and left(x) / e^x falls from 1 to 0.
-    rooms = [_root(lambda x: left(x) - kept)]
-    if rows_by_trace is not None:
-        rooms.append(_root(lambda x: 1 / max(rows_by_trace, 1.0) - left(x) * np.exp(-x)))
-    return float(np.mean([np.exp(x) * chdtrc(dim, dim * np.exp(x)) / left(x) for x in rooms]))
+def _weight(dim: int, log_room: float) -> float:
+    """The mean of min(1, room / r^2) for a normal row with r^2 of mean one."""
+    dim = max(dim, 3)
+    room = dim * np.exp(log_room)
+    return float(chdtr(dim, room) + room * chdtrc(dim - 2, room) / (dim - 2))
+
+
+def _left(dim: int, log_room: float) -> float:
+    """The mean of min(r^2, room) for such a row."""
+    room = np.exp(log_room)
+    return float(chdtr(dim + 2, dim * room) + room * chdtrc(dim, dim * room))
 
 
 def _root(rising: Callable[[float], float]) -> float:

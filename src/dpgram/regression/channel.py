@@ -32,7 +32,7 @@ from dpgram.errors import ModelError
 from dpgram.linalg.rounds import unshrunk
 from dpgram.linalg.shrinkage import debiased_gain, symmetric_shrinkage, wishart_shrinkage
 from dpgram.regression.design import Design, has_intercept
-from dpgram.terms.noise import InverseWishartSample, NoisyInverse, SymmetricGaussian, WhitenedGaussian, WishartSample
+from dpgram.terms.noise import InverseWishartSample, NoisyInverse, Round, SymmetricGaussian, WhitenedGaussian, WishartSample
 
 Array = np.ndarray
 
@@ -170,8 +170,8 @@ def additive_form(release: GramRelease) -> tuple[Array, SymmetricGaussian | Wish
     coordinates, where the matrix is the last round's own: the released one has lost digits if its map is badly conditioned."""
     noise = release.noise
     if isinstance(noise, WhitenedGaussian):
-        gram, factor = unshrunk(noise.last.gram, noise.last.kept, rows_in_rounds(release))
-        return gram, SymmetricGaussian.orthogonal(factor * noise.last.sd_off_diagonal), unwhitened(noise)
+        gram, sd = white_gram(release, noise, noise.last)
+        return gram, SymmetricGaussian.orthogonal(sd), unwhitened(noise)
     if not isinstance(noise, NoisyInverse):
         return release.gram, noise, np.eye(len(release.gram))
     values, vectors = np.linalg.eigh(np.linalg.inv(release.gram))
@@ -180,9 +180,14 @@ def additive_form(release: GramRelease) -> tuple[Array, SymmetricGaussian | Wish
     return (vectors * unbiased) @ vectors.T, additive, (vectors / unbiased) @ vectors.T
 
 
-def rows_in_rounds(release: GramRelease) -> float | None:
-    """The number of rows that the rounds' matrices are sums over: public, or by the intercept's own entry; None where neither is there."""
-    return effective_rows(release) if release.rows is not None or has_intercept(release) else None
+def white_gram(release: GramRelease, noise: WhitenedGaussian, of: Round) -> tuple[Array, float]:
+    """A round's matrix with what shrinking took put back, and the sd of its noise off the diagonal. The first round's rows are not white,
+    and only their scale is."""
+    if of is noise.rounds[0]:
+        return of.gram / of.kept, of.sd_off_diagonal / of.kept
+    rows = effective_rows(release) if release.rows is not None or has_intercept(release) else None
+    gram, factor = unshrunk(of.gram, of.kept, rows)
+    return gram, factor * of.sd_off_diagonal
 
 
 def weighed_rows(release: GramRelease) -> tuple[float, float]:

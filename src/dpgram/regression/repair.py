@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from dpgram.artifact.release import GramRelease
-from dpgram.linalg.rounds import in_own_columns, most_likely, unshrunk
+from dpgram.linalg.rounds import in_own_columns, most_likely
 from dpgram.linalg.symmetric import log_det_repair
-from dpgram.regression.channel import TINY, effective_rows, rows_in_rounds, unwhitened
+from dpgram.regression.channel import TINY, effective_rows, unwhitened, white_gram
 from dpgram.regression.design import has_intercept
 from dpgram.terms.noise import NoisyInverse, WhitenedGaussian
 
@@ -52,11 +52,7 @@ def _together(release: GramRelease, noise: WhitenedGaussian) -> Array:
     strength = STRENGTH if len(noise.rounds) > 1 else STRENGTH_ALONE
     oldest = min(len(noise.rounds) // 2, MOST_DROPPED)
     counted = noise.rounds[-1:] if _room(release, noise) > WIDE else noise.rounds[oldest:]
-    rows, looks = rows_in_rounds(release), []
-    for r in counted:
-        gram, factor = unshrunk(r.gram, r.kept, rows)
-        looks.append((r.through, gram, factor * r.sd_off_diagonal))
-    return most_likely(looks, strength=strength)
+    return most_likely([(r.through, *white_gram(release, noise, r)) for r in counted], strength=strength)
 
 
 def _room(release: GramRelease, noise: WhitenedGaussian) -> float:
