@@ -66,10 +66,12 @@ def most_likely(looks: Sequence[Look], *, strength: float = 0.25, steps: int = S
 def pooled(looks: Sequence[Look], *, steps: int = POOLING_STEPS) -> Look:
     """One look that says about what all of them say together, with noise that is about that of a single look.
 
-    X minimises sum_k |H_k X H_k' - M_k|^2 / t_k^2, H_k = T_k T^-1, by conjugate gradients on the normal equations sum_k P_k X P_k / t_k^2 =
-    sum_k H_k' M_k H_k / t_k^2 with P_k = H_k' H_k, preconditioned by X -> W^-1 X W^-1, W^2 = sum_k P_k^2 / t_k^2. The precision of X is about
-    X -> W X W, exactly so where all H_k are multiples of one matrix: in the coordinates W^(1/2) T the noise is even again. One look is
-    itself.
+    X minimises sum_k |H_k X H_k' - M_k|^2 / t_k^2, H_k = T_k T^-1, by conjugate gradients on its normal equations,
+
+        sum_k P_k X P_k / t_k^2 = sum_k H_k' M_k H_k / t_k^2,    P_k = H_k' H_k,
+
+    preconditioned by X -> W^-1 X W^-1 with W^2 = sum_k P_k^2 / t_k^2. The precision of X is about X -> W X W, exactly so where all P_k
+    are multiples of one matrix: in the coordinates W^(1/2) T the noise is even again. One look is itself.
 
     >>> through, matrix, sd = pooled([(np.eye(2), np.diag([4.0, 1.0]), 0.5), (np.eye(2), np.diag([2.0, 3.0]), 0.5)])
     >>> bool(np.allclose(in_own_columns(matrix, through), np.diag([3.0, 2.0]))), sd
