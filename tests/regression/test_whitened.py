@@ -29,7 +29,7 @@ from tests.conftest import small_schema, small_table
 from tests.releases import in_rounds, matrix_release, true_gram, whitened_release, with_gram
 
 TABLE = small_table(rows=3000)
-ESTIMATORS = ("shrunk", "debiased", "log-det", "plain", "lasso", "elastic-net")
+ESTIMATORS = ("shrunk", "debiased", "log-det", "plain", "ridge", "lasso", "elastic-net")
 
 
 def identity_round(gram, sd):
