@@ -238,6 +238,8 @@ def _faults_of_laws(tests: Sequence[_LawTest], error: float, *, exact: bool) -> 
     if any(test.law is None for test in tests):
         return []
     faults = [fault for test in tests for fault in test.counts.faults(error / 3)]
+    if tests[0].first.shape[1] != tests[1].first.shape[1]:
+        return [*faults, "more is published of one table than of the other"]
     return list(dict.fromkeys(faults + faults_between(tests[0].first, tests[1].first, error / 3, exact=exact)))
 
 
