@@ -385,9 +385,7 @@ def _check_exact_maps(device: Any) -> None:
     import torch
 
     i, j = np.indices((16, 64))
-    whole = (-1) ** j * (
-        97 * i + j
-    )  # less than 2^17 in each row, beside one number of 33 bits, or two of 32 that nearly cancel
+    whole = (-1) ** j * (97 * i + j)  # less than 2^17 in each row, besides one number of 33 bits, or two of 32 that cancel
     lines = np.arange(16)
     whole[lines, lines] = np.where(lines % 2, 2**32, 2**33) - 2**17 - 2 * lines - 1
     whole[lines, lines + 16] = np.where(lines % 2, 2 * lines + 1 + 2**17 - 2**32, 0)
