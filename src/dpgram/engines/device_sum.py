@@ -6,8 +6,8 @@ operation, so the bits are the same. What PyTorch does behind one operator was l
 would multiply by its reciprocal, which rounds otherwise.
 
 Rows that go through a public map first are always grid points in memory: the library multiplies them with the map, and PyTorch's operations
-shrink them. Both factors are whole numbers, so the product is exact. Powers of two are made from their bits: PyTorch's ldexp takes a power
-in single precision, which ends long before these do."""
+shrink them. Both factors are whole numbers, so the product is exact. Powers of two are made from their bits,
+which leaves nothing to round: 2.0 to the power of a tensor of integers is single precision in PyTorch, and ends long before these do."""
 
 from __future__ import annotations
 
