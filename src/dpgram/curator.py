@@ -251,14 +251,15 @@ class _Custody:
 
     def _what_stays(self) -> str:
         assert self.reservation is not None
-        number = self.reservation.number
-        if not isinstance(self._ledger, RoundLedger):
-            return f"Line {number} of the ledger stays reserved, and counts as spent."
-        how = f"`dpgram ledger settle {number}`" if isinstance(self._ledger, FileLedger) else f"ledger.settle({number})"
-        return (
-            f"Line {number} of the ledger stays reserved, and counts as spent; {self._drawn.in_words} drawn. {how} gives back the rounds "
-            f"that were not drawn."
+        number, drawn = self.reservation.number, self._drawn
+        stays = f"Line {number} of the ledger stays reserved, and counts as spent"
+        if not isinstance(self._ledger, RoundLedger) or (drawn.rounds and drawn.number == drawn.rounds):
+            return f"{stays}."
+        command = (
+            f"`dpgram ledger settle {number} --ledger {self._ledger.path}`" if isinstance(self._ledger, FileLedger) else ""
         )
+        how = command or f"ledger.settle({number})"
+        return f"{stays}; {drawn.in_words} drawn. {how} gives back the rounds that were not drawn."
 
 
 def automatic_choice(
