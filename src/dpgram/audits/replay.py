@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dpgram.audits.neighbours import Pair, answered
-from dpgram.mechanisms.conversation import GramAnswer, GramQuestion, Mechanism, Outcome, Task, hold
+from dpgram.mechanisms.conversation import Drawing, GramAnswer, GramQuestion, Mechanism, Outcome, Task, hold
 from dpgram.sampling.base import RandomSource
 from dpgram.terms.noise import WhitenedGaussian
 
@@ -49,18 +49,24 @@ def faults_of_replay(mechanism: Mechanism, task: Task, pair: Pair, rng: RandomSo
 
 
 def _seen(mechanism: Mechanism, task: Task, table: Any, rng: Any) -> Mapping[str, Any]:
-    """All that an outsider sees of one release."""
-    seen: dict[str, Any] = {}
+    """All that an outsider sees of one release, and all that a ledger is told."""
+    asked: list[Array] = []
+    announced: list[Drawing] = []
 
     def answer(question: GramQuestion) -> GramAnswer:
-        place = len(seen) + 1
-        through = None if question.through is None else question.through.matrix
-        seen[f"question {place}"] = np.array([question.row_bound]) if through is None else np.append(through, question.row_bound)
+        through = np.empty(0) if question.through is None else question.through.matrix
+        asked.append(np.append(through, question.row_bound))
         return answered(table, question, task)
 
-    outcome: Outcome = hold(mechanism.start(task, rng), answer)
-    numbers = {name: np.asarray(value) for name, value in outcome.parameters.items()}
-    return {**seen, **numbers, **_rounds(outcome), "the released matrix": outcome.gram, "the number of questions": len(seen)}
+    outcome = hold(mechanism.start(task, rng), answer, announced.append)
+    return {
+        **{f"question {place}": numbers for place, numbers in enumerate(asked, 1)},
+        **{name: np.asarray(value) for name, value in outcome.parameters.items()},
+        **_rounds(outcome),
+        "the released matrix": outcome.gram,
+        "the number of questions": len(asked),
+        "what is announced": np.array([repr(each) for each in announced]),
+    }
 
 
 def _rounds(outcome: Outcome) -> dict[str, Array]:

@@ -21,6 +21,7 @@ FIRST_CLIP = 0.01  # of the squared row bound: the first round only steers, and 
 OLD_ROUNDS = 3  # the oldest rounds are left out of the estimate
 STEERING = 0.25  # strength of the prior that lifts small eigenvalues between rounds
 LEAST_KEPT = 0.02
+FAINTEST = 2.0**-36  # of the largest eigenvalue
 
 
 @dataclass(frozen=True)
@@ -58,10 +59,19 @@ def next_map(seen: Sequence[Round], plan: Rules, rows: float | None, row_bound: 
     """The map that whitens rows by all that was published, and brings those of the clipped length to one."""
     known = rows if rows is not None else counted(seen[-1].through, seen[-1].gram)
     estimate = in_own_columns(most_likely(looks(seen), strength=STEERING), seen[-1].through, rows=known if intercept else None)
-    whitening = np.linalg.inv(np.linalg.cholesky(estimate / known))
+    whitening = inverse_root(estimate / known)
     dim = len(estimate)
     longest = float(np.linalg.norm(whitening, 2)) ** 2 * row_bound**2
     return whitening / math.sqrt(min(plan.clip(len(seen), dim, known) * dim, longest))
+
+
+def inverse_root(matrix: Array) -> Array:
+    """W with W ``matrix`` W' = I, where directions fainter than ``FAINTEST`` of the strongest count as that.
+
+    Two columns that are the same, or one that is always zero, have a direction without any length: round after round would stretch it by as
+    much again, until no float holds the map. Rows lie on a grid of 2^-20, so a longer stretch would show their rounding."""
+    values, vectors = np.linalg.eigh(matrix)
+    return (vectors / np.sqrt(np.maximum(values, FAINTEST * values[-1]))).T
 
 
 def looks(seen: Sequence[Round]) -> list[Look]:
