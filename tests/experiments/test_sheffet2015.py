@@ -17,8 +17,8 @@ from experiments.sheffet2015 import grams, page
 from experiments.sheffet2015.claims import Book, claims
 from experiments.sheffet2015.figures import table
 from experiments.sheffet2015.lasso import read_zeros
-from experiments.sheffet2015.run import cells, read_results, run_techniques, write_results
-from experiments.sheffet2015.settings import FEATURES, MULTIPLE, SETTINGS, SINGLE, seed
+from experiments.sheffet2015.run import read_results, run_techniques, write_results
+from experiments.sheffet2015.settings import FEATURES, MULTIPLE, SETTINGS, SINGLE, cells, seed
 from experiments.sheffet2015.techniques import TECHNIQUES, results
 
 HERE = Path(program.__file__).parent
