@@ -5,7 +5,7 @@ the whole table, released without knowing which regressions will be asked, and o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -46,16 +46,23 @@ def whole_table(mechanism: str = "gaussian-noise"):
     return answer
 
 
-def needed_columns(questions: Questions, rng: np.random.Generator) -> Answers:
-    """One release for every k of the regressions asked, or for all of them where k is larger."""
+def by_group(
+    questions: Questions, rng: np.random.Generator, answers: Callable[[Sequence[str], Questions, np.random.Generator], Answers]
+) -> Answers:
+    """``answers`` of the columns needed: for every k of the regressions asked, or for all of them where k is larger."""
     table: Table = questions.table
     found: Answers = []
     for start in range(0, len(questions.asked), questions.k):
         group = questions.asked[start : start + questions.k]
         used = {name for r in group for name in (r.target, *r.features)}
         part = Questions(table, group, questions.k, questions.budget)
-        found += answers(table, [name for name in table.schema.names if name in used], part, rng, "gaussian-noise")
+        found += answers([name for name in table.schema.names if name in used], part, rng)
     return found
+
+
+def needed_columns(questions: Questions, rng: np.random.Generator) -> Answers:
+    table: Table = questions.table
+    return by_group(questions, rng, lambda columns, part, rng: answers(table, columns, part, rng, "gaussian-noise"))
 
 
 WHOLE = Method(
