@@ -47,7 +47,7 @@ class KernelHook(BuildHookInterface):
 
 
 def compile_kernel(folder: Path, target: Path) -> None:
-    """Each file once for every instruction set; only gram.c may fuse products and sums, because there they are exact anyway."""
+    """Each file once for every instruction set; only gram.c and map.c may fuse products and sums, because there they are exact anyway."""
     compiler = shlex.split(os.environ.get("CC", "cc"))
     with tempfile.TemporaryDirectory() as scratch:
         objects = []
@@ -58,7 +58,8 @@ def compile_kernel(folder: Path, target: Path) -> None:
 
         for isa, flags in INSTRUCTION_SETS.items():
             run("rows.c", f"rows_{isa}", *flags, f"-DISA=_{isa}", "-ffp-contract=off")
-            run("gram.c", f"gram_{isa}", *flags, f"-DISA=_{isa}", "-ffp-contract=fast")
+            for exact in ("gram", "map"):
+                run(f"{exact}.c", f"{exact}_{isa}", *flags, f"-DISA=_{isa}", "-ffp-contract=fast")
         run("dispatch.c", "dispatch", "-fvisibility=default", *(["-DHAVE_X86"] if X86 else []))
         made = Path(scratch, "_kernel.so")
         subprocess.run([*compiler, "-shared", "-o", str(made), *objects, "-lm"], check=True)

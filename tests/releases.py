@@ -8,11 +8,14 @@ import math
 import numpy as np
 
 import dpgram
+from dpgram.curator import encoded_rows
 from dpgram.engines.local import LocalPass
 from dpgram.inference.bootstrap import pass_through
+from dpgram.linalg.rounds import in_own_columns
+from dpgram.linalg.symmetric import log_det_repair
 from dpgram.sampling.seeded import SeededSource
 from dpgram.sources.open import open_source
-from dpgram.terms.noise import InverseWishartSample, NoisyInverse, SymmetricGaussian, WishartSample
+from dpgram.terms.noise import InverseWishartSample, NoisyInverse, Round, SymmetricGaussian, WhitenedGaussian, WishartSample
 
 ROOT = math.sqrt(2)
 NOISES = {  # of a size that a table of a few thousand rows stands well above
@@ -53,3 +56,31 @@ def matrix_release(gram, noise, *, intercept=True, rows=1000, **changes):
     schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric(name, -1, 1) for name in names], intercept=intercept, **changes)
     table = dict.fromkeys(names, np.zeros(10))
     return with_gram(noise, np.asarray(gram, dtype=float), table, schema, rows=rows)
+
+
+def in_rounds(rows, seed=0, *, mus=(0.3, 0.3, 1.0), room=2.0, first=0.4):
+    """(released matrix, noise) of ``rows`` (n, d) in whitened rounds, at these costs; ``room`` times a row's mean square is not shrunk.
+
+    A plain version of the mechanism, in NumPy: each round's map is the inverse root of what the one before it released."""
+    n, dim = rows.shape
+    rng, found = np.random.default_rng(seed), []
+    through = np.eye(dim) / math.sqrt(first * dim)
+    for mu in mus:
+        z = rows @ through.T
+        z = z / np.maximum(np.linalg.norm(z, axis=1), 1.0)[:, None]
+        draw = np.triu(rng.normal(scale=1 / mu, size=(dim, dim)), 1)
+        gram = z.T @ z + draw + draw.T + np.diag(rng.normal(scale=ROOT / mu, size=dim))
+        mean = n / room if found else n  # of all squares, were no row shrunk: that is known only where rows are white
+        kept = float(np.clip(np.trace(gram) / mean, 0.05, 1.0)) if found else 1.0
+        found.append(Round(through, gram, 1 / mu, kept))
+        own = in_own_columns(log_det_repair(gram / kept, 1 / mu / kept), through, rows=n) / n
+        through = np.linalg.inv(np.linalg.cholesky(own)) / math.sqrt(room * dim)
+    last = found[-1]
+    back = np.linalg.solve(last.through, np.linalg.solve(last.through, last.gram / last.kept).T)
+    return (back + back.T) / 2, WhitenedGaussian(tuple(found))
+
+
+def whitened_release(table, schema, seed=0, **choices):
+    """A release of ``table`` in whitened rounds."""
+    gram, noise = in_rounds(encoded_rows(table, schema), seed, **choices)
+    return with_gram(noise, gram, table, schema, mechanism="whitened-noise", parameters={})

@@ -43,7 +43,7 @@ export function makeChannel(release, plan) {
     explains: seen.debiased.map((x) => x * (drawn ? shift : 1)),
     toOwn: multiply(back, axes).map((row) => row.map((value) => labelScale * value)),
     base: apply(back, along).map((value, i) => value + plan.offset[i]),
-    scale: expectedSize(block, noise, release.intercept ? apply(transpose(basis), unit(turn[0])) : null),
+    scale: expectedSize(block, noise, release.intercept ? apply(transpose(basis), unit(turn.map((row) => row[0]))) : null),
     rows,
     rowsSd,
     unexplained: (seen.conditional ?? square) - shift,
@@ -72,6 +72,7 @@ export const inOwnUnits = (seen, b) => apply(seen.toOwn, b).map((value, i) => va
 
 // The effective number of rows, and the standard deviation of the noise in it; zero where it is public.
 export function countedRows(release) {
+  if (release.rounds) return release.rounds.counted;
   const publicRows = release.rows;
   if (publicRows !== null && release.rowBound >= release.largestNorm) return { rows: Math.max(publicRows, 1), rowsSd: 0 };
   if (release.intercept) {
@@ -84,6 +85,9 @@ export function countedRows(release) {
   return { rows: Math.max((trace - release.gram.length * release.noise.shift) / release.rowBound ** 2, 1), rowsSd: 0 };
 }
 
+// By what to divide sums of squares to get means: rows that were shrunk in whitened coordinates count with their weight.
+export const weighedRows = (release) => (release.rounds ? release.rounds.weighed : countedRows(release));
+
 function countSd(release, count) {
   const { noise } = release;
   if (isDraw(noise)) return (Math.max(count, 0) + noise.shift) * Math.sqrt(2 / noise.degrees_of_freedom);
@@ -92,8 +96,9 @@ function countSd(release, count) {
 }
 
 // A matrix, its noise, and T: the regression of T y on T X with this matrix is that of y on X with the Gram.
-function additiveForm(release) {
-  const { noise, gram } = release;
+export function additiveForm(release) {
+  const { noise, gram, rounds } = release;
+  if (rounds) return { gram: rounds.there, noise: rounds.noise, turn: rounds.turn };
   if (noise.shape !== "noisy-inverse") return { gram, noise, turn: identity(gram.length) };
   const { values, vectors } = eigenSymmetric(inverse(gram));
   const unbiased = debiasedGain(values, values.map(() => 1), noise.sd_off_diagonal_of_inverse ** 2);
@@ -122,9 +127,13 @@ function orthonormal(plan, turn) {
   }
   const { q, r: triangle } = qr(multiply(turn, plan.regressors));
   const label = apply(turn, plan.label);
-  const along = apply(transpose(q), label);
-  const fitted = apply(q, along);
-  const rest = label.map((value, i) => value - fitted[i]);
+  const across = transpose(q);
+  const along = apply(across, label);
+  const less = (vector, fitted) => vector.map((value, i) => value - fitted[i]);
+  let rest = less(label, apply(q, along));
+  const again = apply(across, rest); // what rounding left, where the label is nearly a combination of the regressors
+  rest = less(rest, apply(q, again));
+  again.forEach((value, i) => (along[i] += value));
   const labelScale = norm(rest);
   return { basis: q.map((row, i) => Float64Array.of(...row, rest[i] / labelScale)), triangle, along, labelScale };
 }

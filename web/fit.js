@@ -101,6 +101,12 @@ function notes(release, coefficients, intervals, seen) {
   if (seen.rows < 0.98 * (release.rows || Infinity) && release.rowBound < release.largestNorm) {
     found.push("Rows longer than the row bound were shrunk to it; a bias from that is not in the intervals.");
   }
+  if (release.rounds && release.rounds.kept < 0.98) {
+    found.push(
+      `Rows far from the others were shrunk, and count for less: ${release.rounds.keptWords} of the whitened squares were left. `
+      + "A bias from that is not in the intervals.",
+    );
+  }
   return found;
 }
 

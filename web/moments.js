@@ -18,7 +18,8 @@ function logDetRepair(matrix, sd) {
 }
 
 export function repaired(release) {
-  const { noise, gram } = release;
+  const { noise, gram, rounds } = release;
+  if (rounds) return rounds.repaired; // found by many steps, in Python
   if (noise.shape === "noisy-inverse") return inverse(logDetRepair(inverse(gram), noise.sd_off_diagonal_of_inverse));
   return logDetRepair(addToDiagonal(gram, -noise.shift), sdOffDiagonal(noise));
 }
@@ -36,7 +37,7 @@ export function moments(release) {
   const correlation = places.map((_, i) =>
     Float64Array.from(places, (_, j) => (i === j ? 1 : Math.min(Math.max(inner(i, j) / size[i] / size[j], -1), 1))),
   );
-  const unshrunk = release.rowBound >= release.largestNorm;
+  const unshrunk = release.rounds || release.rowBound >= release.largestNorm;
   const whole = Math.max(rows && unshrunk ? rows : count, 1);
   return {
     names: places.map((j) => encoded[j].name),
@@ -75,7 +76,8 @@ function correlationErrors(release, places, middle, size, correlation, rows) {
 
 // Products K and the rest e with Cov(a'Eb, c'Ed) = K_ac K_bd + K_ad K_bc + e sum_i a_i b_i c_i d_i; vectors as the noise sees them.
 function noiseLaw(release, forms) {
-  const { noise, gram } = release;
+  const { gram, rounds } = release;
+  const noise = rounds ? rounds.noise : release.noise;
   const inner = (left, right, factor) => left.map((a) => Float64Array.from(right, (b) => factor * dot(a, b)));
   if (noise.degrees_of_freedom !== undefined) {
     const seen = forms.map((form) => apply(gram, form));
@@ -84,7 +86,7 @@ function noiseLaw(release, forms) {
   const ofInverse = noise.shape === "noisy-inverse";
   const off = ofInverse ? noise.sd_off_diagonal_of_inverse : noise.sd_off_diagonal;
   const on = ofInverse ? noise.sd_diagonal_of_inverse : noise.sd_diagonal;
-  const seen = ofInverse ? forms.map((form) => apply(gram, form)) : forms;
+  const seen = ofInverse || rounds ? forms.map((form) => apply(rounds ? rounds.turn : gram, form)) : forms;
   const excess = on ** 2 - 2 * off ** 2; // nothing but rounding for the Gaussian orthogonal ensemble
   return { products: inner(seen, seen, off), excess: Math.abs(excess) < 1e-12 * on ** 2 ? 0 : excess, forms: seen };
 }

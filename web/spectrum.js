@@ -6,7 +6,8 @@ import { eigenvalues } from "./eigen.js";
 // { values, edge, hidden, words }: values from the largest down, with the public shift taken off; hidden[i] where noise alone could have
 // made the i-th one. Edges are those of large random matrices: a few per cent of play at a dozen columns.
 export function spectrum(release) {
-  const { noise, gram } = release;
+  const { noise, rounds } = release;
+  const gram = rounds ? rounds.there : release.gram;
   const d = gram.length;
   if (noise.shape === "noisy-inverse") {
     const edge = 1 / (2 * noise.sd_off_diagonal_of_inverse * Math.sqrt(d));
@@ -17,6 +18,17 @@ export function spectrum(release) {
       edge,
       hidden: values.map((value) => value < 0 || value > edge),
       words: "Noise was added to the inverse, so it hides what is large: eigenvalues above the edge, or below zero, may be anything above it.",
+    };
+  }
+  if (rounds) {
+    const edge = 2 * rounds.noise.sd_off_diagonal * Math.sqrt(d);
+    const values = Array.from(eigenvalues(gram)).reverse();
+    return {
+      values,
+      edge,
+      hidden: values.map((value) => value <= edge),
+      words: "These are eigenvalues in whitened coordinates, where noise is even and rows vary about as much in every direction: "
+        + "what lies below the edge may hold nothing but noise.",
     };
   }
   const edge = {

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from dpgram.accounting.compose import Cost
 from dpgram.artifact.atomic import check_writable
 from dpgram.artifact.release import GramRelease
+from dpgram.engines.base import Pass, WholeProgress
 from dpgram.engines.local import LocalPass
 from dpgram.engines.open import open_header, open_pass
 from dpgram.errors import (
@@ -21,23 +23,26 @@ from dpgram.errors import (
     LedgerError,
     MechanismError,
     ModelError,
+    OneShotError,
     OutputError,
     PlanError,
     SchemaError,
+    TableError,
 )
-from dpgram.ledger.base import Ledger, Reservation
+from dpgram.ledger.base import Drawn, Ledger, Reservation, RoundLedger
 from dpgram.ledger.file import FileLedger
 from dpgram.mechanisms import registry
-from dpgram.mechanisms.conversation import GramAnswer, GramQuestion, Mechanism, Task, hold, plain_cost
+from dpgram.mechanisms.conversation import Drawing, GramAnswer, GramQuestion, Mechanism, Outcome, Task, hold, plain_cost
 from dpgram.planning.assumed import Assumptions, assumed_table, default_target
 from dpgram.planning.choice import AUTO, WIDEST, Choice
 from dpgram.planning.curves import Quantity, smallest
 from dpgram.planning.ground import Ground, ground
 from dpgram.planning.plan import SAMPLE_WORDS, Plan, make_plan
 from dpgram.rows.types import likely_kind
-from dpgram.sampling.base import EXACT, exact_gram
+from dpgram.sampling.base import EXACT, RandomSource, exact_gram
 from dpgram.sampling.choose import source_for
 from dpgram.sources.base import check_header
+from dpgram.sources.cache import cache_folder
 from dpgram.sources.open import open_source
 from dpgram.terms import schema_file
 from dpgram.terms.budget import Budget, Neighbours
@@ -45,6 +50,8 @@ from dpgram.terms.schema import Schema
 from dpgram.version import __version__
 
 Array = np.ndarray
+
+TABLE_ROWS = "table_rows"  # a public guess of the number of rows: an option of mechanisms whose rules follow it
 
 
 def release(
@@ -64,6 +71,7 @@ def release(
     insecure_seed: int | None = None,
     ledger: Ledger | str | Path | None = None,
     out: str | Path | None = None,
+    cache: str | Path | bool | None = None,
     progress: Callable[[float], None] | None = None,
     **options: float | str,
 ) -> GramRelease:
@@ -85,7 +93,11 @@ def release(
     calibrated and asks for its first sum, before any row is read, and a ledger that has too little left raises BudgetSpentError.
     ``out`` is where the release is saved, before it is committed in the ledger. ``calibration`` is "exact", or "paper" for
     Sheffet's printed formulas; ``options`` are the mechanism's own, such as ``sketch_rows``. ``progress`` is called with the
-    fraction of the table that has been read.
+    fraction that has been read, of all passes together.
+
+    A mechanism of several rounds reads the table once for each, so a stream that can be read once is refused before anything is
+    read, unless ``cache`` names a folder (True: the system's for temporary files): there the declared columns of a stream or of a query's
+    result are kept while the release is made, in a file without a name that only this user can read.
 
     ``mechanism`` "auto" takes the one that ``plan`` expects to be best under default assumptions, for ``table_rows`` rows, a public
     number; left out, the table's own where that is public. It costs nothing, and the choice stands on the label."""
@@ -101,30 +113,42 @@ def release(
         if isinstance(ledger, FileLedger) and _belongs_to(ledger.path, Path(out)):
             raise OutputError(f"{out} is the ledger itself: choose another place for the release.")
     budget = Budget(epsilon, delta)
-    if table_rows is not None and mechanism != AUTO:
+    named = None if mechanism == AUTO else registry.find(mechanism)
+    if table_rows is not None and named is not None and TABLE_ROWS not in named.options:
         raise MechanismError(f"table_rows is a hint for mechanism='auto', and {mechanism!r} takes none: leave it out.")
-    choice = _choice(schema, budget, calibration, table_rows, options) if mechanism == AUTO else None
-    chosen = registry.find(mechanism) if choice is None else choice.mechanism
+    folder = None if cache is None or cache is False else cache_folder(cache)
+    whole = WholeProgress(progress)
+    rows_pass = open_pass(
+        table,
+        schema,
+        columns=columns,
+        query=query,
+        device=device,
+        threads=threads,
+        cache=folder if named is None or named.several else None,
+        progress=whole,
+    )
+    choice = None
+    if named is None:
+        choice = _choice(schema, budget, calibration, table_rows, options, rereadable=rows_pass.rereadable)
+    chosen = named or choice.mechanism  # type: ignore[union-attr]
+    hint = {TABLE_ROWS: table_rows} if TABLE_ROWS in chosen.options else {}
     task = registry.task(
-        chosen, budget, schema.neighbours, len(schema.encoded), schema.effective_row_bound, calibration, options
+        chosen,
+        budget,
+        schema.neighbours,
+        len(schema.encoded),
+        schema.effective_row_bound,
+        calibration,
+        {**options, **hint},
+        intercept=schema.intercept,
     )
     rng = source_for(arithmetic, task.dim, insecure_seed)
-    rows_pass = open_pass(table, schema, columns=columns, query=query, device=device, threads=threads, progress=progress)
-    rows: int | None = None
-    reservation: Reservation | None = None
-
-    def answer(question: GramQuestion) -> GramAnswer:
-        nonlocal rows, reservation
-        if ledger is not None and reservation is None:
-            what = _in_words(chosen.name, schema, rng.private)
-            reservation = ledger.reserve(budget, schema.neighbours, what, unit=schema.unit, cost=known_cost(chosen, task))
-        total = rows_pass.gram(question.row_bound)
-        if schema.neighbours is Neighbours.REPLACE:
-            rows = total.rows
-            _check_public_rows(rows, budget)
-        return GramAnswer(exact_gram(*total.in_whole_numbers()) if rng.arithmetic == EXACT else total.in_scaled_units(), rows)
-
-    outcome = hold(chosen.start(task, rng), answer)
+    if chosen.several and not rows_pass.rereadable:
+        raise OneShotError(where=rows_pass.where, mechanism=chosen.name)
+    custody = _Custody(rows_pass, whole, schema, chosen, task, rng, ledger)
+    outcome = custody.hold()
+    rows, reservation = custody.rows, custody.reservation
     if choice is not None:
         chosen = choice.mechanism
     made = GramRelease(
@@ -154,6 +178,89 @@ def release(
     return made
 
 
+class _Custody:
+    """Carries a mechanism's questions to the engine and the sums back, and tells the ledger what is about to be drawn."""
+
+    def __init__(
+        self,
+        rows_pass: Pass,
+        progress: WholeProgress,
+        schema: Schema,
+        mechanism: Mechanism,
+        task: Task,
+        rng: RandomSource,
+        ledger: Ledger | None,
+    ):
+        self._pass, self._progress, self._schema = rows_pass, progress, schema
+        self._mechanism, self._task, self._rng, self._ledger = mechanism, task, rng, ledger
+        self._asked, self._drawn = 0, Drawn()
+        self.rows: int | None = None
+        self.reservation: Reservation | None = None
+
+    def hold(self) -> Outcome:
+        """The mechanism's outcome. An error, or an interrupt, carries a note that names what stays reserved in the ledger."""
+        try:
+            with self._pass.one_state() if self._mechanism.several else nullcontext():
+                outcome = hold(self._mechanism.start(self._task, self._rng), self._answer, self._announce)
+        except BaseException as error:
+            if self.reservation is not None and self._mechanism.several:
+                error.add_note(self._what_stays())
+            raise
+        self._progress.end()
+        return outcome
+
+    def _answer(self, question: GramQuestion) -> GramAnswer:
+        self._asked += 1
+        if self._asked > 1 and not self._mechanism.several:
+            raise MechanismError(f"{self._mechanism.name} asks more than once and does not say so: this is a bug, report it.")
+        if self.reservation is None:
+            self.reservation = self._reserved()
+        self._progress.begin(self._asked, question.questions if self._mechanism.several else 1)
+        mapped = () if question.through is None else (question.through,)
+        total = self._pass.gram(question.row_bound, *mapped)
+        if self._schema.neighbours is Neighbours.REPLACE:
+            if self.rows is None:
+                self.rows = total.rows
+                _check_public_rows(self.rows, self._task.budget)
+            if total.rows != self.rows:
+                raise TableError(
+                    f"{self._pass.where} was changed between two passes over it: run it again when nothing writes to it, or pass cache= "
+                    f"(--cache), by which a query's result is read once."
+                )
+        gram = exact_gram(*total.in_whole_numbers()) if self._rng.arithmetic == EXACT else total.in_scaled_units()
+        return GramAnswer(gram, self.rows)
+
+    def _reserved(self) -> Reservation | None:
+        """The budget of the whole release, set aside before any row is read."""
+        if self._ledger is None:
+            return None
+        what, schema = _in_words(self._mechanism.name, self._schema, self._rng.private), self._schema
+        known = known_cost(self._mechanism, self._task)
+        if self._mechanism.several and isinstance(self._ledger, RoundLedger):
+            return self._ledger.reserve(
+                self._task.budget, schema.neighbours, what, unit=schema.unit, cost=known, by_rounds=True
+            )
+        return self._ledger.reserve(self._task.budget, schema.neighbours, what, unit=schema.unit, cost=known)
+
+    def _announce(self, drawing: Drawing) -> None:
+        """Before a round is drawn: it is in the ledger when this returns."""
+        drawn = Drawn(drawing.number, drawing.rounds, drawing.spent)
+        if self.reservation is not None and isinstance(self._ledger, RoundLedger):
+            self._ledger.note_round(self.reservation, drawn)
+        self._drawn = drawn
+
+    def _what_stays(self) -> str:
+        assert self.reservation is not None
+        number = self.reservation.number
+        if not isinstance(self._ledger, RoundLedger):
+            return f"Line {number} of the ledger stays reserved, and counts as spent."
+        how = f"`dpgram ledger settle {number}`" if isinstance(self._ledger, FileLedger) else f"ledger.settle({number})"
+        return (
+            f"Line {number} of the ledger stays reserved, and counts as spent; {self._drawn.in_words} drawn. {how} gives back the rounds "
+            f"that were not drawn."
+        )
+
+
 def automatic_choice(
     schema: Schema, budget: Budget, calibration: str, rows: int, options: Mapping[str, object]
 ) -> tuple[str, str]:
@@ -162,10 +269,18 @@ def automatic_choice(
     return choice.mechanism.name, choice.in_words
 
 
-def _choice(schema: Schema, budget: Budget, calibration: str, rows: int | None, options: Mapping[str, object]) -> Choice:
+def _choice(
+    schema: Schema,
+    budget: Budget,
+    calibration: str,
+    rows: int | None,
+    options: Mapping[str, object],
+    *,
+    rereadable: bool = True,
+) -> Choice:
     if options:
         raise MechanismError(f"mechanism 'auto' takes no options, and {', '.join(options)} is given: name the mechanism.")
-    return Choice(_assumed_ground(schema), schema, budget, calibration, rows)
+    return Choice(_assumed_ground(schema), schema, budget, calibration, rows, rereadable=rereadable)
 
 
 def _assumed_ground(schema: Schema) -> Ground | None:
@@ -314,5 +429,5 @@ def _check_public_rows(rows: int, budget: Budget) -> None:
             f"delta is {budget.delta:g}, above 1/(number of rows) = {1 / rows:.3g}: such a budget allows publishing a few "
             f"rows outright. Use a delta well below {1 / rows:.1g}.",
             LargeDeltaWarning,
-            stacklevel=5,
+            stacklevel=6,
         )

@@ -9,10 +9,12 @@
     │   ├── ColumnTypeError      a typed source holds the column in a type its kind cannot take
     │   ├── UnreadableTableError the library underneath failed; its own message is withheld, it may quote a cell
     │   ├── QueryError           a database refused the connection or the query before any row was read; its words are withheld
+    │   ├── OneShotError         the table can be read once, and the mechanism reads it several times; nothing was read
     │   ├── RowsShapeError       X or y of an estimator is no table of rows; the message holds no cell and no count
     │   └── EmptyTableError      no rows, under REPLACE, where the number of rows is public
     ├── OptionError              an option of the pass over the rows makes no sense
     ├── BoundMismatchError       two sums of rows bounded differently
+    ├── MapMismatchError         two sums of rows multiplied by different matrices
     ├── BoundBrokenError         a row left the clip above its bound: a bug, stopped before anything is released
     ├── MechanismError           a mechanism cannot be used like this
     │   └── UnknownMechanismError
@@ -101,6 +103,17 @@ class QueryError(TableError):
         super().__init__(f"{where} cannot be had: {problem}: {do}.")
 
 
+class OneShotError(TableError):
+    """The table can be read once, and the mechanism asks for several sums. Nothing was read, reserved or drawn."""
+
+    def __init__(self, *, where: str, mechanism: str):
+        super().__init__(
+            f"{where} can be read once, and {mechanism} reads a table several times; nothing was read. Pass cache=True, or a folder "
+            f"(--cache), to keep the declared columns, while the release is made, in a file without a name that only you can read; or "
+            f"pass the table as a file or in memory; or use a mechanism that reads once, such as gaussian-noise."
+        )
+
+
 class RowsShapeError(TableError, ValueError):
     """X or y of an estimator does not have the shape of a table of rows."""
 
@@ -124,6 +137,13 @@ class BoundMismatchError(DpgramError):
 
     def __init__(self, *, expected: float, got: float):
         super().__init__(f"rows bounded by {got:g} cannot join a sum of rows bounded by {expected:g}: use one row bound.")
+
+
+class MapMismatchError(DpgramError):
+    """Two sums whose rows went through different maps cannot be added."""
+
+    def __init__(self) -> None:
+        super().__init__("rows multiplied by different public maps cannot join one sum: use one map.")
 
 
 class BoundBrokenError(DpgramError):

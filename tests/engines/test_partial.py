@@ -16,6 +16,7 @@ from dpgram.engines.local import LocalPass
 from dpgram.errors import TableError, UnreadableTableError
 from dpgram.native.library import kernel, kernel_name
 from dpgram.sources.open import open_source
+from dpgram.terms.public_map import PublicMap
 
 
 def table_and_schema(dim: int, rows: int = 300):
@@ -24,11 +25,11 @@ def table_and_schema(dim: int, rows: int = 300):
     return table, dpgram.Schema(unit="p", row_bound=1.3, columns=[dpgram.Numeric(f"x{i}", -2, 2) for i in range(dim)])
 
 
-def in_parts(table, schema, edges):
+def in_parts(table, schema, edges, bound=1.3, through=None):
     """One batch of pieces for each part of the table."""
-    arguments = (schema.to_dict(), list(schema.names), 1.3)
+    arguments = (schema.to_dict(), list(schema.names), bound)
     for number, (start, stop) in enumerate(pairwise(edges)):
-        yield from partial.sum_part(iter(table.slice(start, stop - start).to_batches()), *arguments, number)
+        yield from partial.sum_part(iter(table.slice(start, stop - start).to_batches()), *arguments, number, through)
 
 
 def added(batches, groups=3):
@@ -52,6 +53,24 @@ def test_any_split_is_the_whole(dim):
     assert np.array_equal(total.high, whole.high)
     assert np.array_equal(total.low, whole.low)
     assert total.rows == whole.rows == 300
+
+
+@pytest.mark.parametrize("dim", [2, 60])
+def test_any_split_through_a_map_is_the_whole(dim):
+    table, schema = table_and_schema(dim)
+    through = PublicMap.near(np.random.default_rng(dim).normal(size=(dim + 1, dim + 1)) / 3)
+    whole = LocalPass(open_source(table), schema).gram(0.8, through)
+    parts = in_parts(table, schema, [0, 0, 17, 17, 200, 300], 0.8, through.to_bytes())
+    total = partial.from_pieces(added(parts), dim + 1, 0.8, through.digest)
+    assert np.array_equal(total.high, whole.high)
+    assert np.array_equal(total.low, whole.low)
+    assert (
+        (total.rows, total.row_bound, total.through)
+        == (whole.rows, whole.row_bound, whole.through)
+        == (300, 0.8, through.digest)
+    )
+    nothing = partial.from_pieces([], dim + 1, 0.8, through.digest)
+    assert nothing.merge(total).rows == 300
 
 
 def test_a_part_that_comes_twice_or_not_at_all_is_noticed():
@@ -116,12 +135,14 @@ UNNEEDED = {"scipy", "msgspec", "cyclopts", "rich", "pandas", "polars", "sklearn
 
 
 @pytest.mark.parametrize("installed", [True, False])
-def test_a_worker_needs_numpy_and_pyarrow_alone(installed):
+@pytest.mark.parametrize("through", [None, PublicMap.near(np.array([[1.0, 0.5, 0.2], [0.1, 2.0, 0.0], [0.0, 0.3, -1.0]]))])
+def test_a_worker_needs_numpy_and_pyarrow_alone(installed, through):
     """With the package installed there, and without."""
     from pyspark import cloudpickle
 
     schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric("x0", -2, 2), dpgram.Numeric("x1", -2, 2)])
-    run = shipping.shipped(partial.sum_part.__module__, "sum_part", schema.to_dict(), list(schema.names), 1.3, 0)
+    arguments = (schema.to_dict(), list(schema.names), 0.9, 0, None if through is None else through.to_bytes())
+    run = shipping.shipped(partial.sum_part.__module__, "sum_part", *arguments)
     blocked = UNNEEDED if installed else UNNEEDED | {"dpgram"}  # the finder of shipped code stands before this one
     done = subprocess.run(
         [sys.executable, "-c", BARE_WORKER.format(blocked=blocked, unneeded=UNNEEDED)],
@@ -131,7 +152,7 @@ def test_a_worker_needs_numpy_and_pyarrow_alone(installed):
     )
     assert done.returncode == 0, done.stderr.decode()
     table = pa.table({"x0": [0.5, None], "x1": [0.25, -1.0]})
-    total = LocalPass(open_source(table), schema).gram(1.3)
+    total = LocalPass(open_source(table), schema).gram(0.9, through)
     upper = np.triu_indices(3)
     assert done.stdout == total.high[upper].tobytes() + total.low[upper].tobytes()
 

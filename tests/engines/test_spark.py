@@ -22,7 +22,8 @@ import pytest
 import dpgram
 from dpgram.engines import spark as engine
 from dpgram.engines.open import open_pass
-from dpgram.errors import ColumnTypeError, EmptyTableError, MissingColumnError, TableError, UnreadableTableError
+from dpgram.errors import ColumnTypeError, EmptyTableError, MechanismError, MissingColumnError, TableError, UnreadableTableError
+from dpgram.terms.public_map import PublicMap
 from tests.sources.test_canaries import CANARY, everything_said
 
 pytestmark = [
@@ -170,6 +171,17 @@ def test_the_bits_of_the_local_engine(spark, folder, expected, monkeypatch):
     seen = []
     assert np.array_equal(release(frame.repartition(7), progress=seen.append), expected)
     assert seen == [i / 100 for i in range(1, 101)]
+
+
+def test_the_bits_of_the_local_engine_through_a_map(spark, folder):
+    dim = len(SCHEMA.encoded)
+    through = PublicMap.near(np.random.default_rng(dim).normal(size=(dim, dim)) / 4)
+    ours, local = (open_pass(table, SCHEMA).gram(1.0, through) for table in (spark.read.parquet(str(folder)), folder))
+    assert np.array_equal(ours.high, local.high)
+    assert np.array_equal(ours.low, local.low)
+    assert (ours.rows, ours.through) == (local.rows, through.digest)
+    with pytest.raises(MechanismError, match=f"of 2 columns cannot map rows of {dim}"):
+        open_pass(spark.read.parquet(str(folder)), SCHEMA).gram(1.0, PublicMap.near(np.eye(2)))
 
 
 def test_tables_views_and_queries(classic, folder, expected):

@@ -15,8 +15,8 @@ from dpgram.report.page.data import page_data
 from dpgram.sampling.seeded import SeededSource
 from dpgram.terms.noise import InverseWishartSample, SymmetricGaussian, WishartSample
 from tests.page.node import evaluate
-from tests.page.releases import CELLS, MECHANISMS, release_of
-from tests.releases import matrix_release
+from tests.page.releases import CELLS, MECHANISMS, every_kind, release_of, table
+from tests.releases import matrix_release, whitened_release
 
 CLOSE = 1e-8
 STRONG, WEAK = ["age", "region", "urban", "hour"], None
@@ -93,7 +93,15 @@ def compare_predictions(found: dict, fit: dpgram.Fit, cells: dict) -> None:
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_fits_and_predictions_are_those_of_python(mechanism, neighbours):
-    release = release_of(mechanism, neighbours)
+    compare_all(release_of(mechanism, neighbours))
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_fits_of_a_release_in_rounds_are_those_of_python(neighbours):
+    compare_all(whitened_release(table(), every_kind(neighbours), seed=3, mus=(2.0, 2.0, 8.0)))
+
+
+def compare_all(release: dpgram.GramRelease) -> None:
     typed = [(ENCODED, CELLS), (FAR, {**CELLS, "age": 500.0, "seen": "1960-01-01"}), (BLANK, dict.fromkeys(CELLS))]
     cases, fits = [], []
     for target, features, options in CASES:

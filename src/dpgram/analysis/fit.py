@@ -34,6 +34,7 @@ from dpgram.regression.fit import debiased, fit_linear, shrunk
 from dpgram.report.figures import draw_coefficients
 from dpgram.report.frames import data_frame
 from dpgram.report.summary import Summary, framed_rows, summarise
+from dpgram.terms.noise import WhitenedGaussian
 from dpgram.terms.schema import INTERCEPT
 
 Array = np.ndarray
@@ -301,6 +302,11 @@ class Fit:
             found.append(f"Weakly identified, interval by test inversion (Fieller): {', '.join(by_test)}.")
         if self.channel.rows < 0.98 * (release.rows or np.inf) and release.row_bound < release.schema.largest_norm:
             found.append("Rows longer than the row bound were shrunk to it; a bias from that is not in the intervals.")
+        if isinstance(release.noise, WhitenedGaussian) and release.noise.last.kept < 0.98:
+            found.append(
+                f"Rows far from the others were shrunk, and count for less: {release.noise.last.kept:.0%} of the whitened squares were "
+                f"left. A bias from that is not in the intervals."
+            )
         return tuple(found)
 
     def to_frame(self) -> Any:

@@ -14,11 +14,21 @@ from dpgram.artifact.atomic import write_whole
 from dpgram.artifact.release import GramRelease
 from dpgram.errors import BudgetError, ReleaseFileError, SchemaError
 from dpgram.terms.budget import Budget, Neighbours
-from dpgram.terms.noise import InverseWishartSample, NoiseModel, NoisyInverse, SymmetricGaussian, WishartSample
+from dpgram.terms.noise import (
+    InverseWishartSample,
+    NoiseModel,
+    NoisyInverse,
+    Round,
+    SymmetricGaussian,
+    WhitenedGaussian,
+    WishartSample,
+)
 from dpgram.terms.schema import Schema
 
 FORMAT = 1
 MOST_ROWS, LARGEST_SD = 1e19, 1e100  # far above anything real; what is larger was changed, and would overflow later
+WORST_CONDITION = 1e14  # of a round's map: beyond it, undoing the map leaves no digits
+ROUNDING = 1e-8  # between the matrix and what the last round makes of it, relative to the sizes that are added up
 
 
 class _Strict(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -63,7 +73,18 @@ class _NoisyInverse(_Strict, tag_field="shape", tag="noisy-inverse"):
     shift: float
 
 
-_SHAPES: dict[type, type] = {
+class _Round(_Strict):
+    through: list[list[float]]
+    gram: list[list[float]]
+    sd_off_diagonal: float
+    kept: float
+
+
+class _WhitenedGaussian(_Strict, tag_field="shape", tag="whitened-gaussian"):
+    rounds: list[_Round]
+
+
+_SHAPES: dict[type, type] = {  # of those whose fields are numbers
     SymmetricGaussian: _SymmetricGaussian,
     WishartSample: _WishartSample,
     InverseWishartSample: _InverseWishartSample,
@@ -84,7 +105,7 @@ class _File(_Strict, kw_only=True, omit_defaults=True):
     rows_of: Literal["table", "result"] = "table"
     row_bound: float
     mechanism: _Mechanism
-    noise: _SymmetricGaussian | _WishartSample | _InverseWishartSample | _NoisyInverse
+    noise: _SymmetricGaussian | _WishartSample | _InverseWishartSample | _NoisyInverse | _WhitenedGaussian
     randomness: str
     arithmetic: Literal["float64", "exact"]
     grid: float | None = None
@@ -117,7 +138,7 @@ def save(release: GramRelease, path: Path) -> None:
             condition=release.condition,
             parameters=release.parameters,
         ),
-        noise=_SHAPES[type(release.noise)](**dataclasses.asdict(release.noise)),
+        noise=_written(release.noise),
         randomness=release.randomness,
         arithmetic=release.arithmetic,  # type: ignore[arg-type]
         grid=release.grid,
@@ -128,6 +149,17 @@ def save(release: GramRelease, path: Path) -> None:
         gram=release.gram.tolist(),
     )
     write_whole(path, msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")
+
+
+def _written(noise: NoiseModel) -> Any:
+    if not isinstance(noise, WhitenedGaussian):
+        return _SHAPES[type(noise)](**dataclasses.asdict(noise))
+    return _WhitenedGaussian(
+        rounds=[
+            _Round(through=r.through.tolist(), gram=r.gram.tolist(), sd_off_diagonal=r.sd_off_diagonal, kept=r.kept)
+            for r in noise.rounds
+        ]
+    )
 
 
 def load(path: str | Path) -> GramRelease:
@@ -226,31 +258,74 @@ class _Reader:
             self._refuse("rows", 'must be a positive number under neighbours = "replace"')
 
     def _noise(self, file: _File) -> NoiseModel:
+        if isinstance(file.noise, _WhitenedGaussian):
+            return self._whitened(file, file.noise)
         for name, value in msgspec.structs.asdict(file.noise).items():
             if not (0 < value < LARGEST_SD or (name == "shift" and 0 <= value < LARGEST_SD)):
                 self._refuse(f"noise.{name}", f"is {value:g} and must be positive and below {LARGEST_SD:g}")
         model = next(model for model, shape in _SHAPES.items() if shape is type(file.noise))
         return model(**msgspec.structs.asdict(file.noise))
 
+    def _whitened(self, file: _File, noise: _WhitenedGaussian) -> WhitenedGaussian:
+        if not noise.rounds:
+            self._refuse("noise.rounds", "is empty, and there is at least one round")
+        return WhitenedGaussian(tuple(self._round(file, f"noise.rounds[{k}]", r) for k, r in enumerate(noise.rounds)))
+
+    def _round(self, file: _File, field: str, found: _Round) -> Round:
+        if not 0 < found.sd_off_diagonal < LARGEST_SD:
+            self._refuse(
+                f"{field}.sd_off_diagonal", f"is {found.sd_off_diagonal:g} and must be positive and below {LARGEST_SD:g}"
+            )
+        if not 0 < found.kept <= 1:
+            self._refuse(f"{field}.kept", f"is {found.kept:g} and must be positive and at most 1")
+        gram = self._symmetric(file, f"{field}.gram", found.gram)
+        if np.abs(gram).max() > MOST_ROWS + 100 * found.sd_off_diagonal:  # mapped rows have norm one at most
+            self._refuse(f"{field}.gram", "holds a number too large for a sum over rows: it was changed or damaged")
+        through = self._matrix(file, f"{field}.through", found.through)
+        largest = float(np.abs(through).max())
+        if not 1 / LARGEST_SD < largest < LARGEST_SD or not np.linalg.cond(through / largest) < WORST_CONDITION:
+            self._refuse(
+                f"{field}.through", "cannot be undone: it is (nearly) singular, or its numbers are too large or too small"
+            )
+        return Round(through, gram, found.sd_off_diagonal, found.kept)
+
     def _gram(self, file: _File, noise: NoiseModel) -> np.ndarray:
-        dim = len(file.columns)
-        widths = {len(row) for row in file.gram}
-        if len(file.gram) != dim or widths != {dim}:
-            shape = f"{len(file.gram)} rows of {'/'.join(str(w) for w in sorted(widths)) or 'no'} numbers"
-            self._refuse("gram", f"has {shape}, and {dim} by {dim} are needed for its {dim} columns")
-        gram = np.array(file.gram, dtype=float)
-        if not np.isfinite(gram).all():
-            self._refuse("gram", "holds a number that is not finite")
-        if np.abs(gram).max() > MOST_ROWS * file.row_bound**2 + 100 * (noise.sd_off_diagonal + noise.shift):
+        gram = self._symmetric(file, "gram", file.gram)
+        if isinstance(noise, WhitenedGaussian):
+            self._check_last(gram, noise)
+        elif np.abs(gram).max() > MOST_ROWS * file.row_bound**2 + 100 * (noise.sd_off_diagonal + noise.shift):
             self._refuse("gram", "holds a number too large for a sum over rows: it was changed or damaged")
         if file.grid is not None and not (file.grid > 0 and math.frexp(file.grid)[0] == 0.5):
             self._refuse("grid", f"is {file.grid:g} and must be a power of two")
         if file.grid is not None and not np.array_equal(gram / file.grid, np.rint(gram / file.grid)):
             self._refuse("gram", f"holds a number that is no multiple of its grid, {file.grid:g}: it was changed or damaged")
-        if not np.array_equal(gram, gram.T):
-            i, j = np.argwhere(gram != gram.T)[0]
-            self._refuse("gram", f"is not symmetric at {file.columns[i]!r}, {file.columns[j]!r}: it was changed or damaged")
         return gram
+
+    def _check_last(self, gram: np.ndarray, noise: WhitenedGaussian) -> None:
+        """The matrix is what the last round makes of it, but for rounding."""
+        last = noise.last
+        size = np.abs(last.through) @ np.abs(gram) @ np.abs(last.through).T
+        apart = np.abs(last.through @ gram @ last.through.T - last.gram / last.kept)
+        if not (apart <= ROUNDING * (size + np.abs(last.gram) / last.kept)).all():
+            self._refuse("gram", "is not what the last of its rounds says: one of them was changed or damaged")
+
+    def _matrix(self, file: _File, field: str, rows: list[list[float]]) -> np.ndarray:
+        dim = len(file.columns)
+        widths = {len(row) for row in rows}
+        if len(rows) != dim or widths != {dim}:
+            shape = f"{len(rows)} rows of {'/'.join(str(w) for w in sorted(widths)) or 'no'} numbers"
+            self._refuse(field, f"has {shape}, and {dim} by {dim} are needed for its {dim} columns")
+        matrix = np.array(rows, dtype=float)
+        if not np.isfinite(matrix).all():
+            self._refuse(field, "holds a number that is not finite")
+        return matrix
+
+    def _symmetric(self, file: _File, field: str, rows: list[list[float]]) -> np.ndarray:
+        matrix = self._matrix(file, field, rows)
+        if not np.array_equal(matrix, matrix.T):
+            i, j = np.argwhere(matrix != matrix.T)[0]
+            self._refuse(field, f"is not symmetric at {file.columns[i]!r}, {file.columns[j]!r}: it was changed or damaged")
+        return matrix
 
     def _refuse(self, field: str | None, problem: str) -> Any:
         raise ReleaseFileError(where=self._where, field=field, problem=problem)

@@ -54,6 +54,9 @@ All releases that name the ledger (`dpgram release --ledger FILE`) stay together
 SHOW = """Print what was spent on a data set.
 
 The plain sum and the composed total, every release, and the seal of the last line."""
+SETTLE = """Give back the rounds that a failed release never drew.
+
+For a release of several rounds that ended early, and not while it runs: the rounds that were drawn, or were about to be, stay spent."""
 DEMO = """Run the main job on the bundled flights table.
 
 One private release, three regressions from it, one figure, and the page that `dpgram report` writes. The table is public, so
@@ -71,6 +74,7 @@ schema_app.command("dpgram.cli.schema:draft", name="draft", help=DRAFT)
 ledger_app = App(name="ledger", help="Ledgers: what was spent on a data set.")
 ledger_app.command("dpgram.cli.ledger:open_command", name="open", help=OPEN)
 ledger_app.command("dpgram.cli.ledger:show", name="show", help=SHOW)
+ledger_app.command("dpgram.cli.ledger:settle", name="settle", help=SETTLE)
 
 app.command(schema_app)
 app.command("dpgram.cli.plan:plan", name="plan", help=PLAN)
@@ -102,17 +106,22 @@ def run(argv: Sequence[str]) -> int:
             code = app(list(argv), exit_on_error=False, result_action="return_value")
             sys.stdout.flush()
         except DpgramError as error:
-            note(f"error: {error}")
+            note(" ".join([f"error: {error}", *notes_of(error)]))
             return BAD_INPUT
         except CycloptsError:
             return BAD_INPUT  # cyclopts has said what is wrong
-        except KeyboardInterrupt:
-            note("interrupted: no part of a file was left behind.")
+        except KeyboardInterrupt as error:
+            note(" ".join(["interrupted: no part of a file was left behind.", *notes_of(error)]))
             return INTERRUPTED
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains once more at exit
             return BROKEN_PIPE
     return code if isinstance(code, int) else 0
+
+
+def notes_of(error: BaseException) -> list[str]:
+    """What was noted on an error on its way: the ledger's line that stays reserved."""
+    return list(getattr(error, "__notes__", ()))
 
 
 def note(text: str) -> None:

@@ -1,4 +1,4 @@
-"""dpgram ledger: open, show"""
+"""dpgram ledger: open, show, settle"""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from dpgram.accounting.total import rounded_up
 from dpgram.cli.app import note
 from dpgram.cli.output import print_json, print_table
-from dpgram.ledger.file import Account, FileLedger
+from dpgram.ledger.file import Account, Entry, FileLedger
 
 LEDGER = Path("ledger.sqlite")
 
@@ -76,7 +76,7 @@ def show(*, ledger: Path = LEDGER, json: Annotated[bool, Parameter(negative="")]
                 f"{entry['epsilon']:g}",
                 f"{entry['delta']:g}",
                 entry["known_by"],
-                "made" if entry["committed"] else "RESERVED ONLY",
+                _state(entry),
             )
             for entry in account_data(account)["releases"]
         ],
@@ -84,10 +84,42 @@ def show(*, ledger: Path = LEDGER, json: Annotated[bool, Parameter(negative="")]
     )
 
 
+def settle(line: int, /, *, ledger: Path = LEDGER) -> None:
+    """Give back the rounds of the release of LINE that were never drawn.
+
+    Parameters
+    ----------
+    line
+        The line of the release, as `dpgram ledger show` prints it: one of several rounds that was reserved, and ended early.
+    ledger
+        The file.
+    """
+    drawn = FileLedger(ledger).settle(line)
+    note(
+        f"settled line {line} of {ledger}: {drawn.in_words} drawn, and from now on only that counts. Had the release still been running, "
+        f"it would now stop before its next round."
+    )
+
+
+def _state(entry: dict[str, Any]) -> str:
+    rounds = entry["rounds"]
+    drawn = "" if rounds is None else f", {rounds['drawn']} of {rounds['of']} rounds" if rounds["of"] else ", no round"
+    if entry["committed"]:
+        return "made"
+    return f"settled{drawn}" if entry["settled"] else f"RESERVED ONLY{drawn}"
+
+
+def _counts(entry: Entry) -> dict[str, float] | None:
+    if entry.counted is None:
+        return None
+    budget, _ = entry.counted
+    return {"epsilon": budget.epsilon, "delta": budget.delta}
+
+
 def account_data(account: Account) -> dict[str, Any]:
     """The account as plain data."""
     spent, total = account.spending, account.total
-    plain = spent.plain if account.entries else (0, 0)
+    plain = spent.plain if spent.asked else (0, 0)
     composed = spent.epsilon(total.delta) if account.composed else None
     return {
         "dataset": account.dataset,
@@ -105,9 +137,12 @@ def account_data(account: Account) -> dict[str, Any]:
                 "number": entry.number,
                 "reserved": entry.time,
                 "committed": entry.committed,
+                "settled": entry.settled,
+                "rounds": None if entry.drawn is None else {"drawn": entry.drawn.number, "of": entry.drawn.rounds or None},
                 "what": entry.what,
                 "epsilon": entry.budget.epsilon,
                 "delta": entry.budget.delta,
+                "counts": _counts(entry),  # None: settled before its first round
                 "known_by": type(entry.cost).__name__.removesuffix("Cost").lower(),
             }
             for entry in account.entries

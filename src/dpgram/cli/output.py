@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -62,10 +62,23 @@ def working_bar(word: str) -> Iterator[Callable[[float], None] | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    columns = (TextColumn(word), BarColumn(), TextColumn("{task.fields[percent]}"), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[percent]}"), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(word, total=None, percent="")
-        yield lambda fraction: bar.update(task, total=1.0, completed=fraction, percent=f"{fraction:4.0%}")
+        yield Bar(bar, bar.add_task(word, total=None, percent=""), word)
+
+
+class Bar:
+    """A bar that is called with a fraction, and told which pass over the table begins."""
+
+    def __init__(self, bar: Progress, task: TaskID, word: str):
+        self._bar, self._task, self._word = bar, task, word
+
+    def __call__(self, fraction: float) -> None:
+        self._bar.update(self._task, total=1.0, completed=fraction, percent=f"{fraction:4.0%}")
+
+    def begin(self, number: int, of: int | None) -> None:
+        """Pass ``number`` begins, of so many where that is known."""
+        self._bar.update(self._task, description=f"{self._word}, round {number}{f' of {of}' if of else ''}")
 
 
 def reading_bar() -> AbstractContextManager[Callable[[float], None] | None]:

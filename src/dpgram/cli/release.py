@@ -44,6 +44,7 @@ def release(
     first_stage: str | None = None,
     option: tuple[str, ...] = (),
     ledger: Path | None = None,
+    cache: Path | None = None,
     arithmetic: str | None = None,
     insecure_seed: int | None = None,
     overwrite: Annotated[bool, Parameter(negative="")] = False,
@@ -93,6 +94,9 @@ def release(
         Any other option of the mechanism, as NAME=VALUE; may be repeated.
     ledger
         The account of the data set (`dpgram ledger open`): the budget is set aside there before any row is read.
+    cache
+        A folder in which a query's result is kept while a mechanism of several rounds reads it again and again: in a file without a name
+        that only you can read, and that is gone when the command ends. Files and tables are read again without it.
     arithmetic
         exact (rounded once; the default up to 200 columns, and beyond where it takes a minute at most) or float
         (leakage through floating-point rounding is not excluded).
@@ -157,6 +161,7 @@ def release(
             insecure_seed=insecure_seed,
             ledger=ledger,
             out=out,
+            cache=cache,
             progress=progress,
             **options,
         )

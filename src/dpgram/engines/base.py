@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
 
 from dpgram.gram.accumulator import GramSum
 from dpgram.terms.public_map import PublicMap
@@ -17,6 +18,12 @@ class Pass(Protocol):
     Making one checks names and types, which are public, and reads no row."""
 
     rows_of: str  # what one row is a row of: "table", or "result" of a query or a lazy frame
+    where: str  # what the table is called in messages
+    rereadable: bool  # whether ``gram`` can be asked for more than once
+
+    def one_state(self) -> AbstractContextManager[Any]:
+        """Within it every sum is over one state of the table, as far as the source can see to that."""
+        ...
 
     def gram(self, row_bound: float, through: PublicMap | None = None) -> GramSum:
         """The exact sum over all rows, each multiplied by ``through``, where it is given, and then shrunk to ``row_bound``."""
@@ -36,3 +43,29 @@ class Steps:
             self._done += 1
             if self._progress is not None:
                 self._progress(self._done / 100)
+
+
+class WholeProgress:
+    """The progress of one pass after another as that of all of them: from 0 to 1, in the same hundred steps.
+
+    Used as the progress of a pass. How many passes there are is public, but may be known from the second on only."""
+
+    FIRST = 1 / 8  # the share of a first pass of several, while nobody knows of how many
+
+    def __init__(self, progress: Progress | None):
+        self._steps = Steps(progress)
+        self._tell = getattr(progress, "begin", None)  # a bar may also say which pass this is
+        self._from, self._share = 0.0, 0.0
+
+    def begin(self, number: int, of: int | None) -> None:
+        """Pass ``number`` begins; the passes that are left share what is left."""
+        self._from += self._share
+        self._share = (1 - self._from) / max(1, of - number + 1) if of else (1 - self._from) * self.FIRST
+        if self._tell is not None and of != 1:
+            self._tell(number, of)
+
+    def end(self) -> None:
+        self._steps.reach(1.0)
+
+    def __call__(self, fraction: float) -> None:
+        self._steps.reach(self._from + self._share * fraction + 1e-9)  # 0.29 * 100 is a little less than 29

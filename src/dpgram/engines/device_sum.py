@@ -3,7 +3,11 @@
 On a CUDA device one kernel of our own reads each cell once, or for many columns writes the grid points for the library's matrix
 product; anywhere else PyTorch's own operations do the same. Each is the arithmetic of rows/encode.py and rows/clip.py, operation by
 operation, so the bits are the same. What PyTorch does behind one operator was looked at: dividing by a number instead of a tensor
-would multiply by its reciprocal, which rounds otherwise."""
+would multiply by its reciprocal, which rounds otherwise.
+
+Rows that go through a public map first are always grid points in memory: the library multiplies them with the map, and PyTorch's operations
+shrink them. Both factors are whole numbers, so the product is exact. Powers of two are made from their bits: PyTorch's ldexp takes a power
+in single precision, which ends long before these do."""
 
 from __future__ import annotations
 
@@ -21,8 +25,9 @@ from dpgram.engines.nvrtc import Kernel, KernelError
 from dpgram.errors import BoundBrokenError, InexactDeviceError, SlowDeviceWarning
 from dpgram.gram.accumulator import LIMB_BITS, LIMB_MASK, GramSum
 from dpgram.gram.kernel import BLOCK_ROWS
-from dpgram.rows.clip import GRID, JUST_BELOW_ONE, largest_square
+from dpgram.rows.clip import GRID, JUST_BELOW_ONE, MAPPED_BITS, check_map, largest_square
 from dpgram.terms.columns import Boolean, Numeric
+from dpgram.terms.public_map import PublicMap, digest_of
 from dpgram.terms.schema import Schema
 
 Array = np.ndarray
@@ -42,10 +47,12 @@ SHAPES = {
 }
 POINTS_THREADS = 256
 POINTS_BYTES = 2**28  # grid points held for a matrix product on a device
-EAGER_BYTES = 2**25  # the same where PyTorch's operations make them, which takes several arrays of that size
+MAPPED_BYTES = 2**26  # the same where they are then multiplied by a map, which takes several arrays of that size
+EAGER_BYTES = 2**25  # the same where PyTorch's operations make them, which takes several too
 ROWS_PER_BLOCK = 2**21  # of threads; its 64-bit sums have room for twice as many
 MOST_SPILLS = 2**20  # each adds less than 2^40 to a low limb of 63 bits
 SAFE_HALVES = (2.0**-400, 2.0**400)  # far from overflow and underflow, where a fast division is exact
+FRACTION_BITS, EXPONENT_OF_ONE = 52, 1023  # of float64
 CELL_TYPES = {
     "float64": "double",
     "float32": "float",
@@ -138,21 +145,27 @@ class Scaling:
 
 
 class DeviceSum:
-    """The exact sum over the rows that it is given, kept on ``device`` until it is asked for."""
+    """The exact sum over the rows that it is given, multiplied by ``through`` where it is given, kept on ``device`` until it is asked
+    for."""
 
-    def __init__(self, scaling: Scaling, row_bound: float, device: Any):
+    def __init__(self, scaling: Scaling, row_bound: float, device: Any, through: PublicMap | None = None):
         import torch
 
+        check_map(through, scaling.dim, row_bound)
         self._scaling, self._row_bound, self._device = scaling, row_bound, device
         self._most = float(largest_square(row_bound))
         self._rows, self._spills = 0, 0
-        self._clips = self._most < scaling.dim * GRID**2  # else no row can exceed the bound
+        # Whether the cells' own points are shrunk: those of a map are after it, and else no row may be able to exceed the bound.
+        self._clips = through is None and self._most < scaling.dim * GRID**2
+        self._map = None if through is None else _DeviceMap(through, device)
+        self._digest = digest_of(through)
         square = scaling.dim**2
         self._state = torch.zeros(2 * square + 1, dtype=torch.int64, device=device)
         self._limbs, self._broken = self._state[:-1].view(2, scaling.dim, scaling.dim), self._state[-1:]
         self._vectors: dict[str, Tensor] = {}
         self._kernels = _Kernels(self) if _has_kernels(device, scaling) else None
-        if scaling.dim > MOST_FUSED or self._kernels is None:
+        self._fused = self._kernels is not None and self._map is None and scaling.dim <= MOST_FUSED
+        if not self._fused:
             _check_exact_products(device)
 
     def add(self, cells: Tensor) -> None:
@@ -160,14 +173,15 @@ class DeviceSum:
         self._rows += len(cells)
         if len(cells) == 0:
             return
-        if self._kernels is not None and self._scaling.dim <= MOST_FUSED:
+        if self._fused and self._kernels is not None:
             self._kernels.add(cells)
             return
         make: Callable[[Tensor], Tensor] = self._points if self._kernels is None else self._kernels.points
-        held = EAGER_BYTES if self._kernels is None else POINTS_BYTES
+        held = EAGER_BYTES if self._kernels is None else POINTS_BYTES if self._map is None else MAPPED_BYTES
         rows = BLOCK_ROWS * min(2**10, max(1, held // (8 * BLOCK_ROWS * self._scaling.dim)))
         for part in cells.split(rows):
-            self._add_product(make(part))
+            points = make(part)
+            self._add_product(points if self._map is None else self._shrunk(self._map.images(points)))
 
     def total(self) -> GramSum:
         """The sum over all rows added so far."""
@@ -179,7 +193,7 @@ class DeviceSum:
         if words[-1]:
             raise BoundBrokenError
         high, low = words[:-1].reshape(limbs.shape)
-        return GramSum(high=high, low=low, rows=self._rows, row_bound=self._row_bound)
+        return GramSum(high=high, low=low, rows=self._rows, row_bound=self._row_bound, through=self._digest)
 
     def spilled(self, times: int) -> None:
         """Count additions to the low limbs, and carry before they could overflow."""
@@ -240,6 +254,28 @@ class DeviceSum:
             values = getattr(self._scaling, name).astype(np.float64)
             self._vectors[name] = torch.from_numpy(values).to(self._device)
         return self._vectors[name]
+
+
+class _DeviceMap:
+    """A public map on a device; see rows/clip.py for what it does to grid points."""
+
+    def __init__(self, through: PublicMap, device: Any):
+        import torch
+
+        _check_exact_maps(device)
+        self._whole = torch.from_numpy(through.whole.astype(np.float64).T.copy()).to(device)
+        self._powers = torch.from_numpy(np.ldexp(1.0, -through.exponents)).to(device)
+
+    def images(self, points: Tensor) -> Tensor:
+        """The mapped rows as whole numbers below 2^21, before the clip. ``points`` may have columns of padding."""
+        import torch
+
+        made = (points[:, : len(self._whole)] @ self._whole).mul_(self._powers)
+        largest = made.abs().amax(1)
+        # The largest entry is at least 2^(e - 1023) and below twice that, so the power wanted is 2^(20 + 1023 - e), or one.
+        stored = largest.view(torch.int64) >> FRACTION_BITS
+        power = (MAPPED_BITS - 1 + 2 * EXPONENT_OF_ONE - stored).clamp_(max=EXPONENT_OF_ONE)
+        return made.mul_((power << FRACTION_BITS).view(torch.float64).unsqueeze(1)).trunc_()
 
 
 class _Kernels:
@@ -340,6 +376,25 @@ def _check_exact_products(device: Any) -> None:
     held = torch.from_numpy(points.astype(np.float64)).to(device)
     plain, batched = held.T @ held, torch.bmm(held.T.unsqueeze(0), held.unsqueeze(0))[0]
     if any(not np.array_equal(found.cpu().numpy(), exact) for found in (plain, batched)):
+        raise InexactDeviceError(device=str(device))
+
+
+@lru_cache(maxsize=16)
+def _check_exact_maps(device: Any) -> None:
+    """The same for products with a map, whose whole numbers have more bits."""
+    import torch
+
+    i, j = np.indices((16, 64))
+    whole = (-1) ** j * (
+        97 * i + j
+    )  # less than 2^17 in each row, beside one number of 33 bits, or two of 32 that nearly cancel
+    lines = np.arange(16)
+    whole[lines, lines] = np.where(lines % 2, 2**32, 2**33) - 2**17 - 2 * lines - 1
+    whole[lines, lines + 16] = np.where(lines % 2, 2 * lines + 1 + 2**17 - 2**32, 0)
+    rows, columns = np.indices((512, 64))
+    points = GRID - (rows * (2 * columns + 1) + columns) % 1021
+    found = torch.from_numpy(points.astype(np.float64)).to(device) @ torch.from_numpy(whole.T.astype(np.float64)).to(device)
+    if not np.array_equal(found.cpu().numpy(), points @ whole.T):
         raise InexactDeviceError(device=str(device))
 
 

@@ -7,7 +7,7 @@ import queue
 import threading
 from collections.abc import Generator
 from contextlib import closing
-from functools import reduce
+from functools import partial, reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +17,9 @@ from dpgram.engines.summing import Summing, one_blas_thread
 from dpgram.errors import OptionError
 from dpgram.gram.accumulator import GramSum
 from dpgram.rows.encode import Encoder
+from dpgram.sources.again import one_state, rereadable
 from dpgram.sources.base import Part, Piece, Source, check_columns, parts_of, quietly
+from dpgram.terms.public_map import PublicMap
 from dpgram.terms.schema import Schema
 
 Array = np.ndarray
@@ -34,16 +36,18 @@ class LocalPass:
     def __init__(self, source: Source, schema: Schema, *, progress: Progress | None = None, threads: int | None = None):
         check_columns(source, schema.names)
         self._source, self._schema, self._progress = source, schema, progress
-        self.rows_of = source.rows_of
+        self.rows_of, self.where = source.rows_of, source.where
+        self.rereadable, self.one_state = rereadable(source), partial(one_state, source)
         self._threads = _checked_threads(threads)
         self._encoder = Encoder(schema, untyped=source.untyped)
         self._encoder.check_types(source.columns)
 
-    def gram(self, row_bound: float) -> GramSum:
-        """The exact sum over all rows, each shrunk to ``row_bound``. Memory does not grow with the number of rows."""
+    def gram(self, row_bound: float, through: PublicMap | None = None) -> GramSum:
+        """The exact sum over all rows, each multiplied by ``through``, where it is given, and then shrunk to ``row_bound``. Memory does
+        not grow with the number of rows."""
         parts = parts_of(self._source, self._schema.names)
         steps = _PartSteps(self._progress, len(parts))
-        summings = [Summing(self._schema, row_bound, untyped=self._source.untyped) for _ in range(self._threads)]
+        summings = [Summing(self._schema, row_bound, through, untyped=self._source.untyped) for _ in range(self._threads)]
         team = _Team(self._source.where, summings, steps)
         run = team.run_alone if self._threads == 1 else team.run
         with one_blas_thread(len(self._schema.encoded)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from dpgram.engines.base import Pass, Progress
@@ -10,6 +11,8 @@ from dpgram.engines.local import LocalPass
 from dpgram.engines.spark import find_frame, is_spark, open_spark
 from dpgram.engines.torch import DevicePass, holds_tensors, tensor_pass
 from dpgram.errors import TableError
+from dpgram.sources.again import rereadable
+from dpgram.sources.cache import Cached
 from dpgram.sources.open import open_source
 from dpgram.terms.schema import Schema
 
@@ -22,11 +25,16 @@ def open_pass(
     query: str | None = None,
     device: str | None = None,
     threads: int | None = None,
+    cache: Path | None = None,
     progress: Progress | None = None,
 ) -> Pass:
     """The pass over ``table``. ``query`` is asked of a database, ``device`` is where PyTorch sums, ``threads`` how
-    many sum here."""
+    many sum here. Rows are kept in the folder ``cache`` while ``one_state`` lasts, if they are a query's or can be read once."""
     if is_spark(table):
+        if cache is not None:
+            raise TableError(
+                "cache= would bring the rows to this machine: a Spark frame is cached by Spark itself (persist), so leave it out."
+            )
         if columns is not None or device is not None or threads is not None:
             raise TableError(
                 "columns= is for arrays, device= for PyTorch, threads= for this machine: a Spark table takes none."
@@ -39,6 +47,8 @@ def open_pass(
             raise TableError("query= is asked of a database, and this table holds PyTorch tensors: leave it out.")
         return tensor_pass(table, schema, columns=columns, device=device, threads=threads, progress=progress)
     source = open_source(table, columns=columns, query=query)
+    if cache is not None and (source.rows_of == "result" or not rereadable(source)):
+        source = Cached(source, cache)
     if device is not None:
         return DevicePass(source, schema, device, progress)
     return LocalPass(source, schema, progress=progress, threads=threads)

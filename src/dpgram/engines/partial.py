@@ -17,6 +17,7 @@ from dpgram.engines.summing import Summing
 from dpgram.errors import TableError
 from dpgram.gram.accumulator import GramSum
 from dpgram.sources.base import quiet_iterator, quietly, record_batch
+from dpgram.terms.public_map import PublicMap
 from dpgram.terms.schema import Schema
 
 Array = np.ndarray
@@ -35,10 +36,17 @@ def count_pieces(dim: int) -> int:
 
 
 def sum_part(
-    batches: Iterator[pa.RecordBatch], declared: dict, names: Sequence[str], row_bound: float, part: int | None = None
+    batches: Iterator[pa.RecordBatch],
+    declared: dict,
+    names: Sequence[str],
+    row_bound: float,
+    part: int | None = None,
+    through: bytes | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The sum over ``batches``, whose columns are ``names`` in that order, in pieces. An empty part has a sum too: zero."""
-    summing = Summing(Schema.from_dict(declared), row_bound)
+    """The sum over ``batches``, whose columns are ``names`` in that order, in pieces. An empty part has a sum too: zero.
+
+    ``through`` is a public map in bytes."""
+    summing = Summing(Schema.from_dict(declared), row_bound, None if through is None else PublicMap.from_bytes(through))
     for batch in quiet_iterator(WHERE, iter(batches)):
         quietly(WHERE, summing.add, record_batch(WHERE, names, batch.columns))
     yield to_pieces(summing.total(), _number_of_this_part() if part is None else part)
@@ -88,10 +96,14 @@ def add_pieces(batches: Iterable[pa.RecordBatch], row_bound: float) -> Iterator[
     yield _batch([sums, counts, [marks[piece] for piece in sums], [total.rows for total in sums.values()], *limbs], SUM)
 
 
-def from_pieces(pieces: Sequence[tuple[int, int, int, int, bytes, bytes]], dim: int, row_bound: float) -> GramSum:
-    """The whole sum from all rows of ``SUM``; of none at all it is zero: a table known to be empty has no part."""
+def from_pieces(
+    pieces: Sequence[tuple[int, int, int, int, bytes, bytes]], dim: int, row_bound: float, through: str = ""
+) -> GramSum:
+    """The whole sum from all rows of ``SUM``; of none at all it is zero: a table known to be empty has no part.
+
+    ``through`` is the digest of the map that the rows went through."""
     if not pieces:
-        return GramSum.zero(dim, row_bound)
+        return GramSum.zero(dim, row_bound, through)
     numbers, parts, marks, rows, highs, lows = zip(*sorted(pieces), strict=True)
     if numbers != tuple(range(count_pieces(dim))) or len({*zip(parts, marks, rows, strict=True)}) > 1 or parts[0] < 1:
         raise TableError(
@@ -99,7 +111,7 @@ def from_pieces(pieces: Sequence[tuple[int, int, int, int, bytes, bytes]], dim: 
             "comes back, write the table to storage first and release that."
         )
     high, low = (_symmetric(b"".join(bytes(piece) for piece in limb), dim) for limb in (highs, lows))
-    return GramSum(high, low, int(rows[0]), row_bound)
+    return GramSum(high, low, int(rows[0]), row_bound, through)
 
 
 def _symmetric(triangle: bytes, dim: int) -> Array:

@@ -13,7 +13,7 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
@@ -23,8 +23,10 @@ from dpgram.engines.partial import add_pieces, count_pieces, from_pieces, sum_pa
 from dpgram.engines.shipping import shipped
 from dpgram.errors import ColumnTypeError, DpgramError, MissingExtraError, TableError, UnreadableTableError
 from dpgram.gram.accumulator import GramSum
+from dpgram.rows.clip import check_map
 from dpgram.rows.encode import Encoder
 from dpgram.sources.base import check_columns
+from dpgram.terms.public_map import PublicMap, digest_of
 from dpgram.terms.schema import Schema
 
 T = TypeVar("T")
@@ -70,7 +72,10 @@ class SparkTable(NamedTuple):
 class SparkPass:
     """Sums the Gram of the rows of a Spark frame, on the cluster that holds them.
 
-    Making one checks names and types, which are public, and reads no row."""
+    Making one checks names and types, which are public, and reads no row. Every sum is a job of its own: that a frame is the same in all
+    of them, persisted or read from a table that keeps its versions, is for whoever made it."""
+
+    rereadable, one_state = True, nullcontext
 
     def __init__(
         self,
@@ -81,7 +86,7 @@ class SparkPass:
         where: str = "the Spark DataFrame",
         rows_of: str = "result",
     ):
-        self.rows_of = rows_of
+        self.rows_of, self.where = rows_of, where
         self._schema, self._progress = schema, progress
         self._table = describe(frame, where)
         if _asked(where, lambda: frame.isStreaming):
@@ -89,18 +94,21 @@ class SparkPass:
         check_columns(self._table, schema.names)  # type: ignore[arg-type]
         _check_types(self._table, schema)
 
-    def gram(self, row_bound: float) -> GramSum:
-        """The exact sum over all rows, each shrunk to ``row_bound``. One Spark job; its first stage reads the rows once."""
+    def gram(self, row_bound: float, through: PublicMap | None = None) -> GramSum:
+        """The exact sum over all rows, each multiplied by ``through``, where it is given, and then shrunk to ``row_bound``. One Spark job;
+        its first stage reads the rows once."""
         dim = len(self._schema.encoded)
+        check_map(through, dim, row_bound)
         groups = min(-(-count_pieces(dim) // PIECES_PER_GROUP), MOST_GROUPS)
         where = self._table.where
-        pieces = _asked(where, lambda: _collect(self._sums(row_bound, groups)))
+        pieces = _asked(where, lambda: _collect(self._sums(row_bound, through, groups)))
         Steps(self._progress).reach(1.0)
-        return from_pieces([tuple(piece) for piece in pieces], dim, row_bound)
+        return from_pieces([tuple(piece) for piece in pieces], dim, row_bound, digest_of(through))
 
-    def _sums(self, row_bound: float, groups: int) -> DataFrame:
+    def _sums(self, row_bound: float, through: PublicMap | None, groups: int) -> DataFrame:
         """The frame of one row per piece of the sum. A piece goes to the same group in every attempt: groups are found by hash."""
-        sum_rows = shipped(sum_part.__module__, sum_part.__name__, self._schema.to_dict(), self._names, row_bound)
+        public = (self._schema.to_dict(), self._names, row_bound, None, None if through is None else through.to_bytes())
+        sum_rows = shipped(sum_part.__module__, sum_part.__name__, *public)
         add = shipped(add_pieces.__module__, add_pieces.__name__, row_bound)
         partial = self._declared().mapInArrow(sum_rows, PARTIAL_DDL)
         return partial.repartition(groups, "piece").mapInArrow(add, SUM_DDL)

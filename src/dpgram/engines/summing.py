@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 
 from dpgram.gram.accumulator import GramSum
-from dpgram.native.library import MOST_ROWS, Kernel, kernel
+from dpgram.native.library import MOST_ROWS, Kernel, MapPanels, kernel
 from dpgram.rows.batch import Batch
-from dpgram.rows.clip import clip, largest_square
+from dpgram.rows.clip import bounded_images, check_map, clip, largest_square, mapped
 from dpgram.rows.encode import Encoder
 from dpgram.rows.table import CellTable
 from dpgram.sources.base import slices
+from dpgram.terms.public_map import PublicMap, digest_of
 from dpgram.terms.schema import Schema
 
 BLOCK_ROWS = 4096  # encoded rows in flight where NumPy sums: they stay in cache
@@ -20,20 +22,24 @@ BLAS_FROM = 640  # encoded columns from which BLAS multiplies faster than the ke
 
 
 class Summing:
-    """Adds up the Gram of the batches that it is given. One per thread: it is not shared.
+    """Adds up the Gram of the batches that it is given, their rows multiplied by ``through`` where it is given. One per thread: it is not
+    shared.
 
     ``untyped`` columns hold bytes to be cast cell by cell. The compiled kernel does the work where there is one, else NumPy; the sum has
     the same bits."""
 
-    def __init__(self, schema: Schema, row_bound: float, *, untyped: frozenset[str] = frozenset()):
+    def __init__(
+        self, schema: Schema, row_bound: float, through: PublicMap | None = None, *, untyped: frozenset[str] = frozenset()
+    ):
+        check_map(through, len(schema.encoded), row_bound)
         found = kernel()
         self._sum: _InNumPy | _Compiled
         if found is None:
-            self._sum = _InNumPy(schema, row_bound, untyped)
+            self._sum = _InNumPy(schema, row_bound, through, untyped)
         elif len(schema.encoded) < BLAS_FROM:
-            self._sum = _Compiled(found, schema, row_bound, untyped)
+            self._sum = _Compiled(found, schema, row_bound, through, untyped)
         else:
-            self._sum = _CompiledRows(found, schema, row_bound, untyped)
+            self._sum = _CompiledRows(found, schema, row_bound, through, untyped)
 
     def add(self, batch: Batch) -> None:
         """Encode the batch's rows, shrink them to the bound and add them. May raise with cells in the message: call it quietly."""
@@ -45,14 +51,16 @@ class Summing:
 
 
 class _InNumPy:
-    def __init__(self, schema: Schema, row_bound: float, untyped: frozenset[str]):
+    def __init__(self, schema: Schema, row_bound: float, through: PublicMap | None, untyped: frozenset[str]):
         self._encoder = Encoder(schema, untyped=untyped)
-        self._row_bound = row_bound
-        self._total = GramSum.zero(len(schema.encoded), row_bound)
+        self._row_bound, self._through = row_bound, through
+        self._total = GramSum.zero(len(schema.encoded), row_bound, digest_of(through))
 
     def add(self, batch: Batch) -> None:
         for block in slices(batch, BLOCK_ROWS):
-            self._total = self._total.update(clip(self._encoder.encode(block), self._row_bound))
+            encoded = self._encoder.encode(block)
+            rows = clip(encoded, self._row_bound) if self._through is None else mapped(encoded, self._row_bound, self._through)
+            self._total = self._total.update(rows)
 
     def total(self) -> GramSum:
         return self._total
@@ -63,8 +71,9 @@ class _Compiled:
 
     block_rows = 32_768  # rows in flight; the kernel has blocks of its own
 
-    def __init__(self, found: Kernel, schema: Schema, row_bound: float, untyped: frozenset[str]):
+    def __init__(self, found: Kernel, schema: Schema, row_bound: float, through: PublicMap | None, untyped: frozenset[str]):
         self._kernel, self._row_bound, self._most = found, row_bound, largest_square(row_bound)
+        self._through = through
         self._table = CellTable(schema, untyped=untyped)
         self._make_room(len(schema.encoded))
         self._recent = np.zeros((len(schema.encoded),) * 2, dtype=np.int64)  # the upper triangle of the sum over recent rows
@@ -82,14 +91,15 @@ class _Compiled:
 
     def _make_room(self, dim: int) -> None:
         self._scratch = self._kernel.scratch(dim)
+        self._panels = None if self._through is None else MapPanels(self._through.whole, self._through.exponents)
 
     def _add_rows(self, rows: int) -> None:
-        self._kernel.add(self._table.columns, rows, self._most, self._scratch, self._recent)
+        self._kernel.add(self._table.columns, rows, self._most, self._scratch, self._recent, self._panels)
 
     def total(self) -> GramSum:
         whole = np.triu(self._recent)
         whole += np.triu(self._recent, 1).T
-        recent = GramSum.of_integers(whole, self._recent_rows, self._row_bound)
+        recent = GramSum.of_integers(whole, self._recent_rows, self._row_bound, digest_of(self._through))
         return recent if self._earlier is None else self._earlier.merge(recent)
 
 
@@ -102,8 +112,12 @@ class _CompiledRows(_Compiled):
         self._points, self._sums = np.empty((dim, self.block_rows)), np.empty((dim, dim))
 
     def _add_rows(self, rows: int) -> None:
-        points = self._kernel.points(self._table.columns, rows, self._most, self._points)
+        most = self._most if self._through is None else math.inf  # mapped rows are shrunk after the map
+        points = self._kernel.points(self._table.columns, rows, most, self._points)
         points = np.ascontiguousarray(points)  # BLAS is three times slower on a slice
+        if self._through is not None:
+            images = np.dot(self._through.whole.astype(np.float64), points)
+            points = bounded_images(images, self._row_bound, self._through).points
         self._kernel.add_sums(np.dot(points, points.T, out=self._sums), self._recent)
 
 

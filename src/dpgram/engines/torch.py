@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -17,8 +19,10 @@ from dpgram.engines.local import LocalPass
 from dpgram.errors import DeviceError, MissingExtraError, TableError
 from dpgram.gram.accumulator import GramSum
 from dpgram.rows.encode import Encoder
+from dpgram.sources.again import one_state, rereadable
 from dpgram.sources.base import BATCH_ROWS, Piece, Source, check_columns, quietly, record_batch
 from dpgram.sources.open import open_source
+from dpgram.terms.public_map import PublicMap
 from dpgram.terms.schema import Schema
 
 Tensor = Any  # torch.Tensor; PyTorch is imported when it is needed
@@ -77,15 +81,17 @@ def tensor_pass(
 class TensorPass:
     """Sums the Gram of tensors of numbers under a schema of numbers and truth values. No row leaves their device."""
 
-    rows_of = "table"
+    rows_of, where = "table", "the table (PyTorch tensors)"
+    rereadable, one_state = True, nullcontext
 
     def __init__(self, tensors: Tensors, scaling: Scaling, device: Device, progress: Progress | None = None):
         self._tensors, self._scaling, self._device, self._progress = tensors, scaling, device, progress
 
-    def gram(self, row_bound: float) -> GramSum:
-        """The exact sum over all rows, each shrunk to ``row_bound``. Memory on the device does not grow with the rows."""
+    def gram(self, row_bound: float, through: PublicMap | None = None) -> GramSum:
+        """The exact sum over all rows, each multiplied by ``through``, where it is given, and then shrunk to ``row_bound``. Memory on the
+        device does not grow with the rows."""
         where, steps = self._tensors.where, Steps(self._progress)
-        summing = quietly(where, DeviceSum, self._scaling, row_bound, self._device)
+        summing = quietly(where, DeviceSum, self._scaling, row_bound, self._device, through)
         for start, stop, fraction in self._tensors.ranges(self._device):
             cells = quietly(where, self._tensors.cells, start, stop, self._device)
             quietly(where, summing.add, cells)
@@ -100,16 +106,19 @@ class DevicePass:
 
     def __init__(self, source: Source, schema: Schema, device: str | Device, progress: Progress | None = None):
         self._device = found_device(device)
-        self.rows_of = source.rows_of
+        self.rows_of, self.where = source.rows_of, source.where
+        self.rereadable, self.one_state = rereadable(source), partial(one_state, source)
         check_columns(source, schema.names)
         self._source, self._schema, self._progress = source, schema, progress
         self._encoder = Encoder(schema, untyped=source.untyped)
         self._encoder.check_types(source.columns)
 
-    def gram(self, row_bound: float) -> GramSum:
-        """The exact sum over all rows, each shrunk to ``row_bound``. Memory does not grow with the number of rows."""
+    def gram(self, row_bound: float, through: PublicMap | None = None) -> GramSum:
+        """The exact sum over all rows, each multiplied by ``through``, where it is given, and then shrunk to ``row_bound``. Memory does
+        not grow with the number of rows."""
         where, steps = self._source.where, Steps(self._progress)
-        summing = quietly(where, DeviceSum, Scaling.of_encoded(len(self._schema.encoded)), row_bound, self._device)
+        scaling = Scaling.of_encoded(len(self._schema.encoded))
+        summing = quietly(where, DeviceSum, scaling, row_bound, self._device, through)
         for batch, fraction in self._source.pieces(self._schema.names):
             quietly(where, self._add, summing, batch)
             steps.reach(fraction or 0.0)
@@ -126,7 +135,7 @@ class DevicePass:
 class Tensors:
     """Named columns held by PyTorch: one matrix, or one-dimensional tensors of one length. A source like the others, too."""
 
-    where, rows_of = "the table (PyTorch tensors)", "table"
+    where, rows_of, rereadable = "the table (PyTorch tensors)", "table", True
     untyped: frozenset[str] = frozenset()
     typed_by_format = True
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpgram.errors import BoundMismatchError
+from dpgram.errors import BoundMismatchError, MapMismatchError
 from dpgram.gram.kernel import integer_gram
 from dpgram.rows.clip import GRID_BITS, BoundedRows
 
@@ -28,25 +28,29 @@ class GramSum:
     low: Array
     rows: int
     row_bound: float
+    through: str = ""  # which public map the rows went through, by its digest; of none it is empty
 
     @classmethod
-    def zero(cls, dim: int, row_bound: float) -> GramSum:
+    def zero(cls, dim: int, row_bound: float, through: str = "") -> GramSum:
         nothing = np.zeros((dim, dim), dtype=np.int64)
-        return cls(high=nothing, low=nothing, rows=0, row_bound=row_bound)
+        return cls(high=nothing, low=nothing, rows=0, row_bound=row_bound, through=through)
 
     @classmethod
-    def of_integers(cls, total: Array, rows: int, row_bound: float) -> GramSum:
+    def of_integers(cls, total: Array, rows: int, row_bound: float, through: str = "") -> GramSum:
         """A sum that was made elsewhere, as (dim, dim) int64 in grid units."""
-        return cls(high=total >> LIMB_BITS, low=total & LIMB_MASK, rows=rows, row_bound=row_bound)
+        return cls(high=total >> LIMB_BITS, low=total & LIMB_MASK, rows=rows, row_bound=row_bound, through=through)
 
     def update(self, rows: BoundedRows) -> GramSum:
         """This sum and the rows."""
-        return self.merge(GramSum.of_integers(integer_gram(rows.points), rows.points.shape[1], rows.row_bound))
+        whole = integer_gram(rows.points)
+        return self.merge(GramSum.of_integers(whole, rows.points.shape[1], rows.row_bound, rows.through))
 
     def merge(self, other: GramSum) -> GramSum:
         """This sum and another."""
         if other.row_bound != self.row_bound:
             raise BoundMismatchError(expected=self.row_bound, got=other.row_bound)
+        if other.through != self.through:
+            raise MapMismatchError
         low = self.low + other.low
         high = self.high + other.high + (low >> LIMB_BITS)
         return replace(self, high=high, low=low & LIMB_MASK, rows=self.rows + other.rows)

@@ -17,12 +17,19 @@ from dpgram.mechanisms.inverse_wishart import draw_posterior
 from dpgram.mechanisms.noisy_inverse import bounded_inverse
 from dpgram.regression.channel import channel, effective_rows
 from dpgram.regression.design import Design
-from dpgram.regression.fit import solve
-from dpgram.regression.repair import repaired
+from dpgram.regression.fit import solve_there
+from dpgram.regression.repair import repaired_there
 from dpgram.sampling.base import RandomSource
 from dpgram.sampling.seeded import SeededSource
 from dpgram.sampling.variates import bartlett_factor
-from dpgram.terms.noise import InverseWishartSample, NoiseModel, NoisyInverse, SymmetricGaussian, WishartSample
+from dpgram.terms.noise import (
+    InverseWishartSample,
+    NoiseModel,
+    NoisyInverse,
+    SymmetricGaussian,
+    WhitenedGaussian,
+    WishartSample,
+)
 
 Array = np.ndarray
 
@@ -33,13 +40,13 @@ def bootstrap(release: GramRelease, plan: Design, confidence: float, *, draws: i
     """Intervals around the debiased estimate, as many standard errors wide as refits of simulated releases need."""
     check_confidence(confidence)
     rng = SeededSource(seed)
-    fitted = repaired(release)
+    fitted, turn = repaired_there(release)
     rows = max(effective_rows(release), len(fitted) + 1.0)
-    root, truth = np.linalg.cholesky(fitted / rows), solve(fitted, plan)
+    root, truth = np.linalg.cholesky(fitted / rows), solve_there(fitted, turn, plan)
     far = np.empty((draws, len(truth)))
     for k in range(draws):
         half = root @ bartlett_factor(len(fitted), rows, rng)
-        seen = channel(replace(release, gram=pass_through(release.noise, half @ half.T, rng)), plan)
+        seen = channel(released_again(release, half @ half.T, rng), plan)
         far[k] = np.abs(seen.to_own @ seen.estimate + seen.base - truth) / uncertainty(seen).se
     seen = channel(release, plan)
     estimate = seen.to_own @ seen.estimate + seen.base
@@ -47,6 +54,18 @@ def bootstrap(release: GramRelease, plan: Design, confidence: float, *, draws: i
     # quantile alone is too small where noise has few degrees of freedom.
     reach = np.maximum(np.quantile(far, confidence, axis=0), quantile(confidence, seen.degrees)) * uncertainty(seen).se
     return Intervals(estimate - reach, estimate + reach, ("bootstrap",) * len(truth), confidence)
+
+
+def released_again(release: GramRelease, gram: Array, rng: RandomSource) -> GramRelease:
+    """A release of ``gram`` with noise of the same kind and size; in the coordinates of the last round where there are rounds.
+
+    Only the last round is drawn again: intervals do not look at the others."""
+    noise = release.noise
+    if not isinstance(noise, WhitenedGaussian):
+        return replace(release, gram=pass_through(noise, gram, rng))
+    last, sd = noise.last, noise.last.sd_off_diagonal
+    drawn = replace(last, gram=add_symmetric_noise(last.kept * gram, sd, np.sqrt(2) * sd, rng))
+    return replace(release, noise=WhitenedGaussian((*noise.rounds[:-1], drawn)))
 
 
 def pass_through(noise: NoiseModel, gram: Array, rng: RandomSource) -> Array:
@@ -62,3 +81,7 @@ def pass_through(noise: NoiseModel, gram: Array, rng: RandomSource) -> Array:
         case NoisyInverse():
             off, on = noise.sd_off_diagonal_of_inverse, noise.sd_diagonal_of_inverse
             return np.linalg.inv(add_symmetric_noise(bounded_inverse(gram, noise.floor), off, on, rng))
+        case WhitenedGaussian():
+            last, sd = noise.last, noise.last.sd_off_diagonal
+            there = add_symmetric_noise(last.kept * (last.through @ gram @ last.through.T), sd, np.sqrt(2) * sd, rng)
+            return np.linalg.solve(last.through, np.linalg.solve(last.through, there / last.kept).T)

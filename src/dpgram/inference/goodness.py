@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,9 +11,9 @@ from scipy.special import gammainccinv, gammaincinv
 from dpgram.artifact.release import GramRelease
 from dpgram.inference.intervals import error_variance, quantile, weakly_identified
 from dpgram.inference.moments import noise_variance
-from dpgram.regression.channel import Channel
+from dpgram.regression.channel import Channel, additive_form, weighed_rows
 from dpgram.regression.design import Design
-from dpgram.terms.noise import NoisyInverse
+from dpgram.terms.noise import NoisyInverse, WhitenedGaussian
 from dpgram.terms.schema import INTERCEPT
 
 Array = np.ndarray
@@ -31,12 +32,12 @@ class Goodness:
 def goodness(release: GramRelease, plan: Design, seen: Channel, confidence: float) -> Goodness:
     """First order in the noise, with the sampling of rows added."""
     rows, reach = max(seen.rows - len(seen.gain), 1.0), quantile(confidence, seen.degrees)
-    own = release.gram - release.noise.shift * np.eye(len(release.gram))
+    products = _products(release)
     left = error_variance(seen) * rows * seen.label_scale**2
     scaled = np.linalg.solve(plan.to_own_units, seen.to_own @ seen.estimate + seen.base - plan.offset)
     u = plan.label - plan.regressors @ scaled
-    about = _about_its_mean(own, plan)
-    whole = float(about @ own @ about)
+    about = _about_its_mean(products, plan)
+    whole = products(about, about)
     noise = quadratic_covariance(release, u, u)
     around = seen.shift * float(u @ u)
     if np.isfinite(seen.degrees):  # a draw multiplies what is left over, the shift within it, by chi-square over its degrees
@@ -46,10 +47,11 @@ def goodness(release: GramRelease, plan: Design, seen: Channel, confidence: floa
     else:
         below = above = reach * np.sqrt(noise)
     sampling = reach * np.sqrt(2 / rows) * left
-    if seen.rows_sd > 0:  # the number of rows was read from the matrix too
-        low, high = _chi_square_ends(max(2 * (seen.rows / seen.rows_sd) ** 2, 1.0), confidence)
+    count, count_sd = weighed_rows(release)
+    if count_sd > 0:  # the number of rows was read from the matrix too
+        low, high = _chi_square_ends(max(2 * (count / count_sd) ** 2, 1.0), confidence)
         below, above = np.hypot(below, left * (1 - low)), np.hypot(above, left * (high - 1))
-    unit = plan.label_unit**2 / rows
+    unit = plan.label_unit**2 / max(count - len(seen.gain), 1.0)
     variance = left * unit
     may_explain_all = weakly_identified(seen).any()  # what is not identified may explain whatever is left
     lowest = 0.0 if may_explain_all else max(left - np.hypot(below, sampling), 0.0)
@@ -75,11 +77,21 @@ def _chi_square_ends(degrees: float, confidence: float) -> tuple[float, float]:
     return float(2 * gammaincinv(degrees / 2, tail) / degrees), float(2 * gammainccinv(degrees / 2, tail) / degrees)
 
 
-def _about_its_mean(own: Array, plan: Design) -> Array:
+def _products(release: GramRelease) -> Callable[[Array, Array], float]:
+    """The sum of products of two combinations of columns, by the released matrix less its shift."""
+    if isinstance(release.noise, WhitenedGaussian):  # the released matrix may have lost digits
+        there, _, turn = additive_form(release)
+        return lambda a, b: float((turn @ a) @ there @ (turn @ b))
+    own = release.gram - release.noise.shift * np.eye(len(release.gram))
+    return lambda a, b: float(a @ own @ b)
+
+
+def _about_its_mean(products: Callable[[Array, Array], float], plan: Design) -> Array:
     """The label less its mean, as a combination of columns; the label itself where the model has no intercept."""
     if plan.names[0] != INTERCEPT:
         return plan.label
-    return plan.label - plan.regressors[:, 0] * (own[0] @ plan.label) / max(own[0, 0], 1.0)
+    ones = plan.regressors[:, 0]
+    return plan.label - ones * products(ones, plan.label) / max(products(ones, ones), 1.0)
 
 
 def quadratic_covariance(release: GramRelease, a: Array, b: Array) -> float:

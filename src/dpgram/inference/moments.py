@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpgram.artifact.release import GramRelease
+from dpgram.regression.channel import additive_form
 from dpgram.regression.moments import Moments
-from dpgram.terms.noise import NoisyInverse, SymmetricGaussian
+from dpgram.terms.noise import NoisyInverse, SymmetricGaussian, WhitenedGaussian
 
 Array = np.ndarray
 
@@ -58,6 +59,9 @@ def _noise_law(release: GramRelease, forms: Array) -> tuple[Array, float, Array]
         off, on = noise.sd_off_diagonal_of_inverse, noise.sd_diagonal_of_inverse
     elif isinstance(noise, SymmetricGaussian):
         off, on = noise.sd_off_diagonal, noise.sd_diagonal
+    elif isinstance(noise, WhitenedGaussian):
+        _, last, turn = additive_form(release)  # alone: what earlier rounds add to the moments makes them better than this says
+        forms, off, on = forms @ turn.T, last.sd_off_diagonal, last.sd_diagonal
     else:
         return forms @ release.gram @ forms.T / np.sqrt(noise.degrees_of_freedom), 0.0, forms
     return off * forms @ forms.T, on**2 - 2 * off**2, forms
@@ -71,6 +75,9 @@ def noise_variance(release: GramRelease, form: Array) -> float:
         off, on = noise.sd_off_diagonal_of_inverse, noise.sd_diagonal_of_inverse
     elif isinstance(noise, SymmetricGaussian):
         off, on = noise.sd_off_diagonal, noise.sd_diagonal
+    elif isinstance(noise, WhitenedGaussian):
+        _, last, turn = additive_form(release)
+        form, off, on = turn @ form @ turn.T, last.sd_off_diagonal, last.sd_diagonal
     else:
         turned = form @ release.gram
         return float(2 * np.trace(turned @ turned) / noise.degrees_of_freedom)

@@ -5,14 +5,14 @@ one size are a few array operations. Only what the search needs is computed: not
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from dpgram.artifact.release import GramRelease
 from dpgram.inference.intervals import noise_variances
 from dpgram.linalg.shrinkage import debiased_gain
-from dpgram.regression.channel import TINY, additive_form, effective_rows
+from dpgram.regression.channel import TINY, additive_form, effective_rows, turned
 from dpgram.regression.design import Design
 from dpgram.terms.noise import InverseWishartSample, SymmetricGaussian, WishartSample
 
@@ -65,9 +65,8 @@ def largest_size(release: GramRelease) -> int:
 def risks(release: GramRelease, plan: Design, places: Array) -> Risks:
     """The risks of the submodels that keep the coefficients ``places`` (k, p) of ``plan``, no two alike in a row."""
     gram, noise, turn = additive_form(release)
-    turned = replace(plan, regressors=turn @ plan.regressors, label=turn @ plan.label)
-    rows = effective_rows(release)
-    parts = [_risks(gram, noise, turned, places[start : start + CHUNK], rows) for start in range(0, len(places), CHUNK)]
+    rows, there = effective_rows(release), turned(plan, turn)
+    parts = [_risks(gram, noise, there, places[start : start + CHUNK], rows) for start in range(0, len(places), CHUNK)]
     left, variance, spent = (np.concatenate(part) for part in zip(*parts, strict=True))
     return Risks(left, variance, spent, places.shape[1])
 

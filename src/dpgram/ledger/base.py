@@ -1,14 +1,16 @@
 """What every ledger offers: reserve before noise is drawn, commit after it.
 
-A crash between the two must err towards "spent": what was reserved counts, whether it was committed or not."""
+A crash between the two must err towards "spent": what was reserved counts, whether it was committed or not. A release of several rounds
+notes each of them before it is drawn; if it ended early, what was not noted can be given back, once and by somebody who asks for it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from dpgram.accounting.compose import Cost
-from dpgram.terms.budget import Budget, Neighbours
+from dpgram.accounting.compose import Cost, composed_delta, composed_epsilon
+from dpgram.errors import LedgerError
+from dpgram.terms.budget import SMALLEST_EPSILON, Budget, Neighbours
 
 
 @dataclass(frozen=True)
@@ -38,3 +40,82 @@ class Ledger(Protocol):
     def commit(self, reservation: Reservation) -> None:
         """Record that the release was made."""
         ...
+
+
+@runtime_checkable
+class RoundLedger(Ledger, Protocol):
+    """A ledger that also keeps account of a release's rounds. Any other counts a release that ended early in full."""
+
+    def reserve(
+        self,
+        budget: Budget,
+        neighbours: Neighbours,
+        what: str,
+        *,
+        unit: str | None = None,
+        cost: Cost | None = None,
+        by_rounds: bool = False,
+    ) -> Reservation:
+        """The same; ``by_rounds`` says that every round will be noted before it is drawn."""
+        ...
+
+    def note_round(self, reservation: Reservation, drawn: Drawn) -> None:
+        """Record that a round is about to be drawn. It is kept when this returns."""
+        ...
+
+    def settle(self, number: int) -> Drawn:
+        """Give back the rounds of reservation ``number`` that were never noted, and return those that were.
+
+        None can be drawn afterwards."""
+        ...
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The rounds of a release that were drawn, or were about to be: the first ``number`` of ``rounds``, which is 0 before the first."""
+
+    number: int = 0
+    rounds: int = 0
+    spent: Cost | None = None  # what they cost together
+
+    @property
+    def in_words(self) -> str:
+        return f"{self.number} of {self.rounds} rounds" if self.rounds else "no round"
+
+    def budget(self, reserved: Budget) -> Budget | None:
+        """An (epsilon, delta), with the delta that was ``reserved``, for which the rounds drawn are private; None where none was."""
+        if self.spent is None:
+            return None
+        epsilon = composed_epsilon(reserved.delta, [self.spent])
+        return Budget(min(reserved.epsilon, max(SMALLEST_EPSILON, epsilon)), reserved.delta)
+
+
+def check_next_round(before: Drawn | None, drawn: Drawn, reserved: Budget, *, ended: bool) -> None:
+    """Raise unless ``drawn`` is the round after ``before``, within what was ``reserved`` by rounds for a release that has not ``ended``."""
+    if before is None:
+        raise LedgerError("this reservation is for a release that does not note its rounds: reserve it by rounds.")
+    if ended:
+        raise LedgerError(
+            "this release was committed, or settled by somebody: no further round of it can be drawn. Release again."
+        )
+    if drawn.number != before.number + 1 or drawn.rounds < drawn.number or drawn.spent is None:
+        raise LedgerError("rounds are noted one by one, each with what was spent: this is a bug in the mechanism, report it.")
+    if composed_delta(reserved.epsilon, [drawn.spent]) > reserved.delta * (1 + 1e-9):
+        raise LedgerError(
+            "the round would cost more than was reserved; it was not drawn: this is a bug in the mechanism, report it."
+        )
+
+
+def check_settled(number: int, drawn: Drawn | None, *, committed: bool, settled: bool) -> Drawn:
+    """The rounds drawn of a release that ended early; raises where nothing can be given back."""
+    if committed:
+        raise LedgerError(f"line {number} is a release that was made: nothing of it is given back.")
+    if settled:
+        raise LedgerError(f"line {number} was settled already: a line is settled once.")
+    if drawn is None:
+        raise LedgerError(
+            f"line {number} is a release of a single round, and nobody can know whether its noise was drawn: it stays spent."
+        )
+    if drawn.rounds and drawn.number == drawn.rounds:
+        raise LedgerError(f"line {number} had begun its last round: all of it is spent, and nothing is left to give back.")
+    return drawn

@@ -3,7 +3,8 @@
 Statement: whatever is reserved stays within the declared (epsilon, delta), whoever reserves at the same time and whoever is killed when: by
 composition where budgets are not chosen by what earlier releases showed, by plain sums in any case (composition.md). A reservation is
 on disk before it is returned (write-ahead log, full synchronisation), so before any row is read and any noise drawn; one that was never
-committed counts as spent. Lines are only ever added, and are chained by hash."""
+committed counts as spent. Of a release of several rounds each is on disk before it is drawn, and after ``settle`` no further one can be:
+the rounds on disk are then all that count. Lines are only ever added, and are chained by hash."""
 
 from __future__ import annotations
 
@@ -23,8 +24,21 @@ from dpgram.accounting.compose import Cost, GaussianCost, PlainCost
 from dpgram.accounting.gaussian import calibrate_mu
 from dpgram.accounting.total import Spending
 from dpgram.errors import LedgerError, LedgerFullError
-from dpgram.ledger.base import Reservation
-from dpgram.ledger.lines import FIRST, FORMAT, Committed, KnownCost, Line, Opened, Reserved, chained, decode, encode
+from dpgram.ledger.base import Drawn, Reservation, check_next_round, check_settled
+from dpgram.ledger.lines import (
+    FIRST,
+    FORMAT,
+    Committed,
+    Drawing,
+    KnownCost,
+    Line,
+    Opened,
+    Reserved,
+    Settled,
+    chained,
+    decode,
+    encode,
+)
 from dpgram.terms.budget import SMALLEST_EPSILON, Budget, Neighbours
 
 APPLICATION = 0x64706C67  # "dplg", in the file's header
@@ -42,11 +56,21 @@ class Entry:
 
     number: int
     time: str
-    budget: Budget
+    budget: Budget  # reserved
     cost: Cost
     what: str
     committed: str | None  # when; None: reserved, and then the release failed or is still under way; it counts as spent
     seal: str  # the hash of its line
+    drawn: Drawn | None = None  # the rounds noted so far, where the release notes them
+    settled: str | None = None  # when; from then on only ``drawn`` counts
+
+    @property
+    def counted(self) -> tuple[Budget, Cost] | None:
+        """What counts as spent: all that was reserved, or, of a release that was settled, the rounds drawn; None where none was."""
+        if self.settled is None or self.drawn is None:
+            return self.budget, self.cost
+        budget = self.drawn.budget(self.budget)
+        return None if budget is None or self.drawn.spent is None else (budget, self.drawn.spent)
 
 
 @dataclass(frozen=True)
@@ -64,7 +88,8 @@ class Account:
 
     @property
     def spending(self) -> Spending:
-        return Spending(tuple(entry.budget for entry in self.entries), tuple(entry.cost for entry in self.entries))
+        counted = [entry.counted for entry in self.entries if entry.counted is not None]
+        return Spending(tuple(budget for budget, _ in counted), tuple(cost for _, cost in counted))
 
     def fits(self, asked: Budget, cost: Cost) -> bool:
         more = self.spending.plus(asked, cost)
@@ -145,7 +170,14 @@ class FileLedger:
         return cls(path)
 
     def reserve(
-        self, budget: Budget, neighbours: Neighbours, what: str, *, unit: str | None = None, cost: Cost | None = None
+        self,
+        budget: Budget,
+        neighbours: Neighbours,
+        what: str,
+        *,
+        unit: str | None = None,
+        cost: Cost | None = None,
+        by_rounds: bool = False,
     ) -> Reservation:
         """Set ``budget`` aside, or raise BudgetSpentError. It is on disk when this returns."""
         known = PlainCost(budget.epsilon, budget.delta) if cost is None else cost
@@ -160,13 +192,48 @@ class FileLedger:
                     left=what_fits(account, budget, known),
                     releases=len(account.entries),
                 )
-            line = Reserved(time=_now(), epsilon=budget.epsilon, delta=budget.delta, cost=KnownCost.of(known), what=what)
+            line = Reserved(
+                time=_now(),
+                epsilon=budget.epsilon,
+                delta=budget.delta,
+                cost=KnownCost.of(known),
+                what=what,
+                by_rounds=by_rounds,
+            )
             number = lines + 1
-            seal = _append(database, account.seal, number, line)
-            database.execute("commit")
-            # Into the file itself, before anything is drawn: somebody may copy it without its log.
-            database.execute("pragma wal_checkpoint(truncate)")
+            seal = _append_for_good(database, account.seal, number, line)
         return Reservation(number, budget, what, seal)
+
+    def note_round(self, reservation: Reservation, drawn: Drawn) -> None:
+        """Record that a round is about to be drawn. It is on disk when this returns."""
+        with self._connected("The round was not drawn.") as database:
+            database.execute("begin immediate")
+            account, lines = self._read(database)
+            entry = _of(account, reservation)
+            check_next_round(entry.drawn, drawn, entry.budget, ended=bool(entry.committed or entry.settled))
+            assert drawn.spent is not None, "checked"
+            line = Drawing(
+                time=_now(),
+                number=entry.number,
+                round=drawn.number,
+                rounds=drawn.rounds,
+                spent=KnownCost.of(drawn.spent),
+            )
+            _append_for_good(database, account.seal, lines + 1, line)
+
+    def settle(self, number: int) -> Drawn:
+        """Give back the rounds of the release of line ``number`` that were never noted, and return those that were.
+
+        For a release that ended early. One that is still running is stopped by it: it cannot note a further round, so draws none."""
+        with self._connected() as database:
+            database.execute("begin immediate")
+            account, lines = self._read(database)
+            entry = next((entry for entry in account.entries if entry.number == number), None)
+            if entry is None:
+                raise LedgerError(f"line {number} of {self.path} is no release: `dpgram ledger show` lists them.")
+            drawn = check_settled(number, entry.drawn, committed=bool(entry.committed), settled=bool(entry.settled))
+            _append_for_good(database, account.seal, lines + 1, Settled(time=_now(), number=number))
+        return drawn
 
     def commit(self, reservation: Reservation) -> None:
         """Record that the release was made; a reservation is committed once, in the ledger that gave it."""
@@ -174,14 +241,14 @@ class FileLedger:
         with self._connected(otherwise) as database:
             database.execute("begin immediate")
             account, lines = self._read(database)
-            entry = next((entry for entry in account.entries if entry.number == reservation.number), None)
-            if entry is None or entry.seal != reservation.seal:
-                raise LedgerError(
-                    "this reservation is not in the ledger: it is of another one, or this one was restored from a copy that is older than "
-                    "the reservation. What was drawn since then must be reserved again before anything else is released."
-                )
+            entry = _of(account, reservation)
             if entry.committed:
                 raise LedgerError("this reservation is already committed: reserve again for another release.")
+            if entry.settled:
+                raise LedgerError(
+                    "this reservation was settled while its release was running: what was drawn counts, but the release is not recorded "
+                    "as made."
+                )
             _append(database, account.seal, lines + 1, Committed(time=_now(), number=reservation.number))
             database.execute("commit")
 
@@ -216,20 +283,22 @@ class FileLedger:
             match line:
                 case Opened():
                     opened = line
+                    self._check_format(line)
                 case Reserved():
-                    asked = Budget(line.epsilon, line.delta)
-                    entries[number] = Entry(number, line.time, asked, line.cost.cost(), line.what, None, hash_)
+                    asked, drawn = Budget(line.epsilon, line.delta), Drawn() if line.by_rounds else None
+                    entries[number] = Entry(number, line.time, asked, line.cost.cost(), line.what, None, hash_, drawn)
+                case _ if line.number not in entries:
+                    self._broken(number)
+                case Drawing():
+                    drawn = Drawn(line.round, line.rounds, line.spent.cost())
+                    entries[line.number] = replace(entries[line.number], drawn=drawn)
+                case Settled():
+                    entries[line.number] = replace(entries[line.number], settled=line.time)
                 case Committed():
-                    if line.number not in entries:
-                        self._broken(number)
-                    entries[line.number] = _with_time(entries[line.number], line.time)
+                    entries[line.number] = replace(entries[line.number], committed=line.time)
         last = database.execute("select seq from sqlite_sequence where name = 'lines'").fetchone()
         if opened is None or last is None or last[0] != number:
             self._broken(number + 1)
-        if opened.format != FORMAT:
-            raise LedgerError(
-                f"{self.path} is of format {opened.format}, and this version of dpgram reads {FORMAT}: update dpgram."
-            )
         return (
             Account(
                 opened.dataset,
@@ -244,12 +313,19 @@ class FileLedger:
             number,
         )
 
+    def _check_format(self, opened: Opened) -> None:
+        if opened.format != FORMAT:
+            raise LedgerError(
+                f"{self.path} is of format {opened.format}, and this version of dpgram reads {FORMAT}: update dpgram."
+            )
+
     def _line(self, text: bytes) -> Line:
         try:
             return decode(bytes(text))
         except (msgspec.MsgspecError, TypeError, ValueError):
             raise LedgerError(
-                f"{self.path} holds a line that is none: it was changed or damaged. Restore it from a copy."
+                f"{self.path} holds a line that is none, as far as this version knows: if a newer dpgram wrote it, update; else it was "
+                f"changed or damaged: restore it from a copy."
             ) from None
 
     def _broken(self, number: int) -> NoReturn:
@@ -305,8 +381,23 @@ def _append(database: sqlite3.Connection, seal: str, number: int, line: Line) ->
     return seal
 
 
-def _with_time(entry: Entry, time: str) -> Entry:
-    return replace(entry, committed=time)
+def _append_for_good(database: sqlite3.Connection, seal: str, number: int, line: Line) -> str:
+    """The same, into the file itself, before anything is drawn: somebody may copy it without its log."""
+    seal = _append(database, seal, number, line)
+    database.execute("commit")
+    database.execute("pragma wal_checkpoint(truncate)")
+    return seal
+
+
+def _of(account: Account, reservation: Reservation) -> Entry:
+    """The reservation's entry."""
+    entry = next((entry for entry in account.entries if entry.number == reservation.number), None)
+    if entry is None or entry.seal != reservation.seal:
+        raise LedgerError(
+            "this reservation is not in the ledger: it is of another one, or this one was restored from a copy that is older than "
+            "the reservation. What was drawn since then must be reserved again before anything else is released."
+        )
+    return entry
 
 
 def _relation(neighbours: Neighbours | str) -> Neighbours:

@@ -1,4 +1,4 @@
-"""The lines of a ledger: what was opened, reserved and committed, each chained to the one before it by a hash.
+"""The lines of a ledger: what was opened, reserved, drawn by rounds, committed and settled, each chained to the one before it by a hash.
 
 A line that was changed, removed or put in between breaks the chain. That the last lines were cut off shows in the numbers that SQLite
 keeps, and in the seal: the hash of the last line, which the officer may note elsewhere."""
@@ -16,7 +16,7 @@ FORMAT = 1
 FIRST = "0" * 64  # what the first line is chained to
 
 
-class _Strict(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class _Strict(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
     pass
 
 
@@ -61,6 +61,26 @@ class Reserved(_Strict, tag_field="line", tag="reserved"):
     delta: float
     cost: KnownCost
     what: str
+    by_rounds: bool = False  # every round is noted before it is drawn
+
+
+class Drawing(_Strict, tag_field="line", tag="drawing"):
+    """Round ``round`` of ``rounds`` of the release that reservation ``number`` pays for is about to be drawn.
+
+    ``spent`` is what it and the rounds before it cost together."""
+
+    time: str
+    number: int
+    round: int
+    rounds: int
+    spent: KnownCost
+
+
+class Settled(_Strict, tag_field="line", tag="settled"):
+    """The release of reservation ``number`` ended early: from here on only the rounds that were noted count."""
+
+    time: str
+    number: int
 
 
 class Committed(_Strict, tag_field="line", tag="committed"):
@@ -70,7 +90,7 @@ class Committed(_Strict, tag_field="line", tag="committed"):
     number: int
 
 
-Line = Opened | Reserved | Committed
+Line = Opened | Reserved | Drawing | Settled | Committed
 
 
 def encode(line: Line) -> bytes:

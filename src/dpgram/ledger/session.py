@@ -1,7 +1,8 @@
 """SessionLedger: the account of one table for as long as the process lives.
 
 Statement: whatever is reserved adds up to at most the declared (epsilon, delta), so by plain composition all releases that
-went through the ledger are together private to that budget, for the ledger's neighbour relation.
+went through the ledger are together private to that budget, for the ledger's neighbour relation. Of a release that ended early and was
+settled, the rounds that were noted count.
 
 Budgets are read as the decimals they print as and added as fractions: ten releases of 0.1 are exactly 1, in any order. A
 float and its shortest decimal differ by half a unit in the last place, a part in 10^16; mechanisms are calibrated a part in
@@ -18,7 +19,7 @@ from typing import NoReturn
 from dpgram.accounting.compose import Cost
 from dpgram.accounting.total import decimal, rounded_down, rounded_up
 from dpgram.errors import BudgetSpentError, LedgerError
-from dpgram.ledger.base import Reservation
+from dpgram.ledger.base import Drawn, Reservation, check_next_round, check_settled
 from dpgram.terms.budget import Budget, Neighbours
 
 
@@ -28,6 +29,14 @@ class Entry:
 
     reservation: Reservation
     committed: bool  # False: reserved, and then the release failed or is still under way; it counts as spent
+    drawn: Drawn | None = None  # the rounds noted so far, where the release notes them
+    settled: bool = False  # from then on only ``drawn`` counts
+
+    @property
+    def counted(self) -> Budget | None:
+        """What counts as spent; None where the release was settled before its first round."""
+        reserved = self.reservation.budget
+        return reserved if not self.settled or self.drawn is None else self.drawn.budget(reserved)
 
 
 class SessionLedger:
@@ -54,7 +63,14 @@ class SessionLedger:
         self._process = os.getpid()
 
     def reserve(
-        self, budget: Budget, neighbours: Neighbours, what: str, *, unit: str | None = None, cost: Cost | None = None
+        self,
+        budget: Budget,
+        neighbours: Neighbours,
+        what: str,
+        *,
+        unit: str | None = None,
+        cost: Cost | None = None,
+        by_rounds: bool = False,
     ) -> Reservation:
         """Set ``budget`` aside, or raise BudgetSpentError. Budgets are added plainly, whatever is known of the release's curve."""
         self._check_process()
@@ -72,7 +88,7 @@ class SessionLedger:
                     releases=len(self._entries),
                 )
             reservation = Reservation(len(self._entries) + 1, budget, what)
-            self._entries.append(Entry(reservation, committed=False))
+            self._entries.append(Entry(reservation, committed=False, drawn=Drawn() if by_rounds else None))
         return reservation
 
     def _check_process(self) -> None:
@@ -84,12 +100,37 @@ class SessionLedger:
         """Record that the release was made; a reservation is committed once, in the ledger that gave it."""
         self._check_process()
         with self._lock:
-            place = reservation.number - 1
-            if not 0 <= place < len(self._entries) or self._entries[place].reservation is not reservation:
-                raise LedgerError("this reservation is of another ledger: commit it where it was made.")
-            if self._entries[place].committed:
-                raise LedgerError("this reservation is already committed: reserve again for another release.")
+            place = self._place(reservation)
+            if self._entries[place].committed or self._entries[place].settled:
+                raise LedgerError("this reservation is already committed or settled: reserve again for another release.")
             self._entries[place] = replace(self._entries[place], committed=True)
+
+    def note_round(self, reservation: Reservation, drawn: Drawn) -> None:
+        """Record that a round is about to be drawn."""
+        self._check_process()
+        with self._lock:
+            entry = self._entries[place := self._place(reservation)]
+            check_next_round(entry.drawn, drawn, reservation.budget, ended=entry.committed or entry.settled)
+            self._entries[place] = replace(entry, drawn=drawn)
+
+    def settle(self, number: int) -> Drawn:
+        """Give back the rounds of reservation ``number`` that were never noted, and return those that were.
+
+        None can be drawn afterwards."""
+        self._check_process()
+        with self._lock:
+            if not 1 <= number <= len(self._entries):
+                raise LedgerError(f"the ledger has no reservation {number}.")
+            entry = self._entries[number - 1]
+            drawn = check_settled(number, entry.drawn, committed=entry.committed, settled=entry.settled)
+            self._entries[number - 1] = replace(entry, settled=True)
+        return drawn
+
+    def _place(self, reservation: Reservation) -> int:
+        place = reservation.number - 1
+        if not 0 <= place < len(self._entries) or self._entries[place].reservation is not reservation:
+            raise LedgerError("this reservation is of another ledger: commit it where it was made.")
+        return place
 
     @property
     def total(self) -> Budget:
@@ -106,7 +147,7 @@ class SessionLedger:
 
     @property
     def spent(self) -> tuple[float, float]:
-        """(epsilon, delta) reserved so far, rounded up; (0, 0) at the start, hence no Budget."""
+        """(epsilon, delta) that counts as spent, rounded up; (0, 0) at the start, hence no Budget."""
         with self._lock:
             left_epsilon, left_delta = self._left()
         return rounded_up(decimal(self._total.epsilon) - left_epsilon), rounded_up(decimal(self._total.delta) - left_delta)
@@ -119,7 +160,7 @@ class SessionLedger:
         return rounded_down(left_epsilon), rounded_down(left_delta)
 
     def _left(self) -> tuple[Fraction, Fraction]:
-        budgets = [entry.reservation.budget for entry in self._entries]
+        budgets = [entry.counted for entry in self._entries if entry.counted is not None]
         spent_epsilon = sum((decimal(b.epsilon) for b in budgets), Fraction(0))
         spent_delta = sum((decimal(b.delta) for b in budgets), Fraction(0))
         return decimal(self._total.epsilon) - spent_epsilon, decimal(self._total.delta) - spent_delta

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
+from scipy.optimize import brentq
+from scipy.special import chdtr, chdtrc
 
 from dpgram.linalg.symmetric import log_det_repair, square_root
 
@@ -71,6 +73,52 @@ def in_own_columns(matrix: Array, through: Array, *, rows: float | None = None) 
     return own * np.clip(rows / max(own[0, 0], np.finfo(float).tiny), 1 / MOST_RESCALED, MOST_RESCALED)
 
 
+def unshrunk(gram: Array, kept: float, rows: float | None) -> tuple[Array, float]:
+    """What the sum of z z' over whitened rows would be, had none been shrunk to norm one; and what that multiplies its noise by.
+
+    ``kept`` is the share of their squares that shrinking left. Dividing by it sets the scale right, but shrinking also hides part of
+    what is left to whiten: a direction in which rows are longer than in others has more of them shrunk. If z is elliptical with scatter
+    proportional to I + D, D small with trace zero, then the shrunk sum is proportional to I + k D, where
+
+        k = 1 - 2 / (d + 2) share,    share = (the number of rows shrunk) / trace,
+
+    whatever the law of the lengths (w(r^2) = min(1, 1/r^2) under I + D has mean E w z z' + E w'(r^2) z z' (z'Dz)). So what differs from a
+    multiple of the identity is divided by k too. It is far from one where columns are few: 5/7 for five of them, all rows shrunk."""
+    response = 1 - 2 / (len(gram) + 2) * share_shrunk(len(gram), kept, rows / np.trace(gram) if rows else None)
+    same = np.trace(gram) / len(gram) * np.eye(len(gram))
+    return (same + (gram - same) / response) / kept, 1 / (kept * response)
+
+
+def share_shrunk(dim: int, kept: float, rows_by_trace: float | None = None) -> float:
+    """About the number of rows of norm one over the sum of all squares, for rows that were shrunk to norm one.
+
+    For normal rows it follows from the share of squares that was ``kept``, and as well from the mean square that is left. Where tails are
+    heavy the first is too large and the second too small, and their mean is near the truth. Nothing was shrunk where all was kept.
+
+    >>> share_shrunk(20, 1.0), round(share_shrunk(20, 0.8757), 2), round(share_shrunk(20, 0.3), 2)
+    (0.0, 0.52, 1.0)
+    """
+    if kept >= 1.0:
+        return 0.0
+
+    def left(log_room: float) -> float:
+        """The mean of min(r^2, room) for a normal row with r^2 of mean one."""
+        room = np.exp(log_room)
+        return float(chdtr(dim + 2, dim * room) + room * chdtrc(dim, dim * room))
+
+    # left(x) grows from 0 to 1, and left(x) / e^x falls from 1 to 0.
+    rooms = [_root(lambda x: left(x) - kept)]
+    if rows_by_trace is not None:
+        rooms.append(_root(lambda x: 1 / max(rows_by_trace, 1.0) - left(x) * np.exp(-x)))
+    return float(np.mean([np.exp(x) * chdtrc(dim, dim * np.exp(x)) / left(x) for x in rooms]))
+
+
+def _root(rising: Callable[[float], float]) -> float:
+    """Where a function of the logarithm of a length changes its sign; the end of the range where it does not."""
+    low, high = -12.0, 6.0
+    return low if rising(low) >= 0 else high if rising(high) <= 0 else float(brentq(rising, low, high, xtol=1e-12))
+
+
 def _towards_large_determinant(matrix: Array, lift: float) -> Array:
     """argmin over S > 0 of 1/2 |S - matrix|^2 - lift log det S: every eigenvalue w becomes (w + sqrt(w^2 + 4 lift)) / 2."""
     return log_det_repair((matrix + matrix.T) / 2, np.sqrt(lift / (2 * len(matrix))), strength=1.0)
@@ -81,7 +129,7 @@ def _steepest(squares: Sequence[tuple[float, Array]]) -> float:
 
     The map keeps the cone of positive definite matrices, so that for any X in it the largest generalised eigenvalue of its image and X
     is an upper bound (Collatz and Wielandt); a few power steps bring X close to where that is the eigenvalue itself."""
-    bound = sum(weight * np.linalg.norm(square, 2) ** 2 for weight, square in squares)
+    bound = sum(weight * float(np.linalg.norm(square, 2)) ** 2 for weight, square in squares)
     x = np.eye(len(squares[0][1]))
     for _ in range(20):
         image = sum(weight * (square @ x @ square) for weight, square in squares)

@@ -1,7 +1,8 @@
 """A mechanism is a small conversation: it asks for Gram sums, is given them, and ends with an outcome.
 
 Most ask once, for the rows under their row bound. The curator carries a question to the engine and the sum back; a test
-or an audit answers from an array."""
+or an audit answers from an array. One of several rounds announces each of them (``Drawing``) before it draws, so that a ledger knows
+what was spent if the release ends early."""
 
 from __future__ import annotations
 
@@ -61,6 +62,21 @@ class GramQuestion:
 
     row_bound: float
     through: PublicMap | None = None
+    questions: int | None = (
+        None  # how many there will be, this one and earlier ones counted, where it is known; for progress only
+    )
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Says that the noise of round ``number`` of ``rounds`` is about to be drawn; all of it is public.
+
+    ``spent`` is what this round and those before it cost together: of Gaussian rounds, GaussianCost(sqrt(sum of mu_i^2)). It comes
+    after the round's sum is known and before its first draw, and its answer is None."""
+
+    number: int  # from 1
+    rounds: int
+    spent: Cost
 
 
 @dataclass(frozen=True, repr=False)
@@ -87,7 +103,7 @@ def plain_cost(task: Task, found: Parameters) -> Cost:
     return PlainCost(task.budget.epsilon, task.budget.delta)
 
 
-Conversation = Generator[GramQuestion, GramAnswer, Outcome]
+Conversation = Generator[GramQuestion | Drawing, GramAnswer, Outcome]
 
 
 @dataclass(frozen=True)
@@ -95,7 +111,8 @@ class Mechanism:
     """One line of the registry.
 
     ``calibrate`` returns the public parameters without touching any data: among them ``delta_at_epsilon``, the true delta of
-    the parameters. ``start`` calibrates, asks back, and only then asks its first question."""
+    the parameters. ``start`` calibrates, asks back, and only then asks its first question. One that asks for ``several`` sums needs a table
+    that can be read again, and announces every round before it draws: a ledger gives back what was not announced."""
 
     name: str
     summary: str
@@ -104,15 +121,24 @@ class Mechanism:
     start: Callable[[Task, RandomSource], Conversation]
     options: Mapping[str, str] = field(default_factory=dict)  # name -> what it means
     cost: Callable[[Task, Parameters], Cost] = plain_cost  # what is known of its curve, for composition
+    several: bool = False  # whether it asks more than one question, and so announces its rounds
     batched: bool = False  # whether a source that draws many copies at once makes many releases at once, as an audit wants
 
 
-def hold(conversation: Conversation, answer: Callable[[GramQuestion], GramAnswer]) -> Outcome:
-    """The outcome of the conversation when ``answer`` answers its questions."""
+def hold(
+    conversation: Conversation,
+    answer: Callable[[GramQuestion], GramAnswer],
+    announce: Callable[[Drawing], None] = lambda drawing: None,
+) -> Outcome:
+    """The outcome of the conversation when ``answer`` answers its questions and ``announce`` hears of its rounds."""
     try:
-        question = next(conversation)
+        said = next(conversation)
         while True:
-            question = conversation.send(answer(question))
+            if isinstance(said, Drawing):
+                announce(said)
+                said = next(conversation)
+            else:
+                said = conversation.send(answer(said))
     except StopIteration as end:
         return end.value
 

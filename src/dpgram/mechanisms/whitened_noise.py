@@ -1,10 +1,11 @@
 """Gaussian noise in several rounds, each on rows whitened by what the rounds before it published.
 
-Statement: if round i adds symmetric Gaussian noise of off-diagonal sd t_i to the Gram of rows z = T_i a, shrunk to ||z||_2 <= 1 after the map,
-and T_i is made of what rounds 1 to i - 1 published, then all that is published together is a Gaussian mechanism of shift
-mu = sqrt(sum mu_i^2), mu_i = ``gram_sensitivity``(1) / (sqrt(2) t_i), and has the exact curve ``gaussian_delta``. The mu_i are fixed before the first
-noise is drawn. Neighbours: REPLACE and ADD_REMOVE. Nothing is assumed of the data.
-Proof: proofs/whitened_noise.md, on top of proofs/gaussian_noise.md; proofs/exact_release.md and proofs/floating_point.md carry it to what is published."""
+Statement: if round i adds symmetric Gaussian noise of off-diagonal sd t_i to the Gram of rows z = T_i a, shrunk to ||z||_2 <= 1 after
+the map, and T_i is made of what rounds 1 to i - 1 published, then all that is published together is a Gaussian mechanism of shift
+mu = sqrt(sum mu_i^2), mu_i = ``gram_sensitivity``(1) / (sqrt(2) t_i), and has the exact curve ``gaussian_delta``. The mu_i are fixed
+before the first noise is drawn. Neighbours: REPLACE and ADD_REMOVE. Nothing is assumed of the data.
+Proof: proofs/whitened_noise.md, on top of proofs/gaussian_noise.md; proofs/exact_release.md and proofs/floating_point.md carry it to what
+is published."""
 
 from __future__ import annotations
 
@@ -19,6 +20,7 @@ from dpgram.mechanisms import whitening
 from dpgram.mechanisms.conversation import (
     PAPER,
     Conversation,
+    Drawing,
     GramQuestion,
     Mechanism,
     Outcome,
@@ -111,11 +113,12 @@ def start(task: Task, rng: RandomSource) -> Conversation:
     found = with_rounds(task, sds)
     ask_back(task, MECHANISM.name, found["delta_at_epsilon"])
     seen: list[Round] = []
-    for off in sds:
+    for place, off in enumerate(sds, 1):
         if seen:
             through = PublicMap.near(whitening.next_map(seen, plan, rows, task.row_bound, task.intercept))
-            answer = yield GramQuestion(MAPPED_BOUND, through)
+            answer = yield GramQuestion(MAPPED_BOUND, through, questions=len(sds))
         on = diagonal_sd(off)
+        yield Drawing(place, len(sds), GaussianCost(total_shift(sds[:place], task.neighbours)))
         noisy = add_symmetric_noise(known(answer.gram, rng), off, on, rng)
         gram, _ = publish(noisy, SymmetricGaussian(off, on), rng)
         seen.append(Round(through.matrix, gram, off, whitening.kept(through.matrix, gram, rows, task.intercept)))
@@ -133,5 +136,6 @@ MECHANISM = Mechanism(
     calibrate=calibrate,
     start=start,
     cost=whole_cost,
+    several=True,
     options={"table_rows": "a public guess of the number of rows, for ADD_REMOVE; the first round's own count when left out"},
 )

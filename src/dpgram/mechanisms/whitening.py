@@ -17,10 +17,10 @@ Array = np.ndarray
 
 NOISY = 0.4  # d^1.5 / (n mu) above which looking twice does not pay
 ROUNDS = 8
-FIRST_CLIP = 0.2  # of the squared row bound: the first round only steers the next, and most rows are far shorter than the bound allows
+FIRST_CLIP = 0.01  # of the squared row bound: the first round only steers, and rows of one length tell directions best
 OLD_ROUNDS = 3  # the oldest rounds are left out of the estimate
 STEERING = 0.25  # strength of the prior that lifts small eigenvalues between rounds
-LEAST_KEPT, MOST_KEPT = 0.02, 1.2
+LEAST_KEPT = 0.02
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def next_map(seen: Sequence[Round], plan: Rules, rows: float | None, row_bound: 
     estimate = in_own_columns(most_likely(looks(seen), strength=STEERING), seen[-1].through, rows=known if intercept else None)
     whitening = np.linalg.inv(np.linalg.cholesky(estimate / known))
     dim = len(estimate)
-    longest = np.linalg.norm(whitening, 2) ** 2 * row_bound**2
+    longest = float(np.linalg.norm(whitening, 2)) ** 2 * row_bound**2
     return whitening / math.sqrt(min(plan.clip(len(seen), dim, known) * dim, longest))
 
 
@@ -79,7 +79,7 @@ def kept(through: Array, gram: Array, rows: float | None, intercept: bool) -> fl
     """The average share of a row's square that the shrinking left, by the intercept's entry; one where nobody can tell."""
     if rows is None or not intercept:
         return 1.0
-    return min(max(counted(through, gram) / rows, LEAST_KEPT), MOST_KEPT)
+    return min(max(counted(through, gram) / rows, LEAST_KEPT), 1.0)
 
 
 def unwhitened(last: Round) -> Array:

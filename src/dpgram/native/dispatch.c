@@ -5,6 +5,7 @@
 
 #define DECLARE(isa)                                                                                                    \
     int points##isa(const struct column *, int32_t, int64_t, int64_t, double, double *, int64_t);                      \
+    int mapped##isa(const struct column *, int32_t, int64_t, int64_t, double, const struct map *, double *, double *, int64_t); \
     void gram##isa(const double *, int64_t, int64_t, int64_t, int64_t, double *);
 
 DECLARE(_plain)
@@ -14,6 +15,8 @@ DECLARE(_avx512)
 #endif
 
 typedef int (*points_function)(const struct column *, int32_t, int64_t, int64_t, double, double *, int64_t);
+typedef int (*mapped_function)(const struct column *, int32_t, int64_t, int64_t, double, const struct map *, double *, double *,
+                               int64_t);
 typedef void (*gram_function)(const double *, int64_t, int64_t, int64_t, int64_t, double *);
 
 /* 0: whatever every machine of the family has; 1: AVX2 and FMA; 2: AVX-512. */
@@ -35,6 +38,15 @@ static points_function points_of(int32_t isa) {
     return points_plain;
 }
 
+static mapped_function mapped_of(int32_t isa) {
+#ifdef HAVE_X86
+    if (isa == 2) return mapped_avx512;
+    if (isa == 1) return mapped_avx2;
+#endif
+    (void)isa;
+    return mapped_plain;
+}
+
 static gram_function gram_of(int32_t isa) {
 #ifdef HAVE_X86
     if (isa == 2) return gram_avx512;
@@ -44,8 +56,10 @@ static gram_function gram_of(int32_t isa) {
     return gram_plain;
 }
 
-/* Zero if the caller's struct column has the size of ours. */
-int32_t dpgram_layout(int64_t size_of_column) { return size_of_column != (int64_t)sizeof(struct column); }
+/* Zero if the caller's structs have the sizes of ours. */
+int32_t dpgram_layouts(int64_t size_of_column, int64_t size_of_map) {
+    return size_of_column != (int64_t)sizeof(struct column) || size_of_map != (int64_t)sizeof(struct map);
+}
 
 /* Rows start..start+n as grid points, d by n; see rows.c. */
 int32_t dpgram_points(int32_t isa, const struct column *columns, int32_t d, int64_t start, int64_t n, double most, double *out,
@@ -53,19 +67,29 @@ int32_t dpgram_points(int32_t isa, const struct column *columns, int32_t d, int6
     return points_of(isa)(columns, d, start, n, most, out, ld);
 }
 
-/* Doubles of scratch that dpgram_add needs. */
-int64_t dpgram_scratch(int32_t d) {
-    const int64_t dpad = (d + PAD - 1) / PAD * PAD;
-    return dpad * (GRAM_ROWS + 8) + dpad * dpad;
+/* Doubles of scratch for rows through a map. */
+int64_t dpgram_map_scratch(int32_t d) { return (2 * (int64_t)d + MAP_PANEL - 1) * MAP_LD; }
+
+/* The same rows through a map. */
+int32_t dpgram_mapped_points(int32_t isa, const struct column *columns, int32_t d, int64_t start, int64_t n, double most,
+                             const struct map *map, double *scratch, double *out, int64_t ld) {
+    return mapped_of(isa)(columns, d, start, n, most, map, scratch, out, ld);
 }
 
-/* Adds the Gram of n rows, at most 2^22, to total: d by d, the upper triangle alone. Zero, or one if a bound could not be
- * kept; total is then worthless. */
-int32_t dpgram_add(int32_t isa, const struct column *columns, int32_t d, int64_t n, double most, double *scratch,
-                   int64_t *total) {
+/* Doubles of scratch that dpgram_add needs, through a map or not. */
+int64_t dpgram_scratch(int32_t d) {
+    const int64_t dpad = (d + PAD - 1) / PAD * PAD;
+    return dpad * (GRAM_ROWS + 8) + dpad * dpad + dpgram_map_scratch(d);
+}
+
+/* Adds the Gram of n rows, at most 2^22, to total: d by d, the upper triangle alone. The rows are multiplied by `map`, unless it is NULL.
+ * Zero, or one if a bound could not be kept; total is then worthless. */
+int32_t dpgram_add(int32_t isa, const struct column *columns, int32_t d, int64_t n, double most, const struct map *map,
+                   double *scratch, int64_t *total) {
     const int64_t dpad = (d + PAD - 1) / PAD * PAD, ld = GRAM_ROWS + 8;
-    double *points = scratch, *sums = scratch + dpad * ld;
+    double *points = scratch, *sums = scratch + dpad * ld, *work = sums + dpad * dpad;
     const points_function points_at = points_of(isa);
+    const mapped_function mapped_at = mapped_of(isa);
     const gram_function gram_at = gram_of(isa);
     memset(points + d * ld, 0, sizeof(double) * (size_t)((dpad - d) * ld));
     for (int64_t block = 0; block < n; block += BLOCK_ROWS) {
@@ -73,7 +97,9 @@ int32_t dpgram_add(int32_t isa, const struct column *columns, int32_t d, int64_t
         memset(sums, 0, sizeof(double) * (size_t)(dpad * dpad));
         for (int64_t start = block; start < end; start += GRAM_ROWS) {
             const int64_t m = end - start < GRAM_ROWS ? end - start : GRAM_ROWS, whole = (m + 7) / 8 * 8;
-            if (points_at(columns, d, start, m, most, points, ld)) return 1;
+            if (map ? mapped_at(columns, d, start, m, most, map, work, points, ld)
+                    : points_at(columns, d, start, m, most, points, ld))
+                return 1;
             for (int32_t c = 0; c < d; c++)
                 for (int64_t r = m; r < whole; r++) points[c * ld + r] = 0.0;
             gram_at(points, ld, d, dpad, whole, sums);

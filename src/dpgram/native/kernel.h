@@ -21,15 +21,27 @@ struct column {
     double level;           /* LEVEL: one where the cell is this, else zero */
 };
 
+/* A public map of d columns, by which rows of grid points are multiplied before the clip. */
+struct map {
+    const double *panels; /* its whole numbers, four rows side by side: [i][j][k] is row 4 i + k, column j, and zero from row d on */
+    const double *powers; /* of two, one for each of its rows */
+};
+
 enum {
     BLOCK_ROWS = 4096, /* sums over so many rows stay below 2^53 */
     GRAM_ROWS = 512,   /* rows multiplied at a time: their points stay in the second cache */
     LEAST_SUB_ROWS = 64, MOST_SUB_ROWS = 256, SUB_POINTS = 2560, /* rows made at a time: their points stay in the first cache */
     PANEL = 48,        /* rows of points that stay in the second cache while they are multiplied; a multiple of 12 */
-    PAD = 12
+    PAD = 12,
+    MAP_PANEL = 4,     /* rows of a map that are multiplied at a time */
+    MAP_STEP = 24,     /* rows of points that every instruction set can multiply with them in whole steps */
+    MAP_ROWS = 96,     /* rows mapped at a time, a multiple of that */
+    MAP_LD = MAP_ROWS + 8 /* doubles from one of their columns to the next: an odd number of cache lines */
 };
 
 #define GRID 1048576.0                                    /* 2^20 */
+#define MAPPED 2097152.0                                  /* 2^21: mapped points are below it before the clip */
+#define MAPPED_BITS 21
 #define JUST_BELOW_ONE (1.0 - 1.0 / 1125899906842624.0)   /* 1 - 2^-50 */
 
 #define JOIN2(a, b) a##b

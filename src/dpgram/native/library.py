@@ -42,14 +42,32 @@ COLUMN = np.dtype(
 )
 
 
+# ``struct map`` of kernel.h.
+MAP = np.dtype([("panels", np.uintp), ("powers", np.uintp)], align=True)
+PANEL = 4  # rows of a map that stand side by side
+
+
+class MapPanels:
+    """A public map, whole numbers over a power of two for each row, laid out for the kernel."""
+
+    def __init__(self, whole: Array, exponents: Array):
+        dim = len(whole)
+        padded = np.zeros((-(-dim // PANEL) * PANEL, dim))
+        padded[:dim] = whole
+        self._panels = np.ascontiguousarray(padded.reshape(-1, PANEL, dim).transpose(0, 2, 1))
+        self._powers = np.ldexp(1.0, -exponents)
+        self.table = np.array([(self._panels.ctypes.data, self._powers.ctypes.data)], dtype=MAP)
+
+
 class Kernel:
     """The compiled functions. Python's lock is free while they run."""
 
     def __init__(self, file: Path, isa: int | None = None):
         library = ctypes.CDLL(str(file))
-        if library.dpgram_layout(c_int64(COLUMN.itemsize)) != 0:
+        layouts = getattr(library, "dpgram_layouts", None)
+        if layouts is None or layouts(c_int64(COLUMN.itemsize), c_int64(MAP.itemsize)) != 0:
             raise OSError(f"{file} was compiled for another version of dpgram: install dpgram again.")
-        library.dpgram_scratch.restype = c_int64
+        library.dpgram_scratch.restype = library.dpgram_map_scratch.restype = c_int64
         self._library = library
         self.isa = library.dpgram_best_isa() if isa is None else isa
 
@@ -61,26 +79,37 @@ class Kernel:
         """Room for ``add`` to work in, for one thread."""
         return np.empty(self._library.dpgram_scratch(c_int32(dim)))
 
-    def add(self, columns: Array, rows: int, largest_square: int, scratch: Array, total: Array) -> None:
-        """Add the Gram of the rows, at most MOST_ROWS, to the upper triangle of ``total``, (columns, columns) in int64."""
+    def add(
+        self,
+        columns: Array,
+        rows: int,
+        largest_square: int,
+        scratch: Array,
+        total: Array,
+        through: MapPanels | None = None,
+    ) -> None:
+        """Add the Gram of the rows, at most MOST_ROWS, to the upper triangle of ``total``, (columns, columns) in int64.
+
+        They are multiplied by ``through``, where it is given, before they are shrunk to ``largest_square``."""
         broken = self._library.dpgram_add(
             c_int32(self.isa),
             c_void_p(columns.ctypes.data),
             c_int32(len(columns)),
             c_int64(rows),
             c_double(float(largest_square)),
+            c_void_p(None if through is None else through.table.ctypes.data),
             c_void_p(scratch.ctypes.data),
             c_void_p(total.ctypes.data),
         )
         if broken:
             raise BoundBrokenError
 
-    def points(self, columns: Array, rows: int, largest_square: int, out: Array | None = None) -> Array:
+    def points(self, columns: Array, rows: int, largest_square: float, out: Array | None = None) -> Array:
         """The rows as grid points, (columns, rows), each with a sum of squares of at most ``largest_square``.
 
         ``out`` may hold more rows, and a multiple of 8; it is overwritten."""
         if out is None:
-            out = np.empty((len(columns), max(8, -(-rows // 8) * 8)))
+            out = _room(columns, rows)
         broken = self._library.dpgram_points(
             c_int32(self.isa),
             c_void_p(columns.ctypes.data),
@@ -95,9 +124,32 @@ class Kernel:
             raise BoundBrokenError
         return out[:, :rows]
 
+    def mapped_points(self, columns: Array, rows: int, largest_square: int, through: MapPanels) -> Array:
+        """The same for rows that are multiplied by ``through`` before they are shrunk."""
+        out, scratch = _room(columns, rows), np.empty(self._library.dpgram_map_scratch(c_int32(len(columns))))
+        broken = self._library.dpgram_mapped_points(
+            c_int32(self.isa),
+            c_void_p(columns.ctypes.data),
+            c_int32(len(columns)),
+            c_int64(0),
+            c_int64(rows),
+            c_double(float(largest_square)),
+            c_void_p(through.table.ctypes.data),
+            c_void_p(scratch.ctypes.data),
+            c_void_p(out.ctypes.data),
+            c_int64(out.shape[1]),
+        )
+        if broken:
+            raise BoundBrokenError
+        return out[:, :rows]
+
     def add_sums(self, sums: Array, total: Array) -> None:
         """Add whole numbers in float64 to the upper triangle of ``total``, both (columns, columns)."""
         self._library.dpgram_add_sums(c_int32(len(total)), c_void_p(sums.ctypes.data), c_void_p(total.ctypes.data))
+
+
+def _room(columns: Array, rows: int) -> Array:
+    return np.empty((len(columns), max(8, -(-rows // 8) * 8)))
 
 
 @cache

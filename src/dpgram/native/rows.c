@@ -301,3 +301,55 @@ int ISA_NAME(points)(const struct column *columns, int32_t d, int64_t start, int
     }
     return 0;
 }
+
+void ISA_NAME(images)(const double *, const double *, int64_t, int64_t, int64_t, double *);
+
+/* Products with the map to grid points before the clip, and their sums of squares; n is a multiple of 8. A row that is too long for an
+ * exact sum is first multiplied by a power of two that takes its largest entry into [2^20, 2^21). */
+static void grid_images(int32_t d, int64_t n, const double *powers, double *images, double *out, int64_t ld, double *squares) {
+    double largest[MAP_ROWS];
+    for (int64_t r = 0; r < n; r++) largest[r] = squares[r] = 0.0;
+    for (int32_t c = 0; c < d; c++) {
+        double *from = images + c * MAP_LD;
+        const lanes power = l_set(powers[c]), zero = l_set(0.0);
+        for (int64_t r = 0; r < n; r += LANES) {
+            const lanes x = l_mul(l_load(from + r), power);
+            l_store(from + r, x);
+            l_store(largest + r, l_max(l_load(largest + r), l_max(x, l_sub(zero, x))));
+        }
+    }
+    for (int64_t r = 0; r < n; r++) {
+        int exponent = MAPPED_BITS;
+        if (largest[r] >= MAPPED) frexp(largest[r], &exponent);
+        largest[r] = ldexp(1.0, MAPPED_BITS - exponent);
+    }
+    for (int32_t c = 0; c < d; c++) {
+        const double *from = images + c * MAP_LD;
+        double *to = out + c * ld;
+        for (int64_t r = 0; r < n; r += LANES) {
+            const lanes x = l_trunc(l_mul(l_load(from + r), l_load(largest + r)));
+            l_store(to + r, x);
+            l_store(squares + r, l_add(l_load(squares + r), l_mul(x, x)));
+        }
+    }
+}
+
+/* The same as `points` for rows that are multiplied by a map before they are shrunk. `work` holds 2 d + 3 columns of MAP_LD doubles. */
+int ISA_NAME(mapped)(const struct column *columns, int32_t d, int64_t start, int64_t n, double most, const struct map *map,
+                     double *work, double *out, int64_t ld) {
+    double squares[MAP_ROWS], *images = work + d * MAP_LD;
+    for (int64_t at = 0; at < n; at += MAP_ROWS) {
+        const int64_t m = n - at < MAP_ROWS ? n - at : MAP_ROWS, whole = (m + 7) / 8 * 8;
+        const int64_t steps = (m + MAP_STEP - 1) / MAP_STEP * MAP_STEP;
+        for (int64_t r = 0; r < whole; r++) squares[r] = 0.0;
+        encode(columns, d, start + at, m, 2 * MAP_ROWS, work, MAP_LD, squares);
+        for (int32_t c = 0; c < d; c++)
+            for (int64_t r = whole; r < steps; r++) work[c * MAP_LD + r] = 0.0;
+        ISA_NAME(images)(map->panels, work, MAP_LD, d, steps, images);
+        grid_images(d, whole, map->powers, images, out + at, ld, squares);
+        int over = 0;
+        for (int64_t r = 0; r < m; r++) over |= squares[r] > most;
+        if (over && shrink(d, whole, most, out + at, ld, squares)) return 1;
+    }
+    return 0;
+}

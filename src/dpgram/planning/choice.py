@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dpgram.errors import MechanismError
 from dpgram.mechanisms import registry
-from dpgram.mechanisms.conversation import EXACT, Conversation, GramQuestion, Mechanism, Task
+from dpgram.mechanisms.conversation import EXACT, Conversation, Drawing, GramQuestion, Mechanism, Task, plain_cost
 from dpgram.planning.expected import FEWEST, default_copies
-from dpgram.planning.forecast import forecast
+from dpgram.planning.forecast import forecast, listed
 from dpgram.planning.ground import Ground
 from dpgram.sampling.base import RandomSource
 from dpgram.terms.budget import Budget, Neighbours
@@ -21,43 +21,58 @@ class Choice:
 
     Until then it is a mechanism that asks what all of them ask, and goes on as the chosen one; of its cost only the budget is known."""
 
-    def __init__(self, found: Ground | None, schema: Schema, budget: Budget, calibration: str, rows: int | None):
+    def __init__(
+        self,
+        found: Ground | None,
+        schema: Schema,
+        budget: Budget,
+        calibration: str,
+        rows: int | None,
+        *,
+        rereadable: bool = True,
+    ):
         if rows is None and schema.neighbours is Neighbours.ADD_REMOVE:
             raise MechanismError(
                 "mechanism 'auto' needs table_rows under neighbours = \"add-remove\", where the table's own number of rows is "
                 "protected: give a public guess, or name the mechanism."
             )
         self._budget, self._calibration, self.in_words = budget, calibration, ""
-        self._ground = found
-        self.mechanism = Mechanism(AUTO, "chosen by a forecast", "", lambda task: _not_yet(), self._start)
+        self._ground, self._rereadable = found, rereadable
+        self.mechanism = Mechanism(AUTO, "chosen by a forecast", "", lambda task: _not_yet(), self._start, several=rereadable)
         if rows is not None:
             self._choose(rows)
 
     def _choose(self, rows: int) -> None:
-        name, self.in_words = chosen_mechanism(self._ground, self._budget, rows, self._calibration)
+        name, self.in_words = chosen_mechanism(self._ground, self._budget, rows, self._calibration, rereadable=self._rereadable)
         self.mechanism = registry.find(name)
 
     def _start(self, task: Task, rng: RandomSource) -> Conversation:
         answer = yield GramQuestion(task.row_bound)
         assert answer.rows is not None, "asked for only where the number of rows is public"
         self._choose(answer.rows)
+        if not self.mechanism.several:
+            yield Drawing(1, 1, plain_cost(task, {}))
         later = self.mechanism.start(task, rng)
-        question = next(later)
-        if question != GramQuestion(task.row_bound):
-            raise MechanismError(f"{self.mechanism.name} asks for other sums than were made: name it as the mechanism.")
+        said = next(later)
         try:
-            later.send(answer)
+            if said == GramQuestion(task.row_bound):
+                said = later.send(answer)
+            while True:  # one that asks for other sums, or for more
+                said = later.send((yield said))
         except StopIteration as end:
             return end.value
-        raise MechanismError(f"{self.mechanism.name} asks more than once: name it as the mechanism.")
 
 
 def _not_yet() -> dict[str, float]:
     raise MechanismError("the mechanism is chosen when the number of rows is known.")
 
 
-def chosen_mechanism(found: Ground | None, budget: Budget, rows: int, calibration: str = EXACT) -> tuple[str, str]:
+def chosen_mechanism(
+    found: Ground | None, budget: Budget, rows: int, calibration: str = EXACT, *, rereadable: bool = True
+) -> tuple[str, str]:
     """The mechanism that `auto` takes for a public number of rows, and why, for the label. Costs nothing: nothing private is asked.
+
+    One of several rounds is not looked at where the table can be read only once.
 
     Additive Gaussian noise, which is never larger than the others' at equal privacy, where there is nothing to forecast."""
     if found is None:
@@ -65,7 +80,8 @@ def chosen_mechanism(found: Ground | None, budget: Budget, rows: int, calibratio
             DEFAULT,
             f"auto, without a forecast: the schema has no regression to look at, or more than {WIDEST} encoded columns",
         )
-    made = forecast(found, budget, rows, calibration=calibration, copies=min(FEWEST, default_copies(found)))
+    names = [name for name in listed(None, {}) if rereadable or not registry.find(name).several]
+    made = forecast(found, budget, rows, mechanisms=names, calibration=calibration, copies=min(FEWEST, default_copies(found)))
     if not made.best:
         return DEFAULT, f"auto, without a forecast: {made.verdict}"
     typical = made.of(made.best).typical
@@ -73,4 +89,5 @@ def chosen_mechanism(found: Ground | None, budget: Budget, rows: int, calibratio
     return made.best, (
         f"auto, by a forecast for {rows:,} rows under default assumptions (no data read): expected error {typical.error:.3g} for the "
         f"coefficient of {typical.name} on {made.target}. {made.verdict}"
+        f"{'' if rereadable else ' The table can be read once only, so mechanisms of several rounds were left out.'}"
     )

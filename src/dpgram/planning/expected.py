@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -18,10 +19,10 @@ from scipy.special import ndtri
 from dpgram.errors import BudgetError, MechanismError, ModelError
 from dpgram.inference.intervals import quantile, uncertainty, weakly_identified
 from dpgram.mechanisms import registry
-from dpgram.mechanisms.conversation import EXACT, GramAnswer, Mechanism, Task, hold
+from dpgram.mechanisms.conversation import EXACT, GramAnswer, GramQuestion, Mechanism, Task, hold
 from dpgram.planning.ground import NORMAL_MEDIAN, Ground, hypothetical
 from dpgram.regression.channel import channel
-from dpgram.regression.fit import shrunk, solve
+from dpgram.regression.fit import fit_linear, solve
 from dpgram.sampling.seeded import SeededSource
 from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.noise import NoiseModel
@@ -31,6 +32,7 @@ Array = np.ndarray
 CONFIDENCE, POWER = 0.95, 0.80
 FEWEST, MOST, ENOUGH = 48, 200, 1200  # releases of each mechanism, and errors of coefficients to take a median over
 WIDE = 100  # columns, beyond which there are fewer releases
+FEW, SLOWER = 8, 6  # releases of a mechanism that is drawn one at a time: so many fewer, and no fewer than a few
 BATCHES = 8  # of a mechanism's releases, whose own errors say how sure a forecast is
 NORMALS = ndtri((np.arange(40) + 0.5) / 40)
 
@@ -79,13 +81,17 @@ def expect(
     own = {name: value for name, value in (options or {}).items() if name in mechanism.options}
     try:
         bound = schema.effective_row_bound
-        task = registry.task(mechanism, budget, schema.neighbours, len(schema.encoded), bound, calibration, own)
+        if "table_rows" in mechanism.options and schema.neighbours is Neighbours.ADD_REMOVE:
+            own["table_rows"] = rows
+        task = registry.task(
+            mechanism, budget, schema.neighbours, len(schema.encoded), bound, calibration, own, intercept=schema.intercept
+        )
         drawn = draw(found, mechanism, task, rows, copies or default_copies(found), seed)
     except (MechanismError, ModelError, BudgetError) as error:  # a part of a tiny budget can be too small
         return Expected(mechanism.name, mechanism.summary, refused=str(error))
     except np.linalg.LinAlgError:
         return Expected(mechanism.name, mechanism.summary, refused="its matrices leave double precision here.")
-    sampling, moved = found.sampling_sd(rows), found.shrinking(bound)
+    sampling, moved = found.sampling_sd(rows), found.shrinking(*drawn.shrunk_by)
     errors, known = drawn.errors + moved.bias, np.isfinite(sampling)
     between = moved.per_row / math.sqrt(rows)
     whole = np.hypot(between, np.where(known, sampling, 0.0))
@@ -139,35 +145,79 @@ class Drawn:
     detectable: Array
     noise_sd: Array
     degrees: Array
+    shrunk_by: tuple[float, Array | None]  # what rows were shrunk to, after which map; of the first copy
 
 
 def draw(found: Ground, mechanism: Mechanism, task: Task, rows: int, copies: int, seed: int = 0) -> Drawn:
     """``copies`` releases of the table that ``found`` stands for, with noise from ``seed``.
 
     The same seed gives the same underlying normal numbers for every budget and number of rows, so that curves are smooth."""
-    gram = rows * found.moments(task.row_bound)
-    truth = solve(gram, found.plan)
-    rng = SeededSource(seed)
-    rng.copies = (copies,)  # all releases at once: most of the cost is in the calibration
-    public = rows if task.neighbours is Neighbours.REPLACE else None
-    outcome = hold(mechanism.start(task, rng), lambda question: GramAnswer(gram, public))
+    made = _all_at_once if mechanism.batched else _one_by_one
     out: list[tuple[Array, Array, Array, float, float]] = []
-    for place in range(copies):
-        noise = _of_copy(outcome.noise, place)
-        seen = channel(hypothetical(found.schema, outcome.gram[place], noise, task.budget, rows), found.plan)
+    shrunk_by, truth = _Shrinking(math.nan), np.empty(0)
+    first = None
+    for gram, noise, by in made(found, mechanism, task, rows, copies, seed):
+        if by is not shrunk_by:
+            shrunk_by, truth = by, solve(found.moments(*by), found.plan)
+        first = first or by
+        release = hypothetical(found.schema, gram, noise, task.budget, rows)
+        seen = channel(release, found.plan)
         se, reach = uncertainty(seen).se, quantile(CONFIDENCE, seen.degrees)
         unknown = weakly_identified(seen)
         width, effect = 2 * reach * se, (reach + float(ndtri(POWER))) * se
         out.append(
             (
-                shrunk(seen) - truth,
+                fit_linear(release, found.plan, "shrunk").coefficients - truth,
                 np.where(unknown, np.inf, width),
                 np.where(unknown, np.inf, effect),
                 noise.sd_off_diagonal,
                 getattr(noise, "degrees_of_freedom", math.inf),
             )
         )
-    return Drawn(*(np.array(column) for column in zip(*out, strict=True)))
+    assert first is not None
+    errors, widths, detectable, noise_sd, degrees = (np.array(column) for column in zip(*out, strict=True))
+    return Drawn(errors, widths, detectable, noise_sd, degrees, first)
+
+
+class _Shrinking(NamedTuple):
+    """What rows were shrunk to, after which map."""
+
+    row_bound: float
+    through: Array | None = None
+
+
+Made = Iterator[tuple[Array, NoiseModel, _Shrinking]]
+
+
+def _all_at_once(found: Ground, mechanism: Mechanism, task: Task, rows: int, copies: int, seed: int) -> Made:
+    """Releases of a mechanism that asks for one sum: most of the cost is in the calibration."""
+    rng = SeededSource(seed)
+    rng.copies = (copies,)
+    answer = GramAnswer(rows * found.moments(task.row_bound), _public(task, rows))
+    outcome = hold(mechanism.start(task, rng), lambda question: answer)
+    by = _Shrinking(task.row_bound)
+    for place in range(copies):
+        yield outcome.gram[place], _of_copy(outcome.noise, place), by
+
+
+def _one_by_one(found: Ground, mechanism: Mechanism, task: Task, rows: int, copies: int, seed: int) -> Made:
+    """Releases of a mechanism whose later questions follow from its noise."""
+    asked = _Shrinking(task.row_bound)
+
+    def answer(question: GramQuestion) -> GramAnswer:
+        nonlocal asked
+        through = None if question.through is None else question.through.matrix
+        asked = _Shrinking(question.row_bound, through)
+        moments = found.moments(*asked)
+        return GramAnswer(rows * (moments if through is None else through @ moments @ through.T), _public(task, rows))
+
+    for place in range(max(FEW, copies // SLOWER)):
+        outcome = hold(mechanism.start(task, SeededSource(seed + place)), answer)
+        yield outcome.gram, outcome.noise, asked
+
+
+def _public(task: Task, rows: int) -> int | None:
+    return rows if task.neighbours is Neighbours.REPLACE else None
 
 
 def default_copies(found: Ground) -> int:
@@ -179,4 +229,5 @@ def default_copies(found: Ground) -> int:
 def _of_copy(noise: NoiseModel, place: int) -> NoiseModel:
     """The noise of one of many releases that were made at once."""
     fields = {f.name: getattr(noise, f.name) for f in dataclasses.fields(noise)}
-    return type(noise)(**{name: float(value[place]) if np.ndim(value) else float(value) for name, value in fields.items()})
+    numbers = {name: float(value[place]) if np.ndim(value) else float(value) for name, value in fields.items()}
+    return type(noise)(**numbers)  # type: ignore[arg-type]

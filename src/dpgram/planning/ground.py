@@ -58,24 +58,26 @@ class Ground:
         """Standard errors of least squares on a table of so many rows, not private; infinite where there are too few."""
         return self.per_row / math.sqrt(rows) if rows > len(self.truth) else np.full(len(self.truth), np.inf)
 
-    def norms(self) -> Array:
-        return np.sqrt(np.einsum("ij,ij->i", self.rows, self.rows))
+    def norms(self, through: Array | None = None) -> Array:
+        """Lengths of the rows, multiplied by ``through`` where it is given."""
+        rows = self.rows if through is None else self.rows @ through.T
+        return np.sqrt(np.einsum("ij,ij->i", rows, rows))
 
-    def moments(self, row_bound: float = math.inf) -> Array:
-        """The mean of z z' over the rows, each shrunk to ``row_bound``."""
-        return (self.rows * self._weights(row_bound)[:, None]).T @ self.rows / len(self.rows)
+    def moments(self, row_bound: float = math.inf, through: Array | None = None) -> Array:
+        """The mean of z z' over the rows, each shrunk as if it were mapped by ``through`` and then had ``row_bound``; not mapped itself."""
+        return (self.rows * self._weights(row_bound, through)[:, None]).T @ self.rows / len(self.rows)
 
-    def _weights(self, row_bound: float) -> Array:
+    def _weights(self, row_bound: float, through: Array | None = None) -> Array:
         """A row that is shrunk by s counts for s^2."""
-        norms = self.norms()
+        norms = self.norms(through)
         return np.minimum(1.0, row_bound / np.where(norms > 0, norms, 1.0)) ** 2
 
-    def shrinking(self, row_bound: float) -> Shrinking:
-        """What shrinking the rows to ``row_bound`` does to least squares: a regression with weights.
+    def shrinking(self, row_bound: float, through: Array | None = None) -> Shrinking:
+        """What shrinking the rows to ``row_bound``, after a map where there is one, does to least squares: a regression with weights.
 
         Each row's influence on the difference gives its law. Where a linear model holds, the mean is zero, and what some thousand rows
         show of it is chance: all coefficients are drawn towards zero by the share that chance explains (James and Stein)."""
-        weights = self._weights(row_bound)
+        weights = self._weights(row_bound, through)
         if (weights == 1.0).all():
             return Shrinking(np.zeros_like(self.truth), np.zeros_like(self.truth))
         x, y = self.rows @ self.plan.regressors, self.rows @ self.plan.label

@@ -16,19 +16,23 @@ that on it. So, at the true b, observed - gain b has mean zero and covariance
 - An inverse-Wishart draw: the same, where S_xx^-1 is estimated by a Wishart matrix of nu - d + p degrees of freedom.
 - Noise N on the inverse moves the matrix G by about -G N G, so a regression with G is one with G^-1, which carries additive noise,
   on the columns G X and the label G y: additive noise again. Where the noisy inverse's smallest eigenvalue does not stand above the
-  noise, "about" is not good enough, and the gains count as unknown."""
+  noise, "about" is not good enough, and the gains count as unknown.
+- Noise in whitened coordinates: the matrix is L M L' with M of additive noise and a public L, so a regression with it is one with M on the
+  columns L'X and the label L'y. There b = 0 is the regression that L L' itself gives: what the rounds before the last knew. Rows that
+  were shrunk make M fall short of I by less than it should; ``linalg.rounds.unshrunk`` makes up for it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dpgram.artifact.release import GramRelease
 from dpgram.errors import ModelError
+from dpgram.linalg.rounds import unshrunk
 from dpgram.linalg.shrinkage import debiased_gain, symmetric_shrinkage, wishart_shrinkage
 from dpgram.regression.design import Design, has_intercept
-from dpgram.terms.noise import InverseWishartSample, NoisyInverse, SymmetricGaussian, WishartSample
+from dpgram.terms.noise import InverseWishartSample, NoisyInverse, SymmetricGaussian, WhitenedGaussian, WishartSample
 
 Array = np.ndarray
 
@@ -107,7 +111,7 @@ def channel(release: GramRelease, plan: Design) -> Channel:
     return Channel(
         to_own=label_scale * back @ axes,
         base=back @ along + plan.offset,
-        scale=_expected_size(block, noise, basis.T @ _unit(turn[0]) if has_intercept(release) else None),
+        scale=_expected_size(block, noise, basis.T @ _unit(turn[:, 0]) if has_intercept(release) else None),
         rows=rows,
         rows_sd=rows_sd,
         explains=seen["debiased"] * (noise.shift if drawn else 1.0),
@@ -127,9 +131,13 @@ def counted_rows(release: GramRelease) -> tuple[float, float]:
     """The effective number of rows, and the standard deviation of the noise in it.
 
     The public number where no row can have been shrunk. Else the intercept's own entry, where there is one, and no more than the public
-    number. Without an intercept, that number; where it is protected, the fewest rows that such a matrix can come from."""
+    number. Without an intercept, that number; where it is protected, the fewest rows that such a matrix can come from.
+
+    Rows that were shrunk in whitened coordinates count as one each: they are as many as were drawn, and ``weighed_rows`` says what
+    they weigh."""
     public = None if release.rows is None else float(release.rows)
-    if public is not None and release.row_bound >= release.schema.largest_norm:
+    whitened = isinstance(release.noise, WhitenedGaussian)
+    if public is not None and (whitened or release.row_bound >= release.schema.largest_norm):
         return max(public, 1.0), 0.0
     if has_intercept(release):
         count = float(release.gram[0, 0]) - release.noise.shift
@@ -138,6 +146,8 @@ def counted_rows(release: GramRelease) -> tuple[float, float]:
         return max(count, 1.0), _count_sd(release, count)
     if public is not None:
         return max(public, 1.0), 0.0
+    if isinstance(release.noise, WhitenedGaussian):  # a mapped row has norm one at most
+        return max(float(np.trace(release.noise.last.gram)), 1.0), 0.0
     return float(max((np.trace(release.gram) - len(release.gram) * release.noise.shift) / release.row_bound**2, 1.0)), 0.0
 
 
@@ -148,20 +158,52 @@ def _count_sd(release: GramRelease, count: float) -> float:
         return float((max(count, 0.0) + noise.shift) * np.sqrt(2 / noise.degrees_of_freedom))
     if isinstance(noise, NoisyInverse):
         return float(noise.sd_diagonal_of_inverse * np.sum(release.gram[0] ** 2))
+    if isinstance(noise, WhitenedGaussian):
+        return float(np.sqrt(2) * noise.last.sd_off_diagonal / noise.last.kept * np.sum(unwhitened(noise)[:, 0] ** 2))
     return noise.sd_diagonal
 
 
 def additive_form(release: GramRelease) -> tuple[Array, SymmetricGaussian | WishartSample | InverseWishartSample, Array]:
     """A matrix, its noise, and T: the regression of T y on T X with this matrix is that of y on X with the Gram.
 
-    T is the identity but for noise on the inverse: then it is the Gram, and the matrix is its inverse."""
+    T is the identity but for noise on the inverse, where it is the Gram and the matrix is its inverse, and for noise in whitened
+    coordinates, where the matrix is the last round's own: the released one has lost digits if its map is badly conditioned."""
     noise = release.noise
+    if isinstance(noise, WhitenedGaussian):
+        gram, factor = unshrunk(noise.last.gram, noise.last.kept, rows_in_rounds(release))
+        return gram, SymmetricGaussian.orthogonal(factor * noise.last.sd_off_diagonal), unwhitened(noise)
     if not isinstance(noise, NoisyInverse):
         return release.gram, noise, np.eye(len(release.gram))
     values, vectors = np.linalg.eigh(np.linalg.inv(release.gram))
     unbiased = debiased_gain(values, np.ones_like(values), noise.sd_off_diagonal_of_inverse**2)
     additive = SymmetricGaussian(noise.sd_off_diagonal_of_inverse, noise.sd_diagonal_of_inverse)
     return (vectors * unbiased) @ vectors.T, additive, (vectors / unbiased) @ vectors.T
+
+
+def rows_in_rounds(release: GramRelease) -> float | None:
+    """The number of rows that the rounds' matrices are sums over: public, or by the intercept's own entry; None where neither is there."""
+    return effective_rows(release) if release.rows is not None or has_intercept(release) else None
+
+
+def weighed_rows(release: GramRelease) -> tuple[float, float]:
+    """By what to divide sums of squares to get means, and the standard deviation of the noise in it: the effective number of rows, but
+    where rows were shrunk in whitened coordinates the intercept's own entry, in which each counts with its weight."""
+    noise = release.noise
+    if not isinstance(noise, WhitenedGaussian) or not has_intercept(release) or noise.last.kept >= 1.0:
+        return counted_rows(release)
+    count = max(float(release.gram[0, 0]), 1.0)
+    return count, _count_sd(release, count)
+
+
+def unwhitened(noise: WhitenedGaussian) -> Array:
+    """T^-T of the last round's map T: columns, and combinations of them, in its coordinates."""
+    through = noise.last.through
+    return np.linalg.solve(through.T, np.eye(len(through)))
+
+
+def turned(plan: Design, turn: Array) -> Design:
+    """The same regression in other coordinates."""
+    return replace(plan, regressors=turn @ plan.regressors, label=turn @ plan.label)
 
 
 def _orthonormal(plan: Design, turn: Array) -> tuple[Array, Array, Array, float]:
@@ -182,6 +224,8 @@ def _orthonormal(plan: Design, turn: Array) -> tuple[Array, Array, Array, float]
     label = turn @ plan.label
     along = q.T @ label
     rest = label - q @ along
+    again = q.T @ rest  # what rounding left, where the label is nearly a combination of the regressors
+    along, rest = along + again, rest - q @ again
     size = float(np.linalg.norm(rest))
     return np.column_stack([q, rest / size]), triangle, along, size
 

@@ -11,10 +11,11 @@ from dpgram.artifact.release import GramRelease
 from dpgram.errors import IndefiniteGramError, ModelError
 from dpgram.linalg.shrinkage import positive_moments
 from dpgram.linalg.symmetric import smallest_eigenvalue
-from dpgram.regression.channel import Channel, channel
+from dpgram.regression.channel import Channel, additive_form, channel, turned
 from dpgram.regression.design import Design
 from dpgram.regression.penalised import elastic_net, ridge
-from dpgram.regression.repair import repaired
+from dpgram.regression.repair import repaired_there
+from dpgram.terms.noise import WhitenedGaussian
 
 Array = np.ndarray
 
@@ -94,6 +95,16 @@ def debiased(seen: Channel) -> Array:
     return seen.to_own @ seen.estimate + seen.base
 
 
+def solve_there(gram: Array, turn: Array, plan: Design) -> Array:
+    """The same in other coordinates: ``gram`` is that of columns which ``turn`` makes of the plan's. No digits are lost where ``turn``
+    is badly conditioned and ``gram`` is not."""
+    there = turned(plan, turn)
+    q, triangle = np.linalg.qr(there.regressors)
+    features = q.T @ gram
+    found = np.linalg.solve(features @ q, features @ there.label)
+    return plan.to_own_units @ np.linalg.solve(triangle, found) + plan.offset
+
+
 def solve(gram: Array, plan: Design) -> Array:
     """Ordinary least squares with the matrix ``gram``, in own units."""
     features = plan.regressors.T @ gram
@@ -101,10 +112,16 @@ def solve(gram: Array, plan: Design) -> Array:
 
 
 def _log_det(release: GramRelease, plan: Design) -> Array:
-    return solve(repaired(release), plan)
+    return solve_there(*repaired_there(release), plan)
 
 
 def _plain(release: GramRelease, plan: Design) -> Array:
+    if isinstance(release.noise, WhitenedGaussian):
+        gram, noise, turn = additive_form(release)
+        q = np.linalg.qr(turn @ plan.regressors)[0]
+        if (smallest := smallest_eigenvalue(q.T @ gram @ q)) <= 0:
+            raise IndefiniteGramError(smallest=smallest, noise=noise.sd_off_diagonal)
+        return solve_there(gram, turn, plan)
     smallest = smallest_eigenvalue(plan.regressors.T @ release.gram @ plan.regressors)
     if smallest <= 0:
         raise IndefiniteGramError(smallest=smallest, noise=release.noise.sd_off_diagonal)

@@ -14,6 +14,7 @@ from dpgram.artifact.release import GramRelease
 from dpgram.errors import ModelError
 from dpgram.regression.design import check_unit, has_intercept, places_of
 from dpgram.regression.repair import repaired
+from dpgram.terms.noise import WhitenedGaussian
 
 Array = np.ndarray
 
@@ -77,7 +78,7 @@ def moments(release: GramRelease, columns: Sequence[str] | None = None) -> Momen
 
 
 def _rows(release: GramRelease, count: float) -> float:
-    unshrunk = release.row_bound >= release.schema.largest_norm
+    unshrunk = isinstance(release.noise, WhitenedGaussian) or release.row_bound >= release.schema.largest_norm
     return float(release.rows) if release.rows and unshrunk else float(count)
 
 

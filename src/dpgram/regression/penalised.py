@@ -13,14 +13,16 @@ import numpy as np
 
 from dpgram.artifact.release import GramRelease
 from dpgram.errors import MissingExtraError, ModelError
-from dpgram.regression.channel import effective_rows
+from dpgram.regression.channel import additive_form, effective_rows, turned
 from dpgram.regression.design import Design
 from dpgram.regression.repair import repaired
+from dpgram.terms.noise import WhitenedGaussian
 from dpgram.terms.schema import INTERCEPT
 
 Array = np.ndarray
 
 MAX_ITERATIONS, TOLERANCE, TINY = 10_000, 1e-6, 1e-300
+FEW_ROWS = 5.0  # rows with a feature at the end of its range, where noise is whitened and no penalty is given
 SMALLEST_OF_PATH = 1e-4  # of the largest penalty
 
 
@@ -73,7 +75,15 @@ def ridge(release: GramRelease, plan: Design, penalty: float | None = None) -> A
     """Ridge coefficients. ``penalty`` as scikit-learn's alpha, in own units.
 
     Left out, the features' matrix gets, in scaled units, what its smallest eigenvalue lacks to the edge of the noise, 2 sd sqrt(p)
-    (the rule of AdaSSP, Wang 2018): nothing where the data stand well above the noise."""
+    (the rule of AdaSSP, Wang 2018): nothing where the data stand well above the noise. Noise in whitened coordinates has no such edge
+    in the scaled ones; the features' matrix, made definite from all rounds, then gets a few rows' worth in every direction."""
+    if penalty is None and isinstance(release.noise, WhitenedGaussian):
+        gram = repaired(release)
+        features = plan.regressors.T @ gram @ plan.regressors
+        few = FEW_ROWS * np.eye(len(features))
+        if plan.names[0] == INTERCEPT:
+            few[0, 0] = 0.0
+        return plan.to_own_units @ np.linalg.solve(features + few, plan.regressors.T @ gram @ plan.label) + plan.offset
     if penalty is None:
         own = release.gram - release.noise.shift * np.eye(len(release.gram))
         features = plan.regressors.T @ own @ plan.regressors
@@ -167,7 +177,19 @@ def noise_penalty(release: GramRelease, of: NormalEquations) -> float:
     q = max(len(of.cross), 1)
     typical = float(np.median(of.half)) if len(of.half) else 1.0
     sampling = np.sqrt(max(of.square, 0.0) * np.median(np.diag(of.features)) / of.rows) if len(of.cross) else 0.0
-    noise = release.noise.sd_off_diagonal * of.plan.label_unit * typical * np.sqrt(2.0)
+    noise = of.plan.label_unit * np.sqrt(2.0)
+    if isinstance(
+        release.noise, WhitenedGaussian
+    ):  # each feature, and what is left of the label, has a length of its own there
+        _, additive, turn = additive_form(release)
+        there = turned(of.plan, turn)
+        features = there.regressors[:, len(of.plan.names) - len(of.half) :]
+        rest = there.label - there.regressors @ np.linalg.lstsq(there.regressors, there.label)[0]
+        lengths = of.half * np.linalg.norm(features, axis=0)
+        typical = float(np.median(lengths)) if len(lengths) else 1.0
+        noise *= additive.sd_off_diagonal * typical * float(np.linalg.norm(rest))
+    else:
+        noise *= release.noise.sd_off_diagonal * typical
     return float(np.sqrt(2 * np.log(2 * q)) * np.hypot(noise, sampling) / of.rows)
 
 

@@ -11,7 +11,7 @@ from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.columns import Boolean, Categorical, Column, Date, Numeric
 from dpgram.terms.derivation import Derived
 from dpgram.terms.derived import DatePart, Interval, Log1p, Power
-from dpgram.terms.noise import SymmetricGaussian
+from dpgram.terms.noise import SymmetricGaussian, WhitenedGaussian
 from dpgram.terms.products import Product
 from dpgram.terms.schema import Schema
 
@@ -48,6 +48,7 @@ def label_data(release: GramRelease) -> dict:
             "sd_diagonal": release.noise.sd_diagonal,
             "shift": release.noise.shift,
             "units": "scaled units, in which every column spans at most [-1, 1]",
+            **_rounds(release),
         },
         "row_bound": release.row_bound,
         "randomness": release.randomness,
@@ -89,7 +90,7 @@ def label_sections(release: GramRelease) -> list[tuple[str, list[tuple[str, str]
                 *([("chosen by", release.choice)] if release.choice else []),
                 ("calibration", release.calibration),
                 *((name, f"{value:.6g}") for name, value in release.parameters.items()),
-                ("row bound", f"{release.row_bound:.6g} (scaled units; longer rows are shrunk to it)"),
+                *_bound(release),
                 (
                     "noise sd",
                     f"{noise.sd_off_diagonal:.6g} off the diagonal, {noise.sd_diagonal:.6g} on it, in scaled units, {where}",
@@ -107,6 +108,24 @@ def label_sections(release: GramRelease) -> list[tuple[str, list[tuple[str, str]
             ],
         ),
         ("Made by", [("dpgram", release.library_version), ("file format", str(release.format))]),
+    ]
+
+
+def _rounds(release: GramRelease) -> dict:
+    """What each round did, where there were several."""
+    if not isinstance(release.noise, WhitenedGaussian):
+        return {}
+    return {"rounds": [{"sd_off_diagonal": r.sd_off_diagonal, "kept": r.kept} for r in release.noise.rounds]}
+
+
+def _bound(release: GramRelease) -> list[tuple[str, str]]:
+    """What limits a row."""
+    if not isinstance(release.noise, WhitenedGaussian):
+        return [("row bound", f"{release.row_bound:.6g} (scaled units; longer rows are shrunk to it)")]
+    kept = f"{release.noise.last.kept:.1%} of their squares were left in the last round, as far as the release can tell"
+    return [
+        ("rounds", f"{len(release.noise.rounds)}, each with rows whitened by what those before it published"),
+        ("row bound", f"1 for whitened rows (longer ones are shrunk to it; {kept})"),
     ]
 
 
@@ -266,6 +285,8 @@ def public_parts(release: GramRelease) -> list[str]:
 
 def protected_parts(release: GramRelease) -> list[str]:
     parts = ["the Gram matrix, which carries noise; every number computed from it is protected too"]
+    if isinstance(release.noise, WhitenedGaussian):
+        parts.append("the matrices of all rounds, which carry noise, and the maps and shares that were made of them")
     if "first_stage_value" in release.parameters:
         parts.append("what the first stage returned (first_stage_value), and the parameters that were chosen by it")
     if release.neighbours is Neighbours.ADD_REMOVE:

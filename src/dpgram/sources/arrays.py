@@ -24,6 +24,7 @@ class NamedArrays:
     where = "the table (NumPy arrays)"
     typed_by_format = True
     rows_of = "table"
+    rereadable = True
 
     def __init__(self, columns: Sequence[tuple[str, Column]]):
         if not columns:
@@ -70,6 +71,7 @@ class Matrix:
     """The columns of a two-dimensional array of plain numbers, by name. Nothing is copied."""
 
     where, rows_of = NamedArrays.where, "table"
+    rereadable = True
     untyped: frozenset[str] = frozenset()
     typed_by_format = True
 

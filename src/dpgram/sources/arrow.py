@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from dpgram.errors import TableError
+from dpgram.sources.again import Unchanged
 from dpgram.sources.base import Piece, declared_columns, quiet_iterator, quietly, slices
 from dpgram.sources.cells import check_buffers
 
@@ -27,6 +28,7 @@ class ArrowStream:
         if isinstance(stream, pa.RecordBatch):
             stream = pa.Table.from_batches([stream])
         self._table = stream if self.rows_of == "table" else None
+        self.rereadable = self._table is not None
         self._reader: pa.RecordBatchReader | None = self._opened(stream)
         reader = self._reader
         self.columns = declared_columns(self.where, lambda: reader.schema)
@@ -60,20 +62,23 @@ class ArrowFile:
     untyped: frozenset[str] = frozenset()
     typed_by_format = True
     rows_of = "table"
+    rereadable = True
 
     def __init__(self, path: Path):
         self.where = f"Arrow file {path}"
-        self._path = path
+        self._path, self._same = path, Unchanged(self.where, path)
         with quietly(self.where, pyarrow.ipc.open_file, str(path)) as file:
             self.columns = declared_columns(self.where, lambda: file.schema)
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
+        self._same.check()
         options = pyarrow.ipc.IpcReadOptions(included_fields=[self.columns.names.index(name) for name in names])
         with quietly(self.where, pyarrow.ipc.open_file, str(self._path), options=options) as file:
             for i in range(file.num_record_batches):
                 batch = quietly(self.where, file.get_batch, i)
                 for part in slices(quietly(self.where, _sound, batch, names)):
                     yield Piece(part, (i + 1) / file.num_record_batches)
+        self._same.check()
 
 
 def _sound(batch: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:

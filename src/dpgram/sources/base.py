@@ -71,6 +71,7 @@ class Source(Protocol):
     untyped: frozenset[str]
     typed_by_format: bool  # False for CSV: nothing about kinds is declared
     rows_of: str  # what one row is a row of: "table", or "result" of a query, a lazy frame or a stream
+    rereadable: bool  # whether ``pieces`` can be asked for again; again.py says what holds when the table changes meanwhile
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         """The rows, with just the columns ``names``, in that order."""

@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from dpgram.errors import TableError
+from dpgram.sources.again import Unchanged, changed
 from dpgram.sources.base import BATCH_ROWS, Piece, quiet_iterator, quietly, record_batch
 
 BLOCK_BYTES = 4 << 20
@@ -36,10 +37,11 @@ class CsvFile:
 
     typed_by_format = False
     rows_of = "table"
+    rereadable = True
 
     def __init__(self, path: Path):
         self.where = f"CSV file {path}"
-        self._path = path
+        self._path, self._same = path, Unchanged(self.where, path)
         self._delimiter = "\t" if ".tsv" in path.name.lower() else ","
         with quietly(self.where, self._raw) as raw:
             header = self._header(self._unpacked(raw))
@@ -75,14 +77,16 @@ class CsvFile:
         return names
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
+        self._same.check()
         size = max(1, quietly(self.where, self._path.stat).st_size)
         wanted = [self.columns.names.index(name) for name in names]
         with quietly(self.where, self._raw) as raw:
             stream = self._unpacked(raw)
             if self._header(stream) != self.columns.names:
-                raise TableError(f"{self.where} was changed while it was in use: run it again when nothing writes to it.")
+                raise changed(self.where)
             for columns in quiet_iterator(self.where, self._columns(stream, wanted)):
                 yield Piece(record_batch(self.where, names, columns), min(1.0, raw.tell() / size))
+        self._same.check()
 
     def _columns(self, stream: io.BufferedReader, wanted: list[int]) -> Iterator[list[pa.Array]]:
         """The wanted columns, some rows at a time."""

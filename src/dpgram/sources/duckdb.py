@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -129,6 +130,7 @@ class DuckDBQuery:
 
     untyped: frozenset[str] = frozenset()
     typed_by_format = True
+    rereadable = True
 
     def __init__(self, connection: Any, query: str, *, where: str, rows_of: str = "table"):
         self.where, self.rows_of = where, rows_of
@@ -164,6 +166,22 @@ class DuckDBQuery:
 
     def _sql(self, expressions: Sequence[str]) -> str:
         return projected(self._query, len(self._types), expressions)
+
+    @contextmanager
+    def one_state(self) -> Iterator[None]:
+        """One transaction, which sees one state of the database; of files that the query reads it sees what they hold by then.
+
+        On a connection that is in a transaction already, that one does it."""
+        begun = False
+        with suppress(Exception):
+            interruptible(self._connection.begin)
+            begun = True
+        try:
+            yield
+        finally:
+            if begun:
+                with suppress(Exception):  # after a failure DuckDB may have ended it
+                    self._connection.rollback()
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         for batch in fetched(self.where, partial(self._batches, list(names)), self._connection.interrupt):

@@ -42,6 +42,8 @@ def _expand(path: str) -> list[Path]:
         files = sorted(Path(f) for f in glob.glob(str(found), recursive=True) if os.path.isfile(f))
         if not files:
             raise TableError(f"no file matches {path}: check the pattern, and quote it so that the shell leaves it alone.")
+    elif found.is_fifo() or found.is_char_device():
+        raise TableError(f"{path} is a pipe or a device, and files are opened more than once: write the table to a file first.")
     else:
         raise TableError(f"{path} is no file, folder or glob that can be read: check the path.")
     if len({_format(f) for f in files}) > 1:
@@ -84,6 +86,9 @@ class ManyFiles:
     """Files of one format, one after the other. Each must have the declared columns."""
 
     rows_of = "table"
+    rereadable = (
+        True  # the files were found when it was made: one that is added later is not seen, one that is gone is an error
+    )
 
     def __init__(self, where: str, files: Sequence[Source]):
         self._files = files

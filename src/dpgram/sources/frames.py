@@ -24,6 +24,7 @@ class PandasFrame:
     where = "the table (a pandas DataFrame)"
     typed_by_format = True
     rows_of = "table"
+    rereadable = True
 
     def __init__(self, frame: pd.DataFrame):
         self._frame = frame
@@ -78,6 +79,7 @@ class PolarsLazyFrame:
     untyped: frozenset[str] = frozenset()
     typed_by_format = True
     rows_of = "result"
+    rereadable = True  # it is computed again, from what it reads by then
 
     def __init__(self, frame: pl.LazyFrame):
         self._frame = frame

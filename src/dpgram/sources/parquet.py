@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpgram.errors import TableError, UnreadableTableError
+from dpgram.errors import UnreadableTableError
+from dpgram.sources.again import changed, identity
 from dpgram.sources.base import Part, Piece, batch_rows, declared_columns, quiet_iterator, quietly
 
 if TYPE_CHECKING:
@@ -24,24 +25,20 @@ class ParquetFile:
     untyped: frozenset[str] = frozenset()
     typed_by_format = True
     rows_of = "table"
+    rereadable = True
 
     def __init__(self, path: Path):
         self.where = f"Parquet file {path}"
         self._path = path
-        self._identity = self._found()
+        self._identity = identity(self.where, path)
         with self._open() as file:
             self.columns = declared_columns(self.where, lambda: file.schema_arrow)
             self._metadata = file.metadata
 
-    def _found(self) -> tuple[int, ...]:
-        """What changes when the file is replaced or written to."""
-        stat = quietly(self.where, self._path.stat)
-        return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
-
     def _check_unchanged(self) -> None:
         """Raise if the file is not the one whose metadata we hold: they would cut the new one in the wrong places."""
-        if self._found() != self._identity:
-            raise TableError(f"{self.where} was changed while it was in use: run it again when nothing writes to it.")
+        if identity(self.where, self._path) != self._identity:
+            raise changed(self.where)
 
     def _open(self, metadata: pq.FileMetaData | None = None) -> pq.ParquetFile:
         import pyarrow.parquet as pq  # slow to import, and most tables are something else

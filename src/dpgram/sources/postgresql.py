@@ -116,6 +116,7 @@ class PostgreSQLQuery:
 
     where = WHERE
     rows_of = "result"
+    rereadable = True  # on a connection of ours all passes are in one transaction, which sees one state of the database
     untyped: frozenset[str] = frozenset()
     typed_by_format = True
 

@@ -6,7 +6,10 @@ same bits."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
 
 import numpy as np
 
@@ -17,6 +20,8 @@ Array = np.ndarray
 MOST_COLUMNS = 2048  # squares of mapped points, below 2^42 each, then add up to less than 2^53
 ROW_BITS = 32  # sums of absolute values of a row stay below 2^33, and products with points of 2^20 below 2^53
 MOST_EXPONENT = 900  # far from where float64 ends, on both sides
+WORD = np.dtype("<i8")
+SMALLEST, LARGEST = 1e-250, 1e250  # of a row's largest entry: exponents then stay well within that
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +40,10 @@ class PublicMap:
             )
         if self.whole.dtype != np.int64 or self.exponents.dtype != np.int64:
             raise MechanismError("a public map is made of int64 numbers.")
-        too_large = np.abs(self.whole).astype(object).sum(axis=1) > 2 ** (ROW_BITS + 1)
-        if too_large.any() or (np.abs(self.exponents) > MOST_EXPONENT).any():
+        most = 2 ** (ROW_BITS + 1)
+        within = ((self.whole >= -most) & (self.whole <= most)).all()  # first, because the least of int64 has no absolute value
+        within = within and (np.abs(self.whole).sum(axis=1) <= most).all()
+        if not within or not ((self.exponents >= -MOST_EXPONENT) & (self.exponents <= MOST_EXPONENT)).all():
             raise MechanismError("a public map has numbers too large for exact sums: make it with PublicMap.near.")
 
     @classmethod
@@ -44,6 +51,11 @@ class PublicMap:
         """The map closest to ``matrix``, row by row to about 32 bits."""
         if not np.isfinite(matrix).all():
             raise MechanismError("a public map needs finite numbers.")
+        largest = np.abs(matrix).max(axis=1, initial=0.0)
+        if ((largest > 0) & ((largest < SMALLEST) | (largest > LARGEST))).any():
+            raise MechanismError(
+                f"the rows of a public map need a largest entry between {SMALLEST:.0e} and {LARGEST:.0e}, or zero."
+            )
         size = np.abs(matrix).sum(axis=1)
         power = np.frexp(np.where(size > 0, size, 1.0))[1].astype(np.int64)  # size < 2^power
         exponents = ROW_BITS - power
@@ -55,9 +67,30 @@ class PublicMap:
         """The map in float64, which holds it exactly."""
         return np.ldexp(self.whole.astype(np.float64), -self.exponents[:, None].astype(np.int32))
 
+    @cached_property
+    def digest(self) -> str:
+        """Sixteen hex digits that tell maps apart: sums over rows that went through different ones are not added."""
+        return blake2b(self.to_bytes(), digest_size=8).hexdigest()
+
+    def to_bytes(self) -> bytes:
+        """The map as a worker elsewhere gets it: rows of whole numbers, then exponents, little-endian."""
+        return self.whole.astype(WORD).tobytes() + self.exponents.astype(WORD).tobytes()
+
+    @classmethod
+    def from_bytes(cls, sent: bytes) -> PublicMap:
+        """The map that ``to_bytes`` was made of."""
+        words = np.frombuffer(sent, WORD).astype(np.int64)
+        dim = math.isqrt(len(words))  # d^2 + d of them
+        return cls(words[: dim * dim].reshape(dim, dim), words[dim * dim :])
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PublicMap):
             return NotImplemented
         return np.array_equal(self.whole, other.whole) and np.array_equal(self.exponents, other.exponents)
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def digest_of(through: PublicMap | None) -> str:
+    """The map's digest; of none it is empty."""
+    return "" if through is None else through.digest

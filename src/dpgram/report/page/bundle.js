@@ -1044,7 +1044,7 @@ function makeChannel(release, plan) {
     explains: seen.debiased.map((x) => x * (drawn ? shift : 1)),
     toOwn: multiply(back, axes).map((row) => row.map((value) => labelScale * value)),
     base: apply(back, along).map((value, i) => value + plan.offset[i]),
-    scale: expectedSize(block, noise, release.intercept ? apply(transpose(basis), unit(turn[0])) : null),
+    scale: expectedSize(block, noise, release.intercept ? apply(transpose(basis), unit(turn.map((row) => row[0]))) : null),
     rows,
     rowsSd,
     unexplained: (seen.conditional ?? square) - shift,
@@ -1073,6 +1073,7 @@ const inOwnUnits = (seen, b) => apply(seen.toOwn, b).map((value, i) => value + s
 
 // The effective number of rows, and the standard deviation of the noise in it; zero where it is public.
 function countedRows(release) {
+  if (release.rounds) return release.rounds.counted;
   const publicRows = release.rows;
   if (publicRows !== null && release.rowBound >= release.largestNorm) return { rows: Math.max(publicRows, 1), rowsSd: 0 };
   if (release.intercept) {
@@ -1085,6 +1086,9 @@ function countedRows(release) {
   return { rows: Math.max((trace - release.gram.length * release.noise.shift) / release.rowBound ** 2, 1), rowsSd: 0 };
 }
 
+// By what to divide sums of squares to get means: rows that were shrunk in whitened coordinates count with their weight.
+const weighedRows = (release) => (release.rounds ? release.rounds.weighed : countedRows(release));
+
 function countSd(release, count) {
   const { noise } = release;
   if (isDraw(noise)) return (Math.max(count, 0) + noise.shift) * Math.sqrt(2 / noise.degrees_of_freedom);
@@ -1094,7 +1098,8 @@ function countSd(release, count) {
 
 // A matrix, its noise, and T: the regression of T y on T X with this matrix is that of y on X with the Gram.
 function additiveForm(release) {
-  const { noise, gram } = release;
+  const { noise, gram, rounds } = release;
+  if (rounds) return { gram: rounds.there, noise: rounds.noise, turn: rounds.turn };
   if (noise.shape !== "noisy-inverse") return { gram, noise, turn: identity(gram.length) };
   const { values, vectors } = eigenSymmetric(inverse(gram));
   const unbiased = debiasedGain(values, values.map(() => 1), noise.sd_off_diagonal_of_inverse ** 2);
@@ -1123,9 +1128,13 @@ function orthonormal(plan, turn) {
   }
   const { q, r: triangle } = qr(multiply(turn, plan.regressors));
   const label = apply(turn, plan.label);
-  const along = apply(transpose(q), label);
-  const fitted = apply(q, along);
-  const rest = label.map((value, i) => value - fitted[i]);
+  const across = transpose(q);
+  const along = apply(across, label);
+  const less = (vector, fitted) => vector.map((value, i) => value - fitted[i]);
+  let rest = less(label, apply(q, along));
+  const again = apply(across, rest); // what rounding left, where the label is nearly a combination of the regressors
+  rest = less(rest, apply(q, again));
+  again.forEach((value, i) => (along[i] += value));
   const labelScale = norm(rest);
   return { basis: q.map((row, i) => Float64Array.of(...row, rest[i] / labelScale)), triangle, along, labelScale };
 }
@@ -1214,7 +1223,7 @@ function expectedSize(block, noise, ones) {
   }
   return Math.max(label, sd, TINY) / Math.max(features, sd * Math.sqrt(p), TINY);
 }
-return { makeChannel, noiseVariance, errorSquares, inOwnUnits, countedRows, isHidden, sdOffDiagonal };
+return { makeChannel, noiseVariance, errorSquares, inOwnUnits, countedRows, weighedRows, additiveForm, isHidden, sdOffDiagonal };
 })();
 
 const module_encode = (() => {
@@ -1649,7 +1658,7 @@ return { errorVariance, uncertainty, wald, fieller, weaklyIdentified, weakCombin
 const module_goodness = (() => {
 // Residual variance and R^2 with intervals that count the privacy noise. As dpgram.inference.goodness.
 
-const { inOwnUnits } = module_channel;
+const { additiveForm, inOwnUnits, weighedRows } = module_channel;
 const { weaklyIdentified } = module_intervals;
 const { addToDiagonal, apply, dot, solve } = module_linalg;
 const { chiSquareAbove, chiSquareBelow, quantile } = module_special;
@@ -1657,14 +1666,14 @@ const { chiSquareAbove, chiSquareBelow, quantile } = module_special;
 function goodness(release, plan, seen, known, confidence) {
   const rows = Math.max(seen.rows - seen.gain.length, 1);
   const reach = quantile(confidence, seen.degrees);
-  const own = addToDiagonal(release.gram, -release.noise.shift);
+  const products = productsOf(release);
   const left = known.variance * rows * seen.labelScale ** 2;
   const coefficients = inOwnUnits(seen, seen.estimate);
   const scaled = solve(plan.toOwn, coefficients.map((value, i) => value - plan.offset[i]));
   const fitted = apply(plan.regressors, scaled);
   const u = plan.label.map((value, i) => value - fitted[i]);
-  const about = aboutItsMean(own, plan);
-  const whole = dot(about, apply(own, about));
+  const about = aboutItsMean(products, plan);
+  const whole = products(about, about);
   const around = seen.shift * dot(u, u);
   let noise = quadraticCovariance(release, u, u);
   let [below, above] = [reach * Math.sqrt(noise), reach * Math.sqrt(noise)];
@@ -1674,11 +1683,12 @@ function goodness(release, plan, seen, known, confidence) {
     [below, above] = [(left + around) * (1 - 1 / high), (left + around) * (1 / low - 1)];
   }
   const sampling = reach * Math.sqrt(2 / rows) * left;
-  if (seen.rowsSd > 0) { // the number of rows was read from the matrix too
-    const [low, high] = chiSquareEnds(Math.max(2 * (seen.rows / seen.rowsSd) ** 2, 1), confidence);
+  const { rows: count, rowsSd: countSd } = weighedRows(release);
+  if (countSd > 0) { // the number of rows was read from the matrix too
+    const [low, high] = chiSquareEnds(Math.max(2 * (count / countSd) ** 2, 1), confidence);
     [below, above] = [Math.hypot(below, left * (1 - low)), Math.hypot(above, left * (high - 1))];
   }
-  const unit = plan.labelUnit ** 2 / rows;
+  const unit = plan.labelUnit ** 2 / Math.max(count - seen.gain.length, 1);
   const weak = weaklyIdentified(seen);
   const mayExplainAll = weak.includes(true);
   const lowest = mayExplainAll ? 0 : Math.max(left - Math.hypot(below, sampling), 0);
@@ -1702,22 +1712,35 @@ function chiSquareEnds(degrees, confidence) {
   return [chiSquareBelow(degrees, tail), chiSquareAbove(degrees, tail)];
 }
 
+// The sum of products of two combinations of columns, by the released matrix less its shift.
+function productsOf(release) {
+  if (release.rounds) { // the released matrix may have lost digits
+    const { gram, turn } = additiveForm(release);
+    return (a, b) => dot(apply(turn, a), apply(gram, apply(turn, b)));
+  }
+  const own = addToDiagonal(release.gram, -release.noise.shift);
+  return (a, b) => dot(a, apply(own, b));
+}
+
 // The label less its mean, as a combination of columns; the label itself where the model has no intercept.
-function aboutItsMean(own, plan) {
+function aboutItsMean(products, plan) {
   if (!plan.constant) return plan.label;
-  const mean = dot(own[0], plan.label) / Math.max(own[0][0], 1);
+  const ones = plan.regressors.map((row) => row[0]);
+  const mean = products(ones, plan.label) / Math.max(products(ones, ones), 1);
   return plan.label.map((value, i) => value - plan.regressors[i][0] * mean);
 }
 
 // Covariance of a'Ea and b'Eb, E the privacy noise on the whole matrix; to first order where it multiplies.
 function quadraticCovariance(release, a, b) {
-  const { noise, gram } = release;
+  const { gram, rounds } = release;
+  const noise = rounds ? rounds.noise : release.noise;
   if (noise.degrees_of_freedom !== undefined) return (2 * dot(a, apply(gram, b)) ** 2) / noise.degrees_of_freedom;
   let [off, on] = [noise.sd_off_diagonal, noise.sd_diagonal];
   if (noise.shape === "noisy-inverse") {
     [a, b] = [apply(gram, a), apply(gram, b)];
     [off, on] = [noise.sd_off_diagonal_of_inverse, noise.sd_diagonal_of_inverse];
   }
+  if (rounds) [a, b] = [apply(rounds.turn, a), apply(rounds.turn, b)];
   let fourth = 0;
   for (let i = 0; i < a.length; i++) fourth += a[i] ** 2 * b[i] ** 2;
   return 2 * off ** 2 * dot(a, b) ** 2 + (on ** 2 - 2 * off ** 2) * fourth;
@@ -1828,6 +1851,12 @@ function notes(release, coefficients, intervals, seen) {
   }
   if (seen.rows < 0.98 * (release.rows || Infinity) && release.rowBound < release.largestNorm) {
     found.push("Rows longer than the row bound were shrunk to it; a bias from that is not in the intervals.");
+  }
+  if (release.rounds && release.rounds.kept < 0.98) {
+    found.push(
+      `Rows far from the others were shrunk, and count for less: ${release.rounds.keptWords} of the whitened squares were left. `
+      + "A bias from that is not in the intervals.",
+    );
   }
   return found;
 }
@@ -1981,7 +2010,8 @@ function logDetRepair(matrix, sd) {
 }
 
 function repaired(release) {
-  const { noise, gram } = release;
+  const { noise, gram, rounds } = release;
+  if (rounds) return rounds.repaired; // found by many steps, in Python
   if (noise.shape === "noisy-inverse") return inverse(logDetRepair(inverse(gram), noise.sd_off_diagonal_of_inverse));
   return logDetRepair(addToDiagonal(gram, -noise.shift), sdOffDiagonal(noise));
 }
@@ -1999,7 +2029,7 @@ function moments(release) {
   const correlation = places.map((_, i) =>
     Float64Array.from(places, (_, j) => (i === j ? 1 : Math.min(Math.max(inner(i, j) / size[i] / size[j], -1), 1))),
   );
-  const unshrunk = release.rowBound >= release.largestNorm;
+  const unshrunk = release.rounds || release.rowBound >= release.largestNorm;
   const whole = Math.max(rows && unshrunk ? rows : count, 1);
   return {
     names: places.map((j) => encoded[j].name),
@@ -2038,7 +2068,8 @@ function correlationErrors(release, places, middle, size, correlation, rows) {
 
 // Products K and the rest e with Cov(a'Eb, c'Ed) = K_ac K_bd + K_ad K_bc + e sum_i a_i b_i c_i d_i; vectors as the noise sees them.
 function noiseLaw(release, forms) {
-  const { noise, gram } = release;
+  const { gram, rounds } = release;
+  const noise = rounds ? rounds.noise : release.noise;
   const inner = (left, right, factor) => left.map((a) => Float64Array.from(right, (b) => factor * dot(a, b)));
   if (noise.degrees_of_freedom !== undefined) {
     const seen = forms.map((form) => apply(gram, form));
@@ -2047,7 +2078,7 @@ function noiseLaw(release, forms) {
   const ofInverse = noise.shape === "noisy-inverse";
   const off = ofInverse ? noise.sd_off_diagonal_of_inverse : noise.sd_off_diagonal;
   const on = ofInverse ? noise.sd_diagonal_of_inverse : noise.sd_diagonal;
-  const seen = ofInverse ? forms.map((form) => apply(gram, form)) : forms;
+  const seen = ofInverse || rounds ? forms.map((form) => apply(rounds ? rounds.turn : gram, form)) : forms;
   const excess = on ** 2 - 2 * off ** 2; // nothing but rounding for the Gaussian orthogonal ensemble
   return { products: inner(seen, seen, off), excess: Math.abs(excess) < 1e-12 * on ** 2 ? 0 : excess, forms: seen };
 }
@@ -2221,16 +2252,25 @@ return { pythonCode, codeBox };
 const module_release = (() => {
 // The release as it is embedded in the page, ready to compute with.
 
-// Embedded is the lower half of the matrix, which is symmetric.
+// Embedded are the lower halves of matrices that are symmetric.
 function readRelease(data) {
-  const d = data.gram.length;
-  const gram = data.gram.map((row) => {
-    const whole = new Float64Array(d);
-    whole.set(row);
-    return whole;
+  const release = { ...data, gram: whole(data.gram) };
+  if (data.rounds) {
+    const turn = data.rounds.turn.map((row) => Float64Array.from(row));
+    release.rounds = { ...data.rounds, there: whole(data.rounds.there), repaired: whole(data.rounds.repaired), turn };
+  }
+  return release;
+}
+
+function whole(half) {
+  const d = half.length;
+  const found = half.map((row) => {
+    const filled = new Float64Array(d);
+    filled.set(row);
+    return filled;
   });
-  for (let i = 0; i < d; i++) for (let j = i + 1; j < d; j++) gram[i][j] = gram[j][i];
-  return { ...data, gram };
+  for (let i = 0; i < d; i++) for (let j = i + 1; j < d; j++) found[i][j] = found[j][i];
+  return found;
 }
 return { readRelease };
 })();
@@ -2244,7 +2284,8 @@ const { eigenvalues } = module_eigen;
 // { values, edge, hidden, words }: values from the largest down, with the public shift taken off; hidden[i] where noise alone could have
 // made the i-th one. Edges are those of large random matrices: a few per cent of play at a dozen columns.
 function spectrum(release) {
-  const { noise, gram } = release;
+  const { noise, rounds } = release;
+  const gram = rounds ? rounds.there : release.gram;
   const d = gram.length;
   if (noise.shape === "noisy-inverse") {
     const edge = 1 / (2 * noise.sd_off_diagonal_of_inverse * Math.sqrt(d));
@@ -2255,6 +2296,17 @@ function spectrum(release) {
       edge,
       hidden: values.map((value) => value < 0 || value > edge),
       words: "Noise was added to the inverse, so it hides what is large: eigenvalues above the edge, or below zero, may be anything above it.",
+    };
+  }
+  if (rounds) {
+    const edge = 2 * rounds.noise.sd_off_diagonal * Math.sqrt(d);
+    const values = Array.from(eigenvalues(gram)).reverse();
+    return {
+      values,
+      edge,
+      hidden: values.map((value) => value <= edge),
+      words: "These are eigenvalues in whitened coordinates, where noise is even and rows vary about as much in every direction: "
+        + "what lies below the edge may hold nothing but noise.",
     };
   }
   const edge = {

@@ -9,12 +9,21 @@ from typing import Any
 
 from dpgram.artifact.release import GramRelease
 from dpgram.inference.bootstrap import bootstrap
+from dpgram.regression.channel import additive_form, counted_rows, weighed_rows
 from dpgram.regression.design import design
+from dpgram.regression.repair import repaired
 from dpgram.terms.columns import Boolean, Categorical, Column, Date, Numeric, bounds
 from dpgram.terms.dates import days_of, part_range
 from dpgram.terms.derivation import Derived
 from dpgram.terms.derived import DatePart, Interval, Power
-from dpgram.terms.noise import InverseWishartSample, NoisyInverse, SymmetricGaussian, WishartSample
+from dpgram.terms.noise import (
+    InverseWishartSample,
+    NoiseModel,
+    NoisyInverse,
+    SymmetricGaussian,
+    WhitenedGaussian,
+    WishartSample,
+)
 from dpgram.terms.products import Product
 from dpgram.terms.schema import Schema
 
@@ -23,6 +32,7 @@ SHAPES: dict[type, str] = {
     WishartSample: "wishart-sample",
     InverseWishartSample: "inverse-wishart-sample",
     NoisyInverse: "noisy-inverse",
+    WhitenedGaussian: "whitened-gaussian",
 }
 
 
@@ -30,7 +40,7 @@ def page_data(release: GramRelease, bootstrapped: Sequence[str] = (), confidence
     """The release as plain data. For the targets in ``bootstrapped``, intervals that a browser does not compute itself."""
     schema = release.schema
     return {
-        "gram": [row[: k + 1].tolist() for k, row in enumerate(release.gram)],  # the lower half: it is symmetric
+        "gram": _lower_half(release.gram),
         "encoded": [
             {"name": e.name, "column": e.column, "centre": e.centre, "half": e.half, "sources": sorted(e.sources)}
             for e in schema.encoded
@@ -48,8 +58,34 @@ def page_data(release: GramRelease, bootstrapped: Sequence[str] = (), confidence
         "mechanism": release.mechanism,
         "private": release.private,
         "condition": release.condition,
-        "noise": {"shape": SHAPES[type(release.noise)], **dataclasses.asdict(release.noise)},
+        "noise": {"shape": SHAPES[type(release.noise)], **_numbers(release.noise)},
+        **({"rounds": _rounds(release, release.noise)} if isinstance(release.noise, WhitenedGaussian) else {}),
         "bootstrap": [_bootstrap(release, target, confidence) for target in bootstrapped],
+    }
+
+
+def _lower_half(matrix: Any) -> list[list[float]]:
+    """All there is of a symmetric matrix."""
+    return [row[: k + 1].tolist() for k, row in enumerate(matrix)]
+
+
+def _numbers(noise: NoiseModel) -> dict[str, float]:
+    return {"shift": noise.shift} if isinstance(noise, WhitenedGaussian) else dataclasses.asdict(noise)
+
+
+def _rounds(release: GramRelease, noise: WhitenedGaussian) -> dict[str, Any]:
+    """What estimates start from where the release came about in rounds: worked out here, because it takes many steps."""
+    there, additive, turn = additive_form(release)
+    counted, weighed = counted_rows(release), weighed_rows(release)
+    return {
+        "there": _lower_half((there + there.T) / 2),
+        "noise": {"shape": SHAPES[SymmetricGaussian], **dataclasses.asdict(additive)},
+        "turn": turn.tolist(),
+        "repaired": _lower_half(repaired(release)),
+        "counted": {"rows": counted[0], "rowsSd": counted[1]},
+        "weighed": {"rows": weighed[0], "rowsSd": weighed[1]},
+        "kept": noise.last.kept,
+        "keptWords": f"{noise.last.kept:.0%}",
     }
 
 

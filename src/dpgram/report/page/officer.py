@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dpgram.artifact.release import GramRelease
 from dpgram.report.label import label_data, label_sections, paid_by
 from dpgram.terms.budget import Neighbours
-from dpgram.terms.noise import InverseWishartSample, NoisyInverse, SymmetricGaussian, WishartSample
+from dpgram.terms.noise import InverseWishartSample, NoisyInverse, SymmetricGaussian, WhitenedGaussian, WishartSample
 
 NOT_PRIVATE = "NOT PRIVATE: the noise came from a seed, so whoever knows the seed can subtract it. Nothing below is promised."
 
@@ -47,14 +47,14 @@ def evaluation_points(release: GramRelease) -> list[Point]:
         ),
         Point(
             "Trust model",
-            "Central: the custodian held the rows, summed them, and added the noise once, before anything was published. Readers of this "
-            "page hold the noisy matrix only.",
-            (("trusted with the rows", "the custodian"), ("published", "one noisy matrix, and what this label says")),
+            f"Central: the custodian held the rows, summed them, and added the noise {_times(release)}, before anything was published. "
+            "Readers of this page hold what is noisy only.",
+            (("trusted with the rows", "the custodian"), ("published", _published(release))),
         ),
         Point(
             "Bounds",
             "No bound was read from the data. Cells are clamped to the declared bounds and mapped to [-1, 1]; a row longer than the row "
-            "bound is shrunk to it. That is what limits the influence of one row.",
+            f"bound is shrunk to it{_after_whitening(release)}. That is what limits the influence of one row.",
             (
                 ("row bound", mechanism["row bound"]),
                 ("largest possible row", f"{release.schema.largest_norm:.6g} (scaled units)"),
@@ -128,8 +128,39 @@ def noise_facts(release: GramRelease) -> list[tuple[str, str]]:
                 ("sd on its diagonal", f"{noise.sd_diagonal_of_inverse:.6g}"),
                 ("claimed smallest eigenvalue", f"{noise.floor:.6g}"),
             ]
+        case WhitenedGaussian():
+            last = noise.last
+            facts = [
+                ("kind", "added in several rounds, each to rows whitened by what the rounds before it published"),
+                ("rounds", f"{len(noise.rounds)}; all of them are in the file"),
+                (
+                    "sd off the diagonal",
+                    "; ".join(f"{r.sd_off_diagonal:.6g}" for r in noise.rounds) + " (whitened rows of norm 1)",
+                ),
+                ("sd on the diagonal", "sqrt(2) times that"),
+                ("squares that shrinking left", f"about {last.kept:.1%} in the last round"),
+                (
+                    "sd along the weakest direction",
+                    f"{noise.sd_off_diagonal:.6g} off the diagonal, {noise.sd_diagonal:.6g} on it",
+                ),
+            ]
     shift = [("public shift", f"{noise.shift:.6g} times the identity, taken off before fitting")] if noise.shift else []
     return [*facts, *shift, ("units", "scaled units, in which every column spans at most [-1, 1]")]
+
+
+def _times(release: GramRelease) -> str:
+    return f"in {len(release.noise.rounds)} rounds" if isinstance(release.noise, WhitenedGaussian) else "once"
+
+
+def _published(release: GramRelease) -> str:
+    rounds = (
+        f"{len(release.noise.rounds)} noisy matrices" if isinstance(release.noise, WhitenedGaussian) else "one noisy matrix"
+    )
+    return f"{rounds}, and what this label says"
+
+
+def _after_whitening(release: GramRelease) -> str:
+    return ", after it was whitened" if isinstance(release.noise, WhitenedGaussian) else ""
 
 
 def proof_file(mechanism: str) -> str:
@@ -174,6 +205,12 @@ def _mechanism_words(release: GramRelease) -> str:
             return "The matrix is one draw from a posterior distribution around the true one. Its noise is part of the draw."
         case NoisyInverse():
             return "Random numbers were added to the inverse of the Gram matrix, under a claim about its smallest eigenvalue."
+        case WhitenedGaussian():
+            return (
+                "The rows were read several times. Each time they were first multiplied by a matrix made of earlier, published results, so "
+                "that no direction drowns in noise, then shrunk to norm 1, and random numbers were added to every entry of their Gram "
+                "matrix. The guarantee is that of all rounds together."
+            )
 
 
 def _calibration(release: GramRelease) -> str:

@@ -1,0 +1,197 @@
+"""A copy of the declared columns for tables that can be read once, where the custodian asked for it.
+
+The rows lie in a file that has no name: made without one where the file system can, else unlinked as soon as it is open and before
+anything is written. So nobody can open it, its mode is 0600 besides, and whatever ends the process, kill -9 included, nothing is left.
+The first pass writes what it reads, batch by batch; later passes read the file through the descriptor, with the same bits."""
+
+from __future__ import annotations
+
+import io
+import os
+import tempfile
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.ipc
+
+from dpgram.errors import OutputError, TableError
+from dpgram.sources.again import one_state
+from dpgram.sources.base import Batch, Piece, Source, check_columns, quiet_iterator, quietly, record_batch
+
+
+def open_cache(folder: Path) -> int:
+    """The descriptor of a new file in ``folder`` that has no name and that only this user could read."""
+    try:
+        return os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except (AttributeError, OSError):  # another system, or a file system that cannot
+        pass
+    try:
+        found, name = tempfile.mkstemp(prefix=".dpgram-", dir=folder)  # mode 0600
+    except OSError as error:
+        problem = error.strerror
+    else:
+        os.unlink(name)  # while it is still empty
+        return found
+    raise OutputError(f"no cache can be made in {folder}: {problem}. Choose another folder for cache= (--cache).")
+
+
+def cache_folder(cache: object) -> Path:
+    """The folder that ``cache`` means: True is the system's own for temporary files."""
+    if cache is True:
+        return Path(tempfile.gettempdir())
+    if not isinstance(cache, str | os.PathLike):
+        raise TableError(f"cache is a {type(cache).__name__} and must be a folder, or True for the system's temporary one.")
+    folder = Path(cache).expanduser()
+    if not folder.is_dir():
+        raise OutputError(
+            f"{folder} is no folder: cache= (--cache) names one that exists, on a disk with room for the declared columns."
+        )
+    return folder
+
+
+class Cached:
+    """Another source, whose rows are kept from the first pass on, while ``one_state`` lasts. Outside of it nothing is kept."""
+
+    rereadable = True
+
+    def __init__(self, source: Source, folder: Path):
+        self._source, self._folder = source, folder
+        self._store: _Store | None = None
+        self.where, self.columns, self.untyped = source.where, source.columns, source.untyped
+        self.typed_by_format, self.rows_of = source.typed_by_format, source.rows_of
+
+    @contextmanager
+    def one_state(self) -> Iterator[None]:
+        """Opens the file, and closes it, with which it is gone."""
+        with one_state(self._source):
+            self._store = _Store(self.where, open_cache(self._folder), self._folder)
+            try:
+                yield
+            finally:
+                store, self._store = self._store, None
+                store.close()
+
+    def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
+        check_columns(self, names)
+        if self._store is None:
+            yield from self._source.pieces(names)
+        elif self._store.begun:
+            yield from self._store.pieces(names)
+        else:
+            yield from self._store.kept(self._source.pieces(names), names)
+
+
+class _Store:
+    """The file: Arrow streams one behind the other, since batches of one table may differ in type."""
+
+    def __init__(self, where: str, descriptor: int, folder: Path):
+        self._where, self._descriptor, self._folder = where, descriptor, folder
+        self._starts: list[int] = []  # where each stream begins
+        self._names: list[str] = []
+        self._whole = False
+
+    @property
+    def begun(self) -> bool:
+        return bool(self._names)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+    def kept(self, pieces: Iterator[Piece], names: Sequence[str]) -> Iterator[Piece]:
+        """The pieces, each written down before it is passed on."""
+        self._names = list(names)
+        sink, writer = _Sink(self._descriptor), None
+        try:
+            for piece in pieces:
+                batch = quietly(self._where, _as_arrow, self._where, piece.batch, names)
+                if writer is None or batch.schema != writer[1]:
+                    self._finish(sink, writer)
+                    self._starts.append(sink.end)
+                    writer = self._write(sink, pa.ipc.new_stream, sink, batch.schema), batch.schema
+                self._write(sink, writer[0].write_batch, batch)
+                yield piece
+            self._finish(sink, writer)
+            self._whole = True
+        finally:
+            if isinstance(pieces, Generator):
+                pieces.close()  # left early, by an interrupt or a failure: a query is cancelled at once
+
+    def _finish(self, sink: _Sink, writer: tuple[Any, pa.Schema] | None) -> None:
+        if writer is not None:
+            self._write(sink, writer[0].close)
+
+    def _write(self, sink: _Sink, call: Any, *args: Any) -> Any:
+        """``call(*args)``, where a disk that is full is said in words; what a library says else is withheld."""
+        try:
+            return quietly(self._where, call, *args)
+        except TableError:
+            if sink.problem is None:
+                raise
+        raise OutputError(
+            f"the cache in {self._folder} cannot be written: {sink.problem}. It needs room for the declared columns: "
+            f"name another folder by cache= (--cache)."
+        )
+
+    def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
+        """The rows again."""
+        if not self._whole or list(names) != self._names:
+            raise TableError(f"{self._where} was not read to its end, so its cache is no table: release again.")
+        for start in self._starts:
+            reader = quietly(self._where, pa.ipc.open_stream, pa.PythonFile(_Part(self._descriptor, start), mode="r"))
+            for batch in quiet_iterator(self._where, iter(reader)):
+                yield Piece(batch, None)
+
+
+def _as_arrow(where: str, batch: Batch, names: Sequence[str]) -> pa.RecordBatch:
+    if isinstance(batch, pa.RecordBatch):
+        return batch.select(list(names))
+    return record_batch(where, names, [pa.array(batch.column(name)) for name in names])
+
+
+class _Sink(io.RawIOBase):
+    """The end of the file, to write to. Remembers why it could not."""
+
+    def __init__(self, descriptor: int):
+        self._descriptor, self.end = descriptor, 0
+        self.problem: str | None = None
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        left = memoryview(data).cast("B")
+        size = len(left)
+        try:
+            while left:
+                done = os.pwrite(self._descriptor, left, self.end)
+                self.end, left = self.end + done, left[done:]
+        except OSError as error:
+            self.problem = error.strerror
+            raise
+        return size
+
+    def tell(self) -> int:
+        return self.end
+
+
+class _Part(io.RawIOBase):
+    """The file from a place on, to read, with a place of its own: several readers do not disturb each other."""
+
+    def __init__(self, descriptor: int, at: int):
+        self._descriptor, self._at = descriptor, at
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        found = os.pread(self._descriptor, size, self._at)  # as a rule all of it
+        while len(found) < size and (more := os.pread(self._descriptor, size - len(found), self._at + len(found))):
+            found += more
+        self._at += len(found)
+        return found
+
+    def tell(self) -> int:
+        return self._at
