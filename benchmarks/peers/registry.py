@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from benchmarks.peers import adassp, boosted_adassp, diffprivlib_regression, gradient_descent, one_gram, tukey_em, whitened
+from benchmarks.peers import adassp, boosted_adassp, diffprivlib_regression, gradient_descent, one_gram, tukey_em
 from benchmarks.peers.questions import Method
 
 METHODS: tuple[Method, ...] = (
-    whitened.WHOLE,
-    whitened.NEEDED,
+    one_gram.WHITENED,
+    one_gram.WHITENED_NEEDED,
     one_gram.WHOLE,
     one_gram.NEEDED,
     gradient_descent.TUNED,

@@ -36,6 +36,7 @@ from experiments.sheffet2015.settings import DELTA, FEATURES, REPETITIONS, Cell,
 Array = np.ndarray
 
 NAME, NOT_PRIVATE = "whitened-noise", "ols-unshrunk"
+ESTIMATOR = "log-det"
 HELD = 0.7  # of the memory of a device may be filled with tables, all workers together; making one takes some more
 SEED_PLACE = 4 + 63  # beside the seeds of the paper's techniques, which count up from zero
 
@@ -114,13 +115,32 @@ def release(setting: Setting, epsilon: float, answer: Callable[[GramQuestion], G
     return hold(mechanism.start(task, SeededSource(key)), answer).noise.rounds
 
 
-def coefficients_of(rounds: Sequence[Round], wanted: Sequence[tuple[list[int], int]]) -> list[Array]:
-    """Coefficients of each (features, label): the one place that names the estimator."""
-    from dpgram.linalg.rounds import in_own_columns, most_likely
-    from dpgram.mechanisms import whitening
+def coefficients_of(cell: Cell, epsilon: float, rounds: Sequence[Round], extras: Sequence[int]) -> list[Array]:
+    """Coefficients of the last label on all features and m other labels, for each m: the one place that names the estimator."""
+    from dpgram.artifact.release import GramRelease  # not on the bare machine
+    from dpgram.mechanisms.whitening import unwhitened
+    from dpgram.regression.design import design
+    from dpgram.regression.fit import fit_linear
+    from dpgram.terms.columns import Numeric
+    from dpgram.terms.noise import WhitenedGaussian
+    from dpgram.terms.schema import Schema
 
-    matrix = in_own_columns(most_likely(whitening.looks(rounds), strength=0.1), rounds[-1].through)
-    return [np.linalg.solve(matrix[np.ix_(places, places)], matrix[places, label]) for places, label in wanted]
+    setting, exponent, _ = cell
+    made = GramRelease(
+        schema=Schema(unit="row", columns=tuple(Numeric(f"c{j}", -1, 1) for j in range(1, setting.dim))),
+        gram=unwhitened(rounds[-1]),
+        rows=2**exponent,
+        row_bound=setting.row_bound,
+        budget=Budget(epsilon, DELTA),
+        mechanism=NAME,
+        noise=WhitenedGaussian(tuple(rounds)),
+        randomness="seed",
+        private=False,
+        library_version="",
+    )
+    last = 1 + FEATURES
+    plans = [design(made, f"c{setting.dim - 1}", [f"c{j}" for j in range(1, last + extra)], None) for extra in extras]
+    return [fit_linear(made, plan, ESTIMATOR).coefficients for plan in plans]
 
 
 def errors(cell: Cell, folder: Path, extras: Sequence[int]) -> Iterator[tuple[float, str, int, float]]:
@@ -129,7 +149,8 @@ def errors(cell: Cell, folder: Path, extras: Sequence[int]) -> Iterator[tuple[fl
     wanted = [([*range(1 + FEATURES + extra)], setting.dim - 1) for extra in extras]
     truths = [np.concatenate([known.beta[:, -1], np.zeros(extra)]) for extra in extras]
     plain = [np.linalg.solve(known.gram[np.ix_(p, p)], known.gram[p, label]) for p, label in wanted]
-    found = {(0.0, NOT_PRIVATE): plain} | {(e, NAME): coefficients_of(r, wanted) for e, r in known.rounds.items()}
+    found = {(0.0, NOT_PRIVATE): plain}
+    found |= {(e, NAME): coefficients_of(cell, e, rounds, extras) for e, rounds in known.rounds.items()}
     for (epsilon, technique), estimates in found.items():
         for extra, estimate, truth in zip(extras, estimates, truths, strict=True):
             yield epsilon, technique, extra, float(np.linalg.norm(estimate - truth))
