@@ -20,6 +20,7 @@ ROUNDS = 8
 FIRST_CLIP = 0.01  # of the squared row bound: the first round only steers, and rows of one length tell directions best
 OLD_ROUNDS = 3  # the oldest rounds are left out of the estimate
 STEERING = 0.25  # strength of the prior that lifts small eigenvalues between rounds
+STEADY = 1e-4  # where the search for a steering matrix may end, relative to the matrix: far below its noise
 LEAST_KEPT = 0.02
 
 
@@ -57,7 +58,9 @@ def first_map(dim: int, row_bound: float) -> Array:
 def next_map(seen: Sequence[Round], plan: Rules, rows: float | None, row_bound: float, intercept: bool) -> Array:
     """The map that whitens rows by all that was published, and brings those of the clipped length to one."""
     known = rows if rows is not None else counted(seen[-1].through, seen[-1].gram)
-    estimate = in_own_columns(most_likely(looks(seen), strength=STEERING), seen[-1].through, rows=known if intercept else None)
+    estimate = in_own_columns(
+        most_likely(looks(seen), strength=STEERING, still=STEADY), seen[-1].through, rows=known if intercept else None
+    )
     whitening = np.linalg.inv(np.linalg.cholesky(estimate / known))
     dim = len(estimate)
     longest = float(np.linalg.norm(whitening, 2)) ** 2 * row_bound**2
