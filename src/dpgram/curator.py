@@ -142,6 +142,7 @@ def release(
         calibration,
         {**options, **hint},
         intercept=schema.intercept,
+        half_ranges=schema.half_ranges,
     )
     rng = source_for(arithmetic, task.dim, insecure_seed)
     if chosen.several and not rows_pass.rereadable:
