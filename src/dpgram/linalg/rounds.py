@@ -21,7 +21,6 @@ STILL = 1e-13  # relative to the matrix
 POWER_STEPS, GAINED = 20, 0.99  # at most so many for the length of a step, while each makes the bound smaller by 1 %
 MOST_RESCALED = 4.0  # a first entry that is further than this from its known value is noise, not a scale
 FAR_FROM_WHITE = 0.6  # relative to the mean of all columns
-TINY = 1e-300
 
 
 def most_likely(looks: Sequence[Look], *, strength: float = 0.25, steps: int = STEPS, still: float = STILL) -> Array:
@@ -140,9 +139,11 @@ def unshrunk(gram: Array, kept: float, rows: float | None) -> tuple[Array, float
     column that is far from white, because a map may not stretch it further, keeps its own entry as it is: its rows' lengths, and so
     their weights, hardly depend on it."""
     mean = float(np.trace(gram)) / len(gram)
+    if mean <= 0:  # nothing but noise
+        return gram / kept, 1 / kept
     response = 1 - 2 / (len(gram) + 2) * share_shrunk(len(gram), kept, mean * len(gram) / rows if rows else None)
     apart = np.diag(gram) - mean
-    near = np.maximum(1 - (apart / (FAR_FROM_WHITE * max(mean, TINY))) ** 2, 0.0)
+    near = np.maximum(1 - (apart / (FAR_FROM_WHITE * mean)) ** 2, 0.0)
     white = np.diag(mean + (1 - near) * apart)
     return (white + (gram - white) / response) / kept, 1 / (kept * response)
 
