@@ -113,6 +113,27 @@ def test_the_commands_on_plans_run(tmp_path):
     assert (tmp_path / "plan.png").stat().st_size > 0
 
 
+def test_the_page_on_the_whitened_release_runs(tmp_path):
+    """Its python block, with every warning an error: the new mechanism finds what the other one loses."""
+    blocks = dict(BLOCK.findall((ROOT / "docs" / "whitened.md").read_text(encoding="utf-8")))
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", blocks["python"]], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    plain, whitened = (ast.literal_eval(line.partition(" ")[2]) for line in done.stdout.splitlines())
+    assert abs(plain["first"]) < 0.7 < whitened["first"] < 1.3
+
+
+@pytest.mark.slow
+def test_the_commands_on_the_whitened_release_run(tmp_path):
+    blocks = dict(BLOCK.findall((ROOT / "docs" / "whitened.md").read_text(encoding="utf-8")))
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "MPLBACKEND": "Agg"}
+    subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", blocks["bash"]], cwd=tmp_path, env=environment, check=True, capture_output=True
+    )
+    assert (tmp_path / "whitened.json").stat().st_size > 0
+
+
 def test_the_page_on_gpus_runs(tmp_path):
     """On the host where no GPU is, in a process of its own."""
     if not os.environ.get("DPGRAM_REQUIRE_SERVERS"):

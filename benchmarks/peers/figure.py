@@ -9,6 +9,8 @@ from benchmarks.peers.study import NON_PRIVATE, Cell
 
 # Okabe and Ito's colours, told apart with any kind of colour vision; markers and dashes say the same again.
 LOOKS = {
+    "one whitened release": ("#56B4E9", "*", "-"),
+    "one whitened release, needed columns": ("#56B4E9", "*", ":"),
     "one Gram": ("#000000", "o", "-"),
     "one Gram, needed columns": ("#000000", "o", ":"),
     "gradient descent, tuned": ("#0072B2", "s", "-"),
@@ -18,7 +20,8 @@ LOOKS = {
     "TukeyEM": ("#009E73", "D", "-."),
     "diffprivlib": ("#CC79A7", "X", "--"),
 }
-OTHER = ("#56B4E9", "P", "-")
+THICK = ("one whitened release", "one Gram")
+OTHER = ("#999999", "P", "-")
 LOWEST = 1e-6  # what is smaller is drawn here
 
 
@@ -59,8 +62,8 @@ def draw(cells: Sequence[Cell], file: Path) -> None:
                     marker=marker,
                     linestyle=dashes,
                     markerfacecolor=hollow,
-                    markersize=5,
-                    linewidth=2.2 if method == "one Gram" else 1.4,
+                    markersize=9 if marker == "*" else 5,
+                    linewidth=2.2 if method in THICK else 1.4,
                     label=method,
                 )
             panel.set_xscale("log", base=2)
@@ -71,6 +74,6 @@ def draw(cells: Sequence[Cell], file: Path) -> None:
             panel.set_title(f"{table}, epsilon {epsilon:g}", fontsize=10)
     figure.supxlabel("regressions from one table, k")
     figure.supylabel("share of the explained variance lost to privacy (mean; 1 = no better than the mean)")
-    figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False)
+    figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside upper center", ncols=5, frameon=False)
     figure.savefig(file, dpi=110)
     plt.close(figure)

@@ -1,7 +1,8 @@
 """Ours: one release of the table's Gram matrix, and every regression from it; k costs nothing.
 
-Guarantee: (epsilon, delta), exactly calibrated, once for all regressions. Neighbours: one row replaced. Two lines of the comparison:
-the whole table, released without knowing which regressions will be asked, and only the columns that the k regressions need."""
+Guarantee: (epsilon, delta), exactly calibrated, once for all regressions. Neighbours: one row replaced. Two lines of the comparison for
+each of two mechanisms, one look at the rows and several rounds: the whole table, released without knowing which regressions will be asked,
+and only the columns that the k regressions need."""
 
 from __future__ import annotations
 
@@ -46,16 +47,19 @@ def whole_table(mechanism: str = "gaussian-noise"):
     return answer
 
 
-def needed_columns(questions: Questions, rng: np.random.Generator) -> Answers:
-    """One release for every k of the regressions asked, or for all of them where k is larger."""
-    table: Table = questions.table
-    found: Answers = []
-    for start in range(0, len(questions.asked), questions.k):
-        group = questions.asked[start : start + questions.k]
-        used = {name for r in group for name in (r.target, *r.features)}
-        part = Questions(table, group, questions.k, questions.budget)
-        found += answers(table, [name for name in table.schema.names if name in used], part, rng, "gaussian-noise")
-    return found
+def needed_columns(mechanism: str = "gaussian-noise"):
+    def answer(questions: Questions, rng: np.random.Generator) -> Answers:
+        """One release for every k of the regressions asked, or for all of them where k is larger."""
+        table: Table = questions.table
+        found: Answers = []
+        for start in range(0, len(questions.asked), questions.k):
+            group = questions.asked[start : start + questions.k]
+            used = {name for r in group for name in (r.target, *r.features)}
+            part = Questions(table, group, questions.k, questions.budget)
+            found += answers(table, [name for name in table.schema.names if name in used], part, rng, mechanism)
+        return found
+
+    return answer
 
 
 WHOLE = Method(
@@ -72,6 +76,23 @@ NEEDED = Method(
     paper="dpgram, gaussian-noise, default estimator",
     cost="one Gaussian mechanism for all regressions",
     setting="a release of the columns that the k regressions use",
-    answer=needed_columns,
+    answer=needed_columns(),
+    draws=3,
+)
+WHITENED = Method(
+    name="one whitened release",
+    paper="dpgram, whitened-noise, default estimator",
+    cost="one Gaussian mechanism per round, composed exactly, for all regressions",
+    setting="the whole table; rounds, shares and clips by the mechanism's public rules",
+    answer=whole_table("whitened-noise"),
+    any_k=True,
+    draws=8,
+)
+WHITENED_NEEDED = Method(
+    name="one whitened release, needed columns",
+    paper="the same",
+    cost="the same",
+    setting="a release of the columns that the k regressions use",
+    answer=needed_columns("whitened-noise"),
     draws=3,
 )

@@ -9,12 +9,18 @@ from benchmarks.peers.registry import METHODS
 from benchmarks.peers.study import NON_PRIVATE, Cell
 
 START, END = "<!-- {}: made by `make bench-peers` -->\n", "<!-- end of {} -->"
-OURS = "one Gram"
+OURS = ("one Gram", "one whitened release")
 
 
 def update(page: Path, cells: Sequence[Cell]) -> None:
     text = page.read_text(encoding="utf-8")
-    for name, table in {"methods": methods(), "tables": tables(cells), "lost": lost(cells), "wins": wins(cells)}.items():
+    for name, table in {
+        "methods": methods(),
+        "tables": tables(cells),
+        "lost": lost(cells),
+        "wins": wins(cells),
+        "whitened wins": wins(cells, OURS[1]),
+    }.items():
         before, found, rest = text.partition(START.format(name))
         if not found:
             raise ValueError(f"{page} has no marker for the table {name!r}.")
@@ -52,24 +58,24 @@ def lost(cells: Sequence[Cell]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def wins(cells: Sequence[Cell]) -> str:
-    """From which k on one Gram of the whole table has the smallest mean loss, against each peer."""
+def wins(cells: Sequence[Cell], ours: str = OURS[0]) -> str:
+    """From which k on one release of the whole table has the smaller mean loss, against each peer."""
     private = [c for c in cells if c.method != NON_PRIVATE]
     peers = [name for name in dict.fromkeys(c.method for c in private) if not name.startswith(OURS)]
     lines = [f"| table | epsilon | {' | '.join(peers)} |", "|" + "---|" * (2 + len(peers))]
     for table, epsilon in dict.fromkeys((c.table, c.epsilon) for c in private):
         block = {(c.method, c.k): c.mean_lost for c in private if (c.table, c.epsilon) == (table, epsilon)}
-        lines.append(f"| {table} | {epsilon:g} | {' | '.join(_since(block, peer) for peer in peers)} |")
+        lines.append(f"| {table} | {epsilon:g} | {' | '.join(_since(block, ours, peer) for peer in peers)} |")
     return "\n".join(lines) + "\n"
 
 
 def summary(cells: Sequence[Cell]) -> str:
-    return lost(cells) + "\n" + wins(cells)
+    return "\n".join([lost(cells), *(wins(cells, ours) for ours in OURS if any(c.method == ours for c in cells))])
 
 
-def _since(block: dict[tuple[str, int], float], peer: str) -> str:
+def _since(block: dict[tuple[str, int], float], ours: str, peer: str) -> str:
     ks = sorted({k for _, k in block})
-    losing = [k for k in ks if block[OURS, k] > block[peer, k]]
+    losing = [k for k in ks if block[ours, k] > block[peer, k]]
     if not losing:
         return "always"
     later = [k for k in ks if k > losing[-1]]

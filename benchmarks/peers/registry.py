@@ -6,6 +6,8 @@ from benchmarks.peers import adassp, boosted_adassp, diffprivlib_regression, gra
 from benchmarks.peers.questions import Method
 
 METHODS: tuple[Method, ...] = (
+    one_gram.WHITENED,
+    one_gram.WHITENED_NEEDED,
     one_gram.WHOLE,
     one_gram.NEEDED,
     gradient_descent.TUNED,

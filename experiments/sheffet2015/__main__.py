@@ -8,14 +8,17 @@ import os
 import platform
 import sys
 import time
+from dataclasses import astuple
 from pathlib import Path
 
 from experiments.sheffet2015.claims import Book, claims
 from experiments.sheffet2015.figures import draw_all
-from experiments.sheffet2015.lasso import EXPONENTS, draw_zeros, write_zeros, zeros_of
+from experiments.sheffet2015.lasso import EXPONENTS, Zeros, draw_zeros, read_zeros, write_zeros, zeros_of
 from experiments.sheffet2015.page import fill, parts
-from experiments.sheffet2015.run import cells, make_grams, progress, run_techniques, write_results
-from experiments.sheffet2015.settings import MULTIPLE, REPETITIONS
+from experiments.sheffet2015.run import make_grams, progress, read_results, run_techniques, write_results
+from experiments.sheffet2015.settings import MULTIPLE, REPETITIONS, Cell, cells
+from experiments.sheffet2015.techniques import Result
+from experiments.sheffet2015.whitened import NAME, NOT_PRIVATE, make_releases
 
 HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "docs" / "paper.md"
@@ -28,34 +31,57 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=REPETITIONS)
     parser.add_argument("--device", default="cpu", help="where tables are made: cpu, or cuda with PyTorch")
     parser.add_argument(
-        "--tables", type=Path, default=Path("build/sheffet2015"), help="folder of Gram matrices; those there are used again"
+        "--tables",
+        type=Path,
+        default=Path("build/sheffet2015"),
+        help="folder of Gram matrices and whitened releases; those there are used again",
     )
     parser.add_argument(
         "--out", type=Path, default=None, help="folder for results and figures; left out, the committed ones are replaced"
     )
-    parser.add_argument("--tables-only", action="store_true", help="make the Gram matrices and stop")
+    parser.add_argument("--tables-only", action="store_true", help="make the Gram matrices and whitened releases and stop")
+    parser.add_argument(
+        "--whitened", action="store_true", help="the line of the whitened release alone; the committed results have the others"
+    )
+    parser.add_argument("--workers", type=int, default=1, help="whitened releases at a time")
     given = parser.parse_args()
-    run(given.largest, given.repetitions, given.device, given.tables, given.out, given.tables_only)
+    run(
+        given.largest,
+        given.repetitions,
+        given.device,
+        given.tables,
+        given.out,
+        given.tables_only,
+        only_whitened=given.whitened,
+        workers=given.workers,
+    )
 
 
 def run(
-    largest: int, repetitions: int, device: str, tables: Path, out: Path | None, tables_only: bool = False, *, long: bool = True
+    largest: int,
+    repetitions: int,
+    device: str,
+    tables: Path,
+    out: Path | None,
+    tables_only: bool = False,
+    *,
+    long: bool = True,
+    only_whitened: bool = False,
+    workers: int = 1,
 ) -> None:
     """Everything, into the repository's own pages (``out`` None) or into a folder."""
     wanted = cells(largest, repetitions)
-    made = make_grams(wanted, tables, device)
-    note(f"{len(wanted)} Gram matrices in {tables}; {made}")
+    made = {} if only_whitened else make_grams(wanted, tables, device)
+    made |= make_releases(wanted, tables, device, workers)
+    note(f"{len(wanted)} tables in {tables}; {made}")
     if tables_only:
         return
     begun = time.perf_counter()
-    found = run_techniques(wanted, tables)
-    chosen = [(MULTIPLE, k, r) for k in EXPONENTS if k <= largest for r in range(repetitions)]
-    zeros = []
-    with progress() as bar:
-        task = bar.add_task("lasso", total=len(chosen))
-        for cell in chosen:
-            zeros += zeros_of(cell, tables)
-            bar.advance(task)
+    found = run_techniques(wanted, tables, only_whitened=only_whitened)
+    if only_whitened:
+        found, zeros = with_committed(found, wanted)
+    else:
+        zeros = run_lasso([(MULTIPLE, k, r) for k in EXPONENTS if k <= largest for r in range(repetitions)], tables)
     seconds = time.perf_counter() - begun
     results, images = (HERE, FIGURES) if out is None else (out, out / "figures")
     results.mkdir(parents=True, exist_ok=True)
@@ -65,19 +91,38 @@ def run(
     said = claims(found, zeros) if largest >= 20 else []
     if out is None:
         fill(PAGE, parts(Book(found), said))
-    facts = {
-        "largest": largest,
-        "repetitions": repetitions,
-        **made,
-        "releases_and_regressions_seconds": round(seconds, 1),
-        "releases_and_regressions_on": f"{os.cpu_count()} cores ({platform.machine()}), Python {platform.python_version()}",
-    }
+    facts = {"largest": largest, "repetitions": repetitions, **made}
+    if only_whitened:
+        facts = json.loads((HERE / "run.json").read_text(encoding="utf-8")) | facts
+    else:
+        facts["releases_and_regressions_seconds"] = round(seconds, 1)
+        cores = f"{os.cpu_count()} cores ({platform.machine()})"
+        facts["releases_and_regressions_on"] = f"{cores}, Python {platform.python_version()}"
     (results / "run.json").write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
     for claim in said:
         print(
             f"[{claim.holds:6}] {claim.figure}: {claim.says}\n         printed: {claim.printed}\n         exact:   {claim.exact}"
         )
     note(f"{len(found)} errors and {len(written)} files of figures in {seconds:.0f} s, under {results} and {images}")
+
+
+def run_lasso(chosen: list[Cell], tables: Path) -> list[Zeros]:
+    zeros = []
+    with progress() as bar:
+        task = bar.add_task("lasso", total=len(chosen))
+        for cell in chosen:
+            zeros += zeros_of(cell, tables)
+            bar.advance(task)
+    return zeros
+
+
+def with_committed(found: list[Result], wanted: list[Cell]) -> tuple[list[Result], list[Zeros]]:
+    """Errors of whitened releases in their place among the committed ones of the same tables, and the committed zeros."""
+    tables = {(setting.name, exponent, repetition) for setting, exponent, repetition in wanted}
+    others = [r for r in read_results(HERE / "results.csv") if r.technique not in (NAME, NOT_PRIVATE)]
+    kept = [r for r in others if (r.setting, r.exponent, r.repetition) in tables]
+    zeros = [z for z in read_zeros(HERE / "zeros.csv") if (MULTIPLE.name, z.exponent, z.repetition) in tables]
+    return sorted([*found, *kept], key=astuple), zeros
 
 
 def note(text: str) -> None:

@@ -1,7 +1,8 @@
 """The paper's figures, each with printed constants on the left and exact ones on the right, at the same guarantee.
 
-Colours and markers are those that the captions of the paper describe; our default estimator is one line more. Markers and dashes
-differ too, so that a grey print can be read."""
+Colours and markers are those that the captions of the paper describe; our default estimator is one line more, and the whitened release
+another: it is not in the paper, so it has no printed constants. Markers and dashes differ too, so that a grey print can be read.
+Figure 8 is ours."""
 
 from __future__ import annotations
 
@@ -17,11 +18,13 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from experiments.sheffet2015.settings import EPSILONS, FEATURES
-from experiments.sheffet2015.techniques import CALIBRATIONS, NO_EPSILON, Result
+from experiments.sheffet2015.techniques import CALIBRATIONS, EXACT, NO_EPSILON, Result
 
 matplotlib.rcParams["svg.hashsalt"] = "dpgram"  # the same figure gives the same file
 BLACK, BLUE, RED, GREEN, MAGENTA, ORANGE = "black", "tab:blue", "tab:red", "tab:green", "magenta", "darkorange"
+TEAL = "#009e73"  # of Okabe and Ito: apart from the others for every kind of colour vision
 TITLES = {"paper": "printed constants", "exact": "exact constants, same guarantee"}
+WHITENED_EXTRAS = (0, 1, 5, 10, 19)  # m in figure 8
 SHOWN = (0.1, 0.5)  # the epsilons of the short version of figures 1 to 4
 
 
@@ -32,9 +35,12 @@ class Line:
     colour: str
     marker: str
     dashes: str = "-"
+    width: float = 1.2
 
 
 OURS = Line("dpgram", "dpgram: Gaussian noise, shrunk", ORANGE, "D", "--")
+WHITENED = Line("whitened-noise", "dpgram: whitened release", TEAL, "*", "-", 2.0)
+NOT_PRIVATE = Line("ols-unshrunk", "least squares, not private", "0.45", "", ":")
 SIX = (
     Line("analyze-gauss", "Analyze Gauss", BLACK, "s"),
     Line("analyze-gauss-scaled", "Analyze Gauss, lifted", BLACK, "o", "--"),
@@ -102,13 +108,43 @@ def draw_all(results: Sequence[Result], folder: Path, *, long: bool = True) -> l
     for number, (title, lines) in FIGURES.items():
         for name, epsilons in ((f"figure-{number}", SHOWN), (f"figure-{number}-all", EPSILONS))[: 1 + long]:
             panels = [(f"epsilon {epsilon:g}", "single", epsilon, 0) for epsilon in epsilons]
-            written += _figure(data, folder / name, f"Figure {number}. {title}", panels, (*lines, OURS))
+            more = (OURS, WHITENED) if number == 4 else (OURS,)
+            written += _figure(data, folder / name, f"Figure {number}. {title}", panels, (*lines, *more))
     for number, what in ((5, "mean"), (6, "sd")):
         title = f"Six techniques, multiple regressions: {'mean' if what == 'mean' else 'standard deviation'} of the error"
         for name, extras in ((f"figure-{number}", (0, 1, 5)), (f"figure-{number}-all", (0, 1, 2, 5, 10, 15, 19)))[: 1 + long]:
             panels = [(f"m = {extra} extra features", "multiple", 0.1, extra) for extra in extras]
-            written += _figure(data, folder / name, f"Figure {number}. {title}", panels, (*SIX, OURS), what)
-    return written
+            written += _figure(data, folder / name, f"Figure {number}. {title}", panels, (*SIX, OURS, WHITENED), what)
+    return [*written, *_whitened(data, folder / "figure-8")]
+
+
+def _whitened(data: Table, path: Path) -> list[Path]:
+    """Figure 8: the multiple regressions by the whitened release and all others, exact constants alone."""
+    figure = Figure(figsize=(12.5, 7.6), layout="constrained")
+    axes, lines = figure.subplots(2, 3, sharex=True, sharey=True), (*SIX, OURS, WHITENED, NOT_PRIVATE)
+    for axis, extra in zip(axes.flat, WHITENED_EXTRAS, strict=False):
+        for line in lines:
+            _line(axis, errors_of(data, "multiple", 0.1, EXACT, line.technique, extra), line, "mean")
+        _dress(axis, f"m = {extra} extra feature{'s' * (extra != 1)}", lines)
+        axis.tick_params(labelbottom=True)
+    for axis in axes[:, 0]:
+        axis.set_ylabel("l2 error, mean and sd")
+    for axis in (axes[0, 2], *axes[1, :2]):
+        axis.set_xlabel("rows n")
+    axes[1, 2].axis("off")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    axes[1, 2].legend(handles, labels, loc="center", frameon=False, fontsize=10)
+    figure.suptitle(
+        f"Figure 8. Multiple regressions, from one release each: epsilon 0.1, delta = exp(-9), exact constants\n"
+        f"{FEATURES} features, an intercept and m redundant ones; {_repetitions(data)}",
+        fontsize=12,
+    )
+    return save(figure, path)
+
+
+def _repetitions(data: Table) -> str:
+    most = max(len(errors) for errors in data.values())
+    return f"{most} repetition{'s' * (most != 1)}"
 
 
 def _figure(
@@ -120,12 +156,14 @@ def _figure(
         for axis, calibration in zip(row, CALIBRATIONS, strict=True):
             for line in lines:
                 _line(axis, errors_of(data, setting, epsilon, calibration, line.technique, extra), line, what)
-            _dress(axis, f"{words}: {TITLES[calibration]}")
+            _dress(axis, f"{words}: {TITLES[calibration]}", lines)
         row[0].set_ylabel("l2 error, mean and sd" if what == "mean" else "sd of the l2 error")
     for axis in axes[-1]:
         axis.set_xlabel("rows n")
-    figure.suptitle(f"{title}\n15 repetitions, delta = exp(-9), {FEATURES} features and an intercept", fontsize=12)
-    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.suptitle(f"{title}\n{_repetitions(data)}, delta = exp(-9), {FEATURES} features and an intercept", fontsize=12)
+    handles, labels = axes[
+        0, 1
+    ].get_legend_handles_labels()  # on the right, where there are lines without printed constants too
     figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 4), frameon=False, fontsize=9)
     return save(figure, path)
 
@@ -134,7 +172,8 @@ def _line(axis: Any, by_exponent: dict[int, np.ndarray], line: Line, what: str) 
     if not by_exponent:
         return
     x = [2.0**k for k in by_exponent]
-    style = {"color": line.colour, "marker": line.marker, "ls": line.dashes, "ms": 4.5, "lw": 1.2, "label": line.label}
+    style = {"color": line.colour, "marker": line.marker, "ls": line.dashes, "lw": line.width, "label": line.label}
+    style["ms"] = 8 if line.marker == "*" else 4.5
     hollow = {"mfc": "white"} if line.marker == "o" else {}
     if what == "sd":
         axis.plot(x, [np.std(e, ddof=1) for e in by_exponent.values()], **style, **hollow)
@@ -144,10 +183,10 @@ def _line(axis: Any, by_exponent: dict[int, np.ndarray], line: Line, what: str) 
     axis.errorbar(x, mean, yerr=[np.minimum(sd, 0.9 * mean), sd], elinewidth=0.7, capsize=2, **style, **hollow)
 
 
-def _dress(axis: Any, title: str) -> None:
+def _dress(axis: Any, title: str, lines: Sequence[Line]) -> None:
     axis.set_xscale("log", base=2)
     axis.set_yscale("log")
-    axis.set_ylim(1e-3, 200)
+    axis.set_ylim(1e-4 if WHITENED in lines else 1e-3, 200)
     axis.axhline(np.sqrt((FEATURES + 1) / 3), color="0.75", lw=0.8, zorder=0)  # the length of the coefficients to be found
     ticks = [2.0**k for k in range(12, 28, 2)]
     axis.xaxis.set_major_locator(FixedLocator(ticks))

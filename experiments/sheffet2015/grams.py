@@ -23,9 +23,7 @@ def gram(setting: Setting, exponent: int, repetition: int, device: str = "cpu") 
     """(Gram matrix of 2^exponent rows shrunk to the row bound, true coefficients by label as columns).
 
     ``device`` "cpu" is NumPy; any other is PyTorch's, "cpu:0" among them."""
-    key = seed(setting, exponent, repetition)
-    beta = 2 * _uniform(np, _hash(np, np.arange((1 + FEATURES) * setting.labels, dtype=np.int64), key, 1)) - 1
-    beta = beta.reshape(1 + FEATURES, setting.labels)
+    key, beta = seed(setting, exponent, repetition), coefficients(setting, exponent, repetition)
     rows = 2**exponent
     if device == "cpu":
         total = np.zeros((setting.dim, setting.dim))
@@ -44,11 +42,23 @@ def gram(setting: Setting, exponent: int, repetition: int, device: str = "cpu") 
     return summed.cpu().numpy(), beta
 
 
-def _rows(xp: Any, setting: Setting, beta: Any, key: int, places: Any) -> Any:
-    """Rows of the table, shrunk to the bound."""
+def coefficients(setting: Setting, exponent: int, repetition: int) -> Array:
+    """The true coefficients of a table, by label as columns."""
+    key = seed(setting, exponent, repetition)
+    beta = 2 * _uniform(np, _hash(np, np.arange((1 + FEATURES) * setting.labels, dtype=np.int64), key, 1)) - 1
+    return beta.reshape(1 + FEATURES, setting.labels)
+
+
+def whole_rows(xp: Any, setting: Setting, beta: Any, key: int, places: Any) -> Any:
+    """Rows of the table as they come: intercept, features, labels. ``xp`` is NumPy or PyTorch, on whose device ``places`` lies."""
     normals = _normals(xp, key, places, FEATURES + setting.labels)
     features = xp.concatenate([xp.ones_like(normals[:, :1]), normals[:, :FEATURES]], 1)
-    table = xp.concatenate([features, features @ beta + ERROR_SD * normals[:, FEATURES:]], 1)
+    return xp.concatenate([features, features @ beta + ERROR_SD * normals[:, FEATURES:]], 1)
+
+
+def _rows(xp: Any, setting: Setting, beta: Any, key: int, places: Any) -> Any:
+    """Rows of the table, shrunk to the bound."""
+    table = whole_rows(xp, setting, beta, key, places)
     length = xp.sqrt((table * table).sum(1))
     factor = setting.row_bound / xp.where(length > setting.row_bound, length, setting.row_bound + 0 * length)
     return table * factor[:, None]

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from experiments.sheffet2015.claims import Book, Claim
+from experiments.sheffet2015.figures import NOT_PRIVATE, OURS, SIX, WHITENED, WHITENED_EXTRAS
 from experiments.sheffet2015.settings import MULTIPLE, SINGLE
-from experiments.sheffet2015.techniques import TECHNIQUES
+from experiments.sheffet2015.techniques import EXACT, TECHNIQUES
 
 RATIO_OF = (
     "algorithm-1",
@@ -49,7 +50,7 @@ def errors_table(book: Book, calibration: str, epsilon: float = 0.1) -> str:
     for technique, words in TECHNIQUES.items():
         means = book.mean(technique, calibration, epsilon)
         if means:
-            lines.append(f"| {words} | " + " | ".join(f"{means[k]:.3g}" for k in exponents) + " |")
+            lines.append(f"| {words} | " + " | ".join(_cell(means, k) for k in exponents) + " |")
     return "\n".join(lines)
 
 
@@ -57,12 +58,37 @@ def multiple_table(book: Book, calibration: str) -> str:
     """Mean errors in the multiple regressions, for a few m and n."""
     exponents = [k for k in range(14, 28, 2) if k in MULTIPLE.exponents and k <= book.largest["multiple"]]
     lines = ["| m | mean l2 error | " + " | ".join(f"2^{k}" for k in exponents) + " |", "|---|---|" + "---|" * len(exponents)]
-    for extra in (0, 1, 5, 19):
+    for extra in WHITENED_EXTRAS:
         for technique, words in TECHNIQUES.items():
             means = book.mean(technique, calibration, 0.1, setting="multiple", extra=extra)
             if means:
-                lines.append(f"| {extra} | {words} | " + " | ".join(f"{means[k]:.3g}" for k in exponents) + " |")
+                lines.append(f"| {extra} | {words} | " + " | ".join(_cell(means, k) for k in exponents) + " |")
     return "\n".join(lines)
+
+
+def whitened_table(book: Book) -> str:
+    """How many times the whitened release's mean error the smallest of the six techniques' is, and its own times that of least squares."""
+    exponents = [k for k in MULTIPLE.exponents if k <= book.largest["multiple"]]
+    lines = ["| m | | " + " | ".join(f"2^{k}" for k in exponents) + " |", "|---|---|" + "---|" * len(exponents)]
+    for extra in WHITENED_EXTRAS:
+
+        def means(technique: str, extra: int = extra) -> dict[int, float]:
+            return book.mean(technique, EXACT, 0.1, setting="multiple", extra=extra)
+
+        six, ours = [means(line.technique) for line in SIX], means(WHITENED.technique)
+        best = {k: min(each[k] for each in six) for k in exponents}
+        for words, over, under in (
+            ("best of the six over whitened", best, ours),
+            ("our default over whitened", means(OURS.technique), ours),
+            ("whitened over least squares, not private", ours, means(NOT_PRIVATE.technique)),
+        ):
+            ratios = {k: over[k] / under[k] for k in exponents if k in over and k in under}
+            lines.append(f"| {extra} | {words} | " + " | ".join(_cell(ratios, k, 2) for k in exponents) + " |")
+    return "\n".join(lines)
+
+
+def _cell(numbers: dict[int, float], exponent: int, digits: int = 3) -> str:
+    return f"{numbers[exponent]:.{digits}g}" if exponent in numbers else ""
 
 
 def fill(page: Path, parts: dict[str, str]) -> None:
@@ -83,4 +109,5 @@ def parts(book: Book, claims: Sequence[Claim]) -> dict[str, str]:
         "errors-printed": errors_table(book, "paper"),
         "errors-exact": errors_table(book, "exact"),
         "multiple-exact": multiple_table(book, "exact"),
+        "whitened": whitened_table(book),
     }

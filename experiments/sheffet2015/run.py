@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import os
-import platform
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -16,17 +15,10 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from experiments.sheffet2015 import whitened
 from experiments.sheffet2015.grams import gram
-from experiments.sheffet2015.settings import EXTRA, MULTIPLE, SETTINGS, Setting
-from experiments.sheffet2015.techniques import Result, results
-
-Cell = tuple[Setting, int, int]
-
-
-def cells(largest: int, repetitions: int) -> list[Cell]:
-    """Every table of both settings with at most 2^largest rows, small ones first."""
-    listed = [(s, k, r) for s in SETTINGS for k in s.exponents if k <= largest for r in range(repetitions)]
-    return sorted(listed, key=lambda cell: cell[1])
+from experiments.sheffet2015.settings import EXTRA, MULTIPLE, Cell
+from experiments.sheffet2015.techniques import EXACT, Result, results
 
 
 def make_grams(wanted: Sequence[Cell], folder: Path, device: str) -> dict:
@@ -43,34 +35,42 @@ def make_grams(wanted: Sequence[Cell], folder: Path, device: str) -> dict:
     record = folder / "made.json"
     if missing:
         seconds = round(time.perf_counter() - begun, 1)
-        record.write_text(json.dumps({"tables": len(missing), "tables_made_on": _described(device), "tables_seconds": seconds}))
+        record.write_text(
+            json.dumps({"tables": len(missing), "tables_made_on": whitened.described(device), "tables_seconds": seconds})
+        )
     return json.loads(record.read_text()) if record.exists() else {}
 
 
-def _described(device: str) -> str:
-    if device == "cpu":
-        return f"CPU ({platform.machine()}), NumPy {np.__version__}"
-    import torch
-
-    name = torch.cuda.get_device_name(device) if device.startswith("cuda") else device
-    return f"{name}, PyTorch {torch.__version__}"
-
-
-def run_techniques(wanted: Sequence[Cell], folder: Path, workers: int | None = None) -> list[Result]:
-    """All errors, sorted, from the tables in ``folder``."""
+def run_techniques(
+    wanted: Sequence[Cell], folder: Path, workers: int | None = None, *, only_whitened: bool = False
+) -> list[Result]:
+    """All errors, sorted, from the Gram matrices and whitened releases in ``folder``; or those of whitened releases alone."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     found: list[Result] = []
+    work = whitened_results if only_whitened else _one
     with progress() as bar, ProcessPoolExecutor(workers or os.cpu_count()) as pool:
         task = bar.add_task("releases and regressions", total=len(wanted))
-        for done in as_completed([pool.submit(_one, cell, folder) for cell in wanted]):
+        for done in as_completed([pool.submit(work, cell, folder) for cell in wanted]):
             found += done.result()
             bar.advance(task)
     return sorted(found, key=astuple)
 
 
 def _one(cell: Cell, folder: Path) -> list[Result]:
-    extras = EXTRA if cell[0].name == MULTIPLE.name else (0,)
-    return list(results(*cell, *load_gram(folder, cell), extras))
+    return [*results(*cell, *load_gram(folder, cell), _extras(cell)), *whitened_results(cell, folder)]
+
+
+def whitened_results(cell: Cell, folder: Path) -> list[Result]:
+    """The errors of the whitened release of one table, and of least squares on the rows that it takes."""
+    setting, exponent, repetition = cell
+    return [
+        Result(setting.name, exponent, repetition, epsilon, EXACT if epsilon else "", technique, extra, error)
+        for epsilon, technique, extra, error in whitened.errors(cell, folder, _extras(cell))
+    ]
+
+
+def _extras(cell: Cell) -> tuple[int, ...]:
+    return EXTRA if cell[0].name == MULTIPLE.name else (0,)
 
 
 def load_gram(folder: Path, cell: Cell) -> tuple[np.ndarray, np.ndarray]:

@@ -37,6 +37,15 @@ SINGLE = Setting("single", labels=1, exponents=tuple(range(14, 26)), epsilons=EP
 MULTIPLE = Setting("multiple", labels=FEATURES, exponents=tuple(range(12, 28)), epsilons=(0.1,))
 SETTINGS = (SINGLE, MULTIPLE)
 
+Cell = tuple[Setting, int, int]
+"""One table: its setting, the exponent of its number of rows, its repetition."""
+
+
+def cells(largest: int, repetitions: int) -> list[Cell]:
+    """Every table of both settings with at most 2^largest rows, small ones first."""
+    listed = [(s, k, r) for s in SETTINGS for k in s.exponents if k <= largest for r in range(repetitions)]
+    return sorted(listed, key=lambda cell: cell[1])
+
 
 def seed(setting: Setting, exponent: int, repetition: int) -> int:
     """One seed for each Gram matrix, whatever else is run."""

@@ -12,13 +12,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dpgram.mechanisms.conversation import GramQuestion
+from dpgram.terms.public_map import PublicMap
 from experiments.sheffet2015 import __main__ as program
-from experiments.sheffet2015 import grams, page
+from experiments.sheffet2015 import grams, page, whitened
 from experiments.sheffet2015.claims import Book, claims
 from experiments.sheffet2015.figures import table
 from experiments.sheffet2015.lasso import read_zeros
-from experiments.sheffet2015.run import cells, read_results, run_techniques, write_results
-from experiments.sheffet2015.settings import FEATURES, MULTIPLE, SETTINGS, SINGLE, seed
+from experiments.sheffet2015.run import read_results, run_techniques, write_results
+from experiments.sheffet2015.settings import FEATURES, MULTIPLE, SETTINGS, SINGLE, cells, seed
 from experiments.sheffet2015.techniques import TECHNIQUES, results
 
 HERE = Path(program.__file__).parent
@@ -62,6 +64,35 @@ def test_pytorch_makes_the_same_tables():
         np.testing.assert_allclose(ours, theirs, rtol=1e-12)
 
 
+def test_a_whitened_release_asks_of_the_rows_what_it_should(monkeypatch):
+    """Mapped, then shrunk to the bound; the same from rows that are held and from rows made again, whatever the blocks."""
+    cell, through = (MULTIPLE, 12, 3), np.tril(np.random.default_rng(1).normal(size=(MULTIPLE.dim, MULTIPLE.dim))) / 40
+    question = GramQuestion(1.0, PublicMap.near(through))
+    rows = grams.whole_rows(np, MULTIPLE, grams.coefficients(*cell), seed(*cell), np.arange(2**12, dtype=np.int64))
+    mapped = rows @ question.through.matrix.T
+    length = np.linalg.norm(mapped, axis=1, keepdims=True)
+    assert 0.1 < np.mean(length > 1) < 0.999
+    mapped = mapped / np.maximum(length, 1)
+    monkeypatch.setattr(whitened, "BLOCK_CPU", 1000)
+    devices = ["cpu", "cpu:0"] if find_spec("torch") else ["cpu"]
+    for device in devices:
+        for held in (True, False):
+            table_of_rows = whitened.Table(cell, device, held=held)
+            np.testing.assert_allclose(table_of_rows.gram(question), mapped.T @ mapped, rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(table_of_rows.gram(None), rows.T @ rows, rtol=1e-9, atol=1e-9)
+
+
+def test_whitened_releases_are_made_once_and_read_back(tmp_path, monkeypatch):
+    cell = (SINGLE, 14, 0)
+    whitened.make_releases([cell], tmp_path)
+    once = whitened.load(whitened.path_of(tmp_path, cell))
+    assert set(once.rounds) == set(SINGLE.epsilons)
+    monkeypatch.setattr(whitened, "_one", None)  # nothing is left to do
+    assert "NumPy" in whitened.make_releases([cell], tmp_path)["whitened_made_on"]
+    whitened.save(tmp_path / "again.npz", once)
+    assert whitened.load(tmp_path / "again.npz").rounds == once.rounds
+
+
 def test_a_small_run_from_nothing(tmp_path, capsys, monkeypatch):
     """Tables, releases, regressions and figures of n up to 2^14; the tables again give the same results."""
     monkeypatch.setattr(program, "EXPONENTS", (14,))
@@ -69,9 +100,14 @@ def test_a_small_run_from_nothing(tmp_path, capsys, monkeypatch):
     found = read_results(tmp_path / "out/results.csv")
     assert {r.technique for r in found if r.setting == "single"} == set(TECHNIQUES)
     assert {r.extra for r in found if r.setting == "multiple"} == set(range(20))
-    assert len({p.name for p in (tmp_path / "out/figures").iterdir()}) == 14
+    assert len({p.name for p in (tmp_path / "out/figures").iterdir()}) == 16
     assert json.loads((tmp_path / "out/run.json").read_text())["largest"] == 14
-    assert "Gram matrices" in capsys.readouterr().err
+    assert "8 tables in" in capsys.readouterr().err
+    line = run_techniques(cells(14, 2), tmp_path / "tables", only_whitened=True)
+    with_others, zeros = program.with_committed(line, cells(14, 2))  # what --whitened writes
+    assert {r.technique for r in line} == {whitened.NAME, whitened.NOT_PRIVATE}
+    assert len(with_others) == len(found)
+    assert {z.exponent for z in zeros} <= {14}
     write_results(run_techniques(cells(14, 2)[:3], tmp_path / "tables"), tmp_path / "again.csv")
     again, before = read_results(tmp_path / "again.csv"), set(found)
     assert len(again) > 500

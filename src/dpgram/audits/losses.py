@@ -72,7 +72,13 @@ def _rounds(task: Task, found: Parameters, pair: Pair) -> Loss:
     def loss(many: Outcome) -> Array:
         return sum(
             (
-                _gaussian(each.gram, one.gram(each.through), other.gram(each.through), each.sd_off_diagonal, math.sqrt(2) * each.sd_off_diagonal)
+                _gaussian(
+                    each.gram,
+                    one.gram(each.through),
+                    other.gram(each.through),
+                    each.sd_off_diagonal,
+                    math.sqrt(2) * each.sd_off_diagonal,
+                )
                 for each in rounds_of(many)
             ),
             np.zeros(len(many.gram)),

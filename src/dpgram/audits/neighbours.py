@@ -138,7 +138,12 @@ def _pairs_of_rows(task: Task) -> list[Pair]:
 
 
 def _differing(
-    name: str, task: Task, one: Array, other: Array | None = None, beside: Array | None = None, spread: Sequence[int] | None = None
+    name: str,
+    task: Task,
+    one: Array,
+    other: Array | None = None,
+    beside: Array | None = None,
+    spread: Sequence[int] | None = None,
 ) -> Pair:
     """Tables with the row ``one``, and with ``other`` in its place: zeros where none is given, or no row under ADD_REMOVE.
 

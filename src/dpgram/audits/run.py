@@ -118,7 +118,9 @@ def audit(
             strange += [
                 f"{words} (one at a time, {other.arithmetic})" for words in drawing.look(other, alone, error, batched=False)
             ]
-        audits.append(judge(mechanism.name, pair.name, first, second, claim, 1 - (1 - each) * 2 / 3, [*faults, *again, *strange]))
+        audits.append(
+            judge(mechanism.name, pair.name, first, second, claim, 1 - (1 - each) * 2 / 3, [*faults, *again, *strange])
+        )
     return audits
 
 
@@ -169,7 +171,9 @@ class _Drawing:
         pilots = [self._some(rng, table, kept, test) for table, test in zip(self.tables, tests, strict=True)]
         strange = self._strange(pilots, error / 4, exact=rng.arithmetic == EXACT)
         fitted = pilots
-        if self.rounds > 1:  # so many numbers that discriminants look best on the very releases they are fitted to: on others, then
+        if (
+            self.rounds > 1
+        ):  # so many numbers that discriminants look best on the very releases they are fitted to: on others, then
             fitted = [self._some(rng, table, kept, test) for table, test in zip(self.tables, tests, strict=True)]
         made = scores(self.loss, *(_entries(many, self.rounds) for many in fitted))
         out = np.empty((2, draws, len(made)))
@@ -190,7 +194,11 @@ class _Drawing:
         few = [releases(mechanism, self.task, table, rng, draws) for table in self.tables]
         for test, many in zip(tests, few, strict=True):
             test.add(many)
-        return self._strange(few, error / 4, exact=rng.arithmetic == EXACT) + self.replayed(rng) + _faults_of_laws(tests, error * 3 / 4, exact=rng.arithmetic == EXACT)
+        return (
+            self._strange(few, error / 4, exact=rng.arithmetic == EXACT)
+            + self.replayed(rng)
+            + _faults_of_laws(tests, error * 3 / 4, exact=rng.arithmetic == EXACT)
+        )
 
     def replayed(self, rng: RandomSource) -> list[str]:
         """Faults of one release of several rounds, held again on the other table."""
@@ -273,9 +281,7 @@ def releases(mechanism: Mechanism, task: Task, table: Table, rng: RandomSource, 
     They are drawn at once where the mechanism and the source can, otherwise one after the other."""
     if mechanism.batched and isinstance(rng, FloatSource):
         return hold(mechanism.start(task, BatchedSource(rng, draws)), lambda question: answered(table, question, task))
-    outcomes = [
-        hold(mechanism.start(task, rng), lambda question: answered(table, question, task)) for _ in range(draws)
-    ]
+    outcomes = [hold(mechanism.start(task, rng), lambda question: answered(table, question, task)) for _ in range(draws)]
     names = [name for name in outcomes[0].parameters if all(name in outcome.parameters for outcome in outcomes)]
     numbers = {name: np.array([outcome.parameters[name] for outcome in outcomes]) for name in names}
     grids = {outcome.grid for outcome in outcomes}

@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from dpgram.mechanisms import whitening
-from dpgram.mechanisms.conversation import Mechanism
+from dpgram.mechanisms.conversation import Mechanism, Task
 from dpgram.terms.noise import Round
 
 Array = np.ndarray
@@ -38,9 +38,7 @@ class QuickSteering:
     def first_map(self, dim: int, row_bound: float) -> Array:
         return whitening.first_map(dim, row_bound)
 
-    def next_map(
-        self, seen: Sequence[Round], plan: whitening.Rules, rows: float | None, row_bound: float, intercept: bool
-    ) -> Array:
+    def next_map(self, seen: Sequence[Round], plan: whitening.Rules, rows: float | None, task: Task) -> Array:
         """V w^(-1/2) V' T sqrt(m / d), from the last round's map T and matrix V w V' of m rows; eigenvalues below their noise are lifted."""
         last = seen[-1]
         dim = last.gram.shape[-1]
@@ -49,8 +47,8 @@ class QuickSteering:
         many = values.sum(axis=-1)[..., None, None]  # about so many rows, those that were not shrunk counting less
         return (vectors / np.sqrt(values)[..., None, :]) @ vectors.mT @ last.through * np.sqrt(many / dim)
 
-    def kept(self, through: Array, gram: Array, rows: float | None, intercept: bool) -> float:
-        return 1.0
+    def weighed(self, seen: Sequence[Round], rows: float | None, task: Task) -> tuple[Round, ...]:
+        return tuple(seen)
 
     def unwhitened(self, last: Round) -> Array:
         half = np.linalg.solve(np.broadcast_to(last.through, last.gram.shape), last.gram)

@@ -58,6 +58,7 @@ def show_without_release(
         calibration,
         {**options, **hint},
         intercept=schema.intercept,
+        half_ranges=schema.half_ranges,
     )
     parameters, condition = _known(found, replace(task, rows=table_rows if schema.neighbours is Neighbours.REPLACE else None))
     planned = Planned(

@@ -39,6 +39,7 @@ def opendp_measurement(
         options.get("calibration", "exact"),
         known,
         intercept=schema.intercept,
+        half_ranges=schema.half_ranges,
     )
     cost = curator.known_cost(chosen, task)
     replaced = schema.neighbours is Neighbours.REPLACE

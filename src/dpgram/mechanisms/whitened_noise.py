@@ -120,7 +120,9 @@ def start(task: Task, rng: RandomSource, steering: Any = whitening) -> Conversat
     """``steering`` has the public rules, by the names that they have in ``whitening``: an audit passes quicker ones, for many releases at
     once. Privacy asks of them only that they look at nothing but what they are given here."""
     ask_back(task, MECHANISM.name, calibrate(task)["delta_at_epsilon"])
-    mu = calibrate_mu(task.budget)  # not that of rounds: it would be rounded twice, and what is released not be what was calibrated
+    mu = calibrate_mu(
+        task.budget
+    )  # not that of rounds: it would be rounded twice, and what is released not be what was calibrated
     through = on_grid(steering.first_map(task.dim, task.row_bound))
     answer = yield GramQuestion(MAPPED_BOUND, through)
     rows = hinted_rows(task) if answer.rows is None else float(answer.rows)
@@ -131,14 +133,15 @@ def start(task: Task, rng: RandomSource, steering: Any = whitening) -> Conversat
     seen: list[Round] = []
     for place, off in enumerate(sds, 1):
         if seen:
-            through = on_grid(steering.next_map(seen, plan, rows, task.row_bound, task.intercept))
+            through = on_grid(steering.next_map(seen, plan, rows, task))
             answer = yield GramQuestion(MAPPED_BOUND, through, questions=len(sds))
         on = diagonal_sd(off)
         yield Drawing(place, len(sds), GaussianCost(total_shift(sds[:place], task.neighbours)))
         noisy = add_symmetric_noise(known(answer.gram, rng), off, on, rng)
         gram, _ = publish(noisy, SymmetricGaussian(off, on), rng)
-        seen.append(Round(through.matrix, gram, off, steering.kept(through.matrix, gram, rows, task.intercept)))
-    return Outcome(steering.unwhitened(seen[-1]), WhitenedGaussian(tuple(seen)), {**found, **steering.choices(seen)})
+        seen.append(Round(through.matrix, gram, off, kept=1.0))
+    rounds = steering.weighed(seen, rows, task)
+    return Outcome(steering.unwhitened(rounds[-1]), WhitenedGaussian(rounds), {**found, **steering.choices(rounds)})
 
 
 def whole_cost(task: Task, found: Parameters) -> Cost:
