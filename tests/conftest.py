@@ -9,6 +9,8 @@ import pyarrow as pa
 import pytest
 
 import dpgram
+from dpgram.mechanisms.registry import MECHANISMS
+from tests import rounds
 from tests.servers import make_server
 
 
@@ -47,6 +49,13 @@ def table() -> pa.Table:
 @pytest.fixture(scope="session")
 def small_release(table, schema) -> dpgram.GramRelease:
     return dpgram.release(table, schema, epsilon=5.0, delta=1e-6, insecure_seed=1)
+
+
+@pytest.fixture
+def in_rounds(monkeypatch) -> str:
+    """The name of a mechanism of several rounds, which is in the registry while a test runs."""
+    monkeypatch.setitem(MECHANISMS, rounds.NAME, rounds.MECHANISM)
+    return rounds.NAME
 
 
 @pytest.fixture(scope="session")

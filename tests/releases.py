@@ -73,7 +73,9 @@ def in_rounds(rows, seed=0, *, mus=(0.3, 0.3, 1.0), room=2.0, first=0.4):
         mean = n / room if found else n  # of all squares, were no row shrunk: that is known only where rows are white
         kept = float(np.clip(np.trace(gram) / mean, 0.05, 1.0)) if found else 1.0
         found.append(Round(through, gram, 1 / mu, kept))
-        own = in_own_columns(log_det_repair(gram / kept, 1 / mu / kept), through, rows=n) / n
+        own = (
+            in_own_columns(log_det_repair(gram / kept, 1 / mu / kept), through, rows=n if (rows[:, 0] == 1).all() else None) / n
+        )
         through = np.linalg.inv(np.linalg.cholesky(own)) / math.sqrt(room * dim)
     last = found[-1]
     back = np.linalg.solve(last.through, np.linalg.solve(last.through, last.gram / last.kept).T)

@@ -13,8 +13,9 @@ const UNKNOWN_GAIN = 1e-3; // standard deviations of its noise
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 const isDraw = (noise) => noise.shape === "wishart-sample" || noise.shape === "inverse-wishart-sample";
 
-export function makeChannel(release, plan) {
-  const { gram, noise, turn } = additiveForm(release);
+// By the last of several rounds, for inference, or by all of them together, for estimates.
+export function makeChannel(release, plan, together = false) {
+  const { gram, noise, turn } = additiveForm(release, together);
   const { basis, triangle, along, labelScale } = orthonormal(plan, turn);
   const block = multiply(transpose(basis), multiply(gram, basis));
   const p = plan.names.length;
@@ -96,8 +97,9 @@ function countSd(release, count) {
 }
 
 // A matrix, its noise, and T: the regression of T y on T X with this matrix is that of y on X with the Gram.
-export function additiveForm(release) {
-  const { noise, gram, rounds } = release;
+export function additiveForm(release, together = false) {
+  const { noise, gram } = release;
+  const rounds = together ? release.rounds?.together : release.rounds;
   if (rounds) return { gram: rounds.there, noise: rounds.noise, turn: rounds.turn };
   if (noise.shape !== "noisy-inverse") return { gram, noise, turn: identity(gram.length) };
   const { values, vectors } = eigenSymmetric(inverse(gram));

@@ -16,7 +16,7 @@ export function fit(release, target, columns, options = {}) {
   const plan = makeDesign(release, target, columns, intercept);
   const seen = makeChannel(release, plan);
   const known = uncertainty(seen);
-  const [params, estimates] = [debiased(seen), shrunk(seen)];
+  const [params, estimates] = [debiased(seen), shrunk(release.rounds ? makeChannel(release, plan, true) : seen)];
   const sampling = seen.perRow.map((v) => known.variance * v);
   const made = {
     auto: () => automatic(seen, known, confidence),

@@ -4,11 +4,13 @@
 export function readRelease(data) {
   const release = { ...data, gram: whole(data.gram) };
   if (data.rounds) {
-    const turn = data.rounds.turn.map((row) => Float64Array.from(row));
-    release.rounds = { ...data.rounds, there: whole(data.rounds.there), repaired: whole(data.rounds.repaired), turn };
+    release.rounds = { ...data.rounds, ...look(data.rounds), together: look(data.rounds.together), repaired: whole(data.rounds.repaired) };
   }
   return release;
 }
+
+// The last round, or all of them together, as additive noise in other coordinates.
+const look = ({ there, noise, turn }) => ({ there: whole(there), noise, turn: turn.map((row) => Float64Array.from(row)) });
 
 function whole(half) {
   const d = half.length;

@@ -92,7 +92,7 @@ def look(release: GramRelease, design: Design, truth: Truth, method: str, seed: 
         width=found.upper - found.lower,
         naive=np.abs(estimate - want) <= reach,
         error=estimate - want,
-        shrunk_error=float(np.linalg.norm(shrunk(seen) - want)),
+        shrunk_error=float(np.linalg.norm(shrunk(channel(release, design, together=True)) - want)),
         debiased_error=float(np.linalg.norm(estimate - want)),
         variance_covered=_within(truth.variance, fit.residual_variance_interval),
         r_squared_covered=_within(truth.r_squared, ratio),

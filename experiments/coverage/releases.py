@@ -30,7 +30,7 @@ from dpgram.terms.schema import Schema
 Array = np.ndarray
 
 DELTA = math.exp(-9)
-ALL = tuple(registry.MECHANISMS)
+ALL = tuple(name for name, mechanism in registry.MECHANISMS.items() if not mechanism.several)  # of a Gram that is known
 DRAWN = ("gaussian-sketch", "gaussian-sketch-adaptive", "inverse-wishart", "inverse-wishart-adaptive")
 
 

@@ -6,7 +6,7 @@ Gram is kept: rows of norm above the bound are shrunk to it first, as a release 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,8 +29,11 @@ class Setting:
     rows: int
     features: int = FEATURES_OF_PAPER
     labels: int = 1
+    law: str = (
+        "normal"  # of the features; or "binary" (with chance 0.3), "heavy" (t, 3 degrees of freedom) or "skewed" (log-normal)
+    )
     correlation: float = 0.0  # of neighbouring features: AR(1)
-    errors: str = "normal"  # or "growing" (with the first feature) or "heavy" (Student's t, 3 degrees of freedom)
+    errors: str = "normal"  # or "growing" (with the first feature), "heavy" (t, 3 degrees of freedom) or "skewed" (exponential)
     clamp: float = np.inf  # labels are clamped to +- this, as declared bounds do
     bound_squared: float | None = None  # the paper's 2.5 d when left out
     other_labels: tuple[int, ...] = (0,)  # how many other labels are features too; their true coefficients are zero
@@ -72,16 +75,7 @@ def draw(setting: Setting, index: int) -> tuple[Array, Array, float, float]:
     p = setting.features
     beta = rng.uniform(-1, 1, (1 + p, setting.labels))
     gram, squares, weight, over = np.zeros((setting.columns,) * 2), 0.0, 0.0, 0
-    root = np.linalg.cholesky(setting.correlation ** np.abs(np.subtract.outer(np.arange(p), np.arange(p)))).T
-    for start in range(0, setting.rows, BLOCK):
-        k = min(BLOCK, setting.rows - start)
-        z = np.empty((k, setting.columns))
-        z[:, 0] = 1.0
-        z[:, 1 : 1 + p] = rng.standard_normal((k, p)) if setting.correlation == 0 else rng.standard_normal((k, p)) @ root
-        errors = ERRORS[setting.errors](rng, z[:, 1], (k, setting.labels))
-        z[:, 1 + p :] = z[:, : 1 + p] @ beta + errors
-        if np.isfinite(setting.clamp):
-            np.clip(z[:, 1 + p :], -setting.clamp, setting.clamp, out=z[:, 1 + p :])
+    for z, errors in _blocks(setting, beta, rng):
         norm = np.einsum("ij,ij->i", z, z)
         factor = np.minimum(1.0, setting.row_bound**2 / norm)  # squared
         z *= np.sqrt(factor)[:, None]
@@ -89,6 +83,39 @@ def draw(setting: Setting, index: int) -> tuple[Array, Array, float, float]:
         squares, weight = squares + factor @ errors[:, -1] ** 2, weight + factor.sum()
         over += int((norm > setting.row_bound**2).sum())
     return gram, beta, squares / weight, over / setting.rows
+
+
+def draw_rows(setting: Setting, index: int) -> tuple[Array, Array, Array]:
+    """The rows of data set number ``index`` as they are, its coefficients, and the last label's errors."""
+    rng = np.random.default_rng([SEED, zlib.crc32(setting.name.encode()), setting.rows, index])
+    beta = rng.uniform(-1, 1, (1 + setting.features, setting.labels))
+    parts = [(z, errors[:, -1]) for z, errors in _blocks(setting, beta, rng)]
+    return np.concatenate([z for z, _ in parts]), beta, np.concatenate([e for _, e in parts])
+
+
+def _blocks(setting: Setting, beta: Array, rng: np.random.Generator) -> Iterator[tuple[Array, Array]]:
+    """Rows, a block at a time, and the errors of their labels."""
+    p = setting.features
+    root = np.linalg.cholesky(setting.correlation ** np.abs(np.subtract.outer(np.arange(p), np.arange(p)))).T
+    for start in range(0, setting.rows, BLOCK):
+        k = min(BLOCK, setting.rows - start)
+        z = np.empty((k, setting.columns))
+        z[:, 0] = 1.0
+        features = FEATURES[setting.law](rng, (k, p))
+        z[:, 1 : 1 + p] = features if setting.correlation == 0 else features @ root
+        errors = ERRORS[setting.errors](rng, z[:, 1], (k, setting.labels))
+        z[:, 1 + p :] = z[:, : 1 + p] @ beta + errors
+        if np.isfinite(setting.clamp):
+            np.clip(z[:, 1 + p :], -setting.clamp, setting.clamp, out=z[:, 1 + p :])
+        yield z, errors
+
+
+FEATURES: dict[str, Callable[[np.random.Generator, tuple[int, int]], Array]] = {
+    "normal": lambda rng, size: rng.standard_normal(size),
+    "binary": lambda rng, size: (rng.random(size) < 0.3).astype(float),
+    "heavy": lambda rng, size: rng.standard_t(3, size) / np.sqrt(3),
+    "skewed": lambda rng, size: (np.exp(rng.standard_normal(size)) - np.exp(0.5)) / np.sqrt(np.expm1(1) * np.e),
+}
 
 
 def _growing(rng: np.random.Generator, first: Array, size: tuple[int, int]) -> Array:
@@ -100,6 +127,7 @@ ERRORS: dict[str, Callable[[np.random.Generator, Array, tuple[int, int]], Array]
     "normal": lambda rng, first, size: ERROR_SD * rng.standard_normal(size),
     "growing": _growing,
     "heavy": lambda rng, first, size: ERROR_SD / np.sqrt(3) * rng.standard_t(3, size),
+    "skewed": lambda rng, first, size: ERROR_SD * (rng.standard_exponential(size) - 1),
 }
 
 
@@ -146,4 +174,20 @@ EXTRA = (
     ),
     Setting("single, AR(0.8)", 2**16, correlation=0.8, epsilons=(0.1, 1.0)),
     Setting("single, AR(0.8)", 2**18, correlation=0.8, epsilons=(0.1, 1.0)),
+)
+WHITENED = (  # of a mechanism that weighs rows by where they lie; the last ones hurt, each in its own way
+    Setting("single", 2**12, epsilons=(1.0, 3.0)),
+    Setting("single", 2**14, epsilons=(0.1, 1.0, 3.0)),
+    Setting("single", 2**16, epsilons=(0.1, 1.0, 3.0)),
+    Setting("single", 2**18, epsilons=(0.1, 1.0)),
+    Setting("small", 2**16, features=3, bound_squared=30.0, epsilons=(0.1, 1.0, 5.0)),
+    Setting("multi", 2**16, labels=20, other_labels=(0, 5), epsilons=(0.1, 1.0)),
+    Setting("multi", 2**18, labels=20, other_labels=(0, 5), epsilons=(0.1,)),
+    Setting("single, AR(0.9)", 2**16, correlation=0.9, epsilons=(0.1, 1.0, 3.0)),
+    Setting("single, binary", 2**16, law="binary", epsilons=(0.1, 1.0, 3.0)),
+    Setting("single, heavy errors", 2**16, errors="heavy", epsilons=(0.1, 1.0, 3.0)),
+    Setting("single, heavy features and errors", 2**16, law="heavy", errors="heavy", epsilons=(0.1, 1.0, 3.0)),
+    Setting("single, skewed features", 2**16, law="skewed", epsilons=(0.1, 1.0, 3.0)),
+    Setting("single, skewed errors", 2**16, errors="skewed", epsilons=(0.1, 1.0, 3.0)),
+    Setting("single, growing errors", 2**16, errors="growing", epsilons=(0.1, 1.0, 3.0)),
 )

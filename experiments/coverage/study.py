@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from experiments.coverage import tables
+from experiments.coverage import rounds, tables
 from experiments.coverage.measure import KEY, TYPES, Row, Seen, Truth, look, r_squared, summarise
 from experiments.coverage.releases import ALL, DRAWN, calibrated_once, claim, make_release, plain_schema, plan
-from experiments.coverage.settings import EXTRA, PAPER, Setting, data_sets
+from experiments.coverage.settings import EXTRA, PAPER, WHITENED, Setting, data_sets, draw_rows
 
 RESAMPLED = (("single", 2**14), ("single", 2**18), ("multi", 2**18))  # the bootstrap costs half a second a regression
 EXTRA_MECHANISMS = ("gaussian-noise", "gaussian-sketch", "inverse-wishart")
@@ -44,6 +44,9 @@ def batches(releases: int, resampled: int) -> Iterator[Batch]:
     for setting in PAPER:
         for mechanism in ALL:
             yield Batch(setting, mechanism, 0.1, "auto", releases)
+    for setting in WHITENED:
+        for epsilon in setting.epsilons:
+            yield Batch(setting, rounds.MECHANISM, epsilon, "auto", releases)
     for setting in PAPER:
         for mechanism in DRAWN if (setting.name, setting.rows) in RESAMPLED else ():
             yield Batch(replace(setting, other_labels=setting.other_labels[:2]), mechanism, 0.1, "bootstrap", resampled)
@@ -53,6 +56,8 @@ def run(batch: Batch, folder: Path | None) -> list[Row]:
     """The lines of one batch; none where the mechanism's claim cannot be made."""
     if isinstance(batch.setting, tables.Table):
         return _of_table(batch)
+    if batch.mechanism == rounds.MECHANISM:
+        return _of_rows(batch)
     setting = batch.setting
     # A batch of fewer releases takes the first data sets of the file, and never writes a shorter one over it.
     data = data_sets(setting, batch.releases, folder)
@@ -75,6 +80,27 @@ def run(batch: Batch, folder: Path | None) -> list[Row]:
         for others in setting.other_labels:
             design = plan(release, setting.places(others))
             truth = Truth(setting.truth(data.betas[i], others), left, r_squared(gram, design))
+            looks[others].append(look(release, design, truth, batch.method, seed=i))
+    return [_row(batch, seen, others) for others, seen in looks.items()]
+
+
+def _of_rows(batch: Batch) -> list[Row]:
+    """The lines of a mechanism that looks at the rows more than once.
+
+    The truth is that of all rows alike; only the variance of the errors is that of rows as the last round weighed them."""
+    setting = batch.setting
+    assert isinstance(setting, Setting)
+    schema = plain_schema(setting.columns)
+    looks: dict[int, list[Seen]] = {others: [] for others in setting.other_labels}
+    for i in range(batch.releases):
+        rows, beta, errors = draw_rows(setting, i)
+        seed = tables.noise_seed(setting.name, setting.rows, batch.mechanism, batch.epsilon) + i
+        release = rounds.release_rows(rows, schema=schema, row_bound=setting.row_bound, epsilon=batch.epsilon, seed=seed)
+        weights = rounds.last_weights(rows, release)
+        left = float(weights @ errors**2 / weights.sum())
+        for others in setting.other_labels:
+            design = plan(release, setting.places(others))
+            truth = Truth(setting.truth(beta, others), left, r_squared(rows.T @ (weights[:, None] * rows), design))
             looks[others].append(look(release, design, truth, batch.method, seed=i))
     return [_row(batch, seen, others) for others, seen in looks.items()]
 

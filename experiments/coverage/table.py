@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from experiments.coverage.measure import Row
+from experiments.coverage.rounds import MECHANISM
 from experiments.coverage.study import read
 
 PAGE, RESULTS = Path("docs/coverage.md"), Path("experiments/coverage/results.csv")
@@ -31,6 +32,8 @@ def filled(text: str, rows: list[Row]) -> str:
 
 
 def tables(rows: list[Row]) -> dict[str, str]:
+    whitened = [r for r in rows if r.mechanism == MECHANISM]
+    rows = [r for r in rows if r.mechanism != MECHANISM]
     paper = [r for r in rows if r.setting in PAPER_SETTINGS and r.method == "auto"]
     again = [r for r in rows if r.setting in PAPER_SETTINGS and r.method == "bootstrap"]
     other = [r for r in rows if r.setting not in PAPER_SETTINGS]
@@ -38,7 +41,9 @@ def tables(rows: list[Row]) -> dict[str, str]:
         "paper": _table(paper),
         "bootstrap": _table(again),
         "other settings": _table(other, epsilon=True),
+        "whitened": _table(whitened, epsilon=True),
         "outside": _outside([*paper, *again]),
+        "outside, whitened": _outside(whitened, epsilon=True),
     }
 
 
@@ -53,14 +58,14 @@ def outside(row: Row) -> bool:
     return not LOWEST - margin <= row.coverage_identified <= highest + margin
 
 
-def _outside(rows: list[Row]) -> str:
+def _outside(rows: list[Row], *, epsilon: bool = False) -> str:
     found = [r for r in rows if outside(r)]
     hidden = sum(r.not_identified > 0.98 for r in rows)
     counted = (
         f"Of {len(rows)} cells, {hidden} identify (almost) no coefficient; of the others, {len(found)} lie outside by more than two "
         f"standard errors.\n"
     )
-    return counted + ("\n" + _table(found) if found else "")
+    return counted + ("\n" + _table(found, epsilon=epsilon) if found else "")
 
 
 def _table(rows: Iterable[Row], *, epsilon: bool = False) -> str:

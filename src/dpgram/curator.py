@@ -142,6 +142,7 @@ def release(
         calibration,
         {**options, **hint},
         intercept=schema.intercept,
+        half_ranges=schema.half_ranges,
     )
     rng = source_for(arithmetic, task.dim, insecure_seed)
     if chosen.several and not rows_pass.rereadable:
@@ -251,14 +252,15 @@ class _Custody:
 
     def _what_stays(self) -> str:
         assert self.reservation is not None
-        number = self.reservation.number
-        if not isinstance(self._ledger, RoundLedger):
-            return f"Line {number} of the ledger stays reserved, and counts as spent."
-        how = f"`dpgram ledger settle {number}`" if isinstance(self._ledger, FileLedger) else f"ledger.settle({number})"
-        return (
-            f"Line {number} of the ledger stays reserved, and counts as spent; {self._drawn.in_words} drawn. {how} gives back the rounds "
-            f"that were not drawn."
+        number, drawn = self.reservation.number, self._drawn
+        stays = f"Line {number} of the ledger stays reserved, and counts as spent"
+        if not isinstance(self._ledger, RoundLedger) or (drawn.rounds and drawn.number == drawn.rounds):
+            return f"{stays}."
+        command = (
+            f"`dpgram ledger settle {number} --ledger {self._ledger.path}`" if isinstance(self._ledger, FileLedger) else ""
         )
+        how = command or f"ledger.settle({number})"
+        return f"{stays}; {drawn.in_words} drawn. {how} gives back the rounds that were not drawn."
 
 
 def automatic_choice(

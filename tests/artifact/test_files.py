@@ -14,7 +14,8 @@ import dpgram
 from dpgram.artifact.release import GramRelease
 from dpgram.errors import OutputError, ReleaseFileError
 from dpgram.terms.noise import InverseWishartSample, NoisyInverse, SymmetricGaussian, WishartSample
-from tests.conftest import small_schema
+from tests.conftest import small_schema, small_table
+from tests.releases import in_rounds, matrix_release, whitened_release
 
 
 @pytest.fixture
@@ -75,6 +76,111 @@ def test_every_release_reads_back_equal(tmp_path, data, columns, neighbours, int
     )
     release.save(tmp_path / "r.json")
     assert dpgram.load(tmp_path / "r.json") == release
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=30)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    mus=st.lists(st.floats(1e-4, 1e4), min_size=1, max_size=8),
+    room=st.floats(0.05, 100.0),
+    sizes=st.lists(st.floats(-5, 0), min_size=3, max_size=3),
+)
+def test_every_release_in_rounds_reads_back_equal(tmp_path, seed, mus, room, sizes):
+    """Columns whose sizes are up to five orders apart, so that the maps are badly conditioned."""
+    rng = np.random.default_rng(seed)
+    rows = np.column_stack([np.ones(200), rng.uniform(-1, 1, (200, 3)) * 10.0 ** np.array(sizes)])
+    gram, noise = in_rounds(rows, seed, mus=tuple(mus), room=room)
+    release = matrix_release(gram, noise, rows=200)
+    release.save(tmp_path / "r.json")
+    assert dpgram.load(tmp_path / "r.json") == release
+
+
+def test_the_file_of_many_rounds_and_columns_is_not_huge(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = np.column_stack([np.ones(2000), rng.uniform(-1, 1, (2000, 99))])
+    gram, noise = in_rounds(rows, mus=(1.0,) * 8)
+    matrix_release(gram, noise, rows=2000).save(tmp_path / "r.json")
+    assert (tmp_path / "r.json").stat().st_size < 6e6
+    assert dpgram.load(tmp_path / "r.json").noise == noise
+
+
+@pytest.fixture
+def saved_rounds(tmp_path):
+    path = tmp_path / "rounds.json"
+    whitened_release(small_table(), small_schema()).save(path)
+    return path
+
+
+def in_round(number, field, edit):
+    """A change of one field of one round."""
+    return lambda content: edit(content["noise"]["rounds"][number][field])
+
+
+def set_in_round(number, **fields):
+    return lambda content: content["noise"]["rounds"][number].update(fields)
+
+
+def singular(through):
+    through[1] = [2 * value for value in through[0]]
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda c: c["noise"].update(rounds=[]), "field 'noise.rounds': is empty"),
+        (lambda c: c["noise"].pop("rounds"), "field 'noise': object missing required field `rounds`"),
+        (lambda c: c["noise"]["rounds"].pop(), "field 'gram': is not what the last of its rounds says"),
+        (lambda c: c["noise"]["rounds"].reverse(), "field 'gram': is not what the last of its rounds says"),
+        (
+            lambda c: [row.__setitem__(k, row[k] * 1.001) for k, row in enumerate(c["gram"])],
+            "is not what the last of its rounds",
+        ),
+        (set_in_round(2, kept=0.5), "field 'gram': is not what the last of its rounds says"),
+        (set_in_round(0, kept=0.0), r"field 'noise.rounds\[0\].kept': is 0 and must be positive and at most 1"),
+        (set_in_round(1, kept=1.01), r"field 'noise.rounds\[1\].kept': is 1.01 and must be"),
+        (set_in_round(1, kept="all"), "expected `float`, got `str`"),
+        (set_in_round(1, sd_off_diagonal=0.0), r"field 'noise.rounds\[1\].sd_off_diagonal': is 0 and must be positive"),
+        (set_in_round(1, sd_off_diagonal=1e200), r"field 'noise.rounds\[1\].sd_off_diagonal': is 1e\+200 and must be"),
+        (set_in_round(0, more=1), "unknown field `more`"),
+        (in_round(0, "gram", lambda m: m.pop()), r"field 'noise.rounds\[0\].gram': has 5 rows of 6 numbers"),
+        (in_round(0, "gram", lambda m: m[1].append(1.0)), r"field 'noise.rounds\[0\].gram': has 6 rows of 6/7 numbers"),
+        (
+            in_round(1, "gram", lambda m: m[0].__setitem__(1, 7.0)),
+            r"rounds\[1\].gram': is not symmetric at '\(intercept\)', 'x'",
+        ),
+        (in_round(1, "gram", lambda m: m[0].__setitem__(0, 1e30)), r"rounds\[1\].gram': holds a number too large"),
+        (in_round(1, "through", lambda m: m[0].pop()), r"field 'noise.rounds\[1\].through': has 6 rows of 5/6 numbers"),
+        (in_round(1, "through", singular), r"field 'noise.rounds\[1\].through': cannot be undone"),
+        (in_round(1, "through", lambda m: m[0].__setitem__(0, 1e150)), r"rounds\[1\].through': cannot be undone"),
+        (in_round(2, "through", lambda m: m[0].__setitem__(0, m[0][0] * 1.01)), "is not what the last of its rounds says"),
+    ],
+)
+def test_a_changed_round_is_refused_by_field(saved_rounds, edit, message):
+    change(saved_rounds, edit)
+    with pytest.raises(ReleaseFileError, match=message):
+        dpgram.load(saved_rounds)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
+@given(data=st.data())
+def test_any_change_of_a_round_is_refused_or_read_whole(saved_rounds, data):
+    """A number anywhere in the rounds becomes another, or something else: one of our errors, or a release that estimates."""
+    content = json.loads(saved_rounds.read_text())
+    one = content["noise"]["rounds"][data.draw(st.integers(0, 2))]
+    value = data.draw(st.one_of(st.floats(), st.none(), st.integers(-3, 3), st.just("1"), st.just([])))
+    field = data.draw(st.sampled_from(sorted(one)))
+    if isinstance(one[field], list):
+        i, j = data.draw(st.integers(0, 5)), data.draw(st.integers(0, 5))
+        one[field][i][j] = one[field][j][i] = value
+    else:
+        one[field] = value
+    changed = saved_rounds.with_name("changed.json")
+    changed.write_text(json.dumps(content))
+    try:
+        release = dpgram.load(changed)
+    except ReleaseFileError:
+        return
+    assert np.isfinite(list(dpgram.regress(release, "y").estimates.values())).all()
 
 
 def change(path, edit):

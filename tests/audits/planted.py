@@ -13,7 +13,16 @@ import numpy as np
 from flint import arb
 
 from dpgram.accounting import additive_wishart, gaussian, wishart
-from dpgram.mechanisms import first_stage, gaussian_noise, gaussian_sketch, inverse_wishart, noisy_inverse, wishart_noise
+from dpgram.audits.neighbours import Rows
+from dpgram.mechanisms import (
+    first_stage,
+    gaussian_noise,
+    gaussian_sketch,
+    inverse_wishart,
+    noisy_inverse,
+    whitened_noise,
+    wishart_noise,
+)
 from dpgram.mechanisms import gaussian_sketch_adaptive as sketch_adaptive
 from dpgram.mechanisms import inverse_wishart_adaptive as posterior_adaptive
 from dpgram.sampling import exact, variates
@@ -269,10 +278,35 @@ def everywhere(name: str, function: Callable, *modules: Any) -> list[Patch]:
     return [(module, name, function) for module in modules]
 
 
+def once_for_all_rounds(matrix, off, on, rng):
+    """Noise is drawn for the first round of a release, and scaled for the others."""
+    key = ("round", id(rng))
+    if key not in _KEPT:
+        _KEPT.clear()
+        _KEPT[key] = normal_matrix(matrix.shape[-2:], rng)
+    upper = np.triu(np.ones(matrix.shape[-2:]), 1) * _KEPT[key]
+    return matrix + (off * (upper + upper.mT) + on * (np.eye(matrix.shape[-1]) * _KEPT[key]))
+
+
+def whole_budget_for_each(mu, shares, neighbours):
+    return RIGHT_ROUND_SDS(mu, tuple(1.0 for _ in shares), neighbours)
+
+
+RIGHT_ROUND_SDS = whitened_noise.round_sds
+
+
+def count_that_is_told(self, question, task):
+    """The number of rows reaches the mechanism where it is protected."""
+    return replace(RIGHT_ANSWER(self, question, task), rows=int(self.counts.sum()))
+
+
+RIGHT_ANSWER = Rows.answer
+
 BOTH_STAGES = (sketch_adaptive, posterior_adaptive)
 GAUSS = {"first_stage": "gauss", "sketch_rows": 100.0}
 RIDGE = {"sketch_rows": 10_000.0}  # so large a ridge that it always stays: quick
 IW = {"degrees_of_freedom": 20.0}
+ROUNDS = {"table_rows": 2000.0}
 
 MISTAKES: dict[str, tuple[str, Neighbours, dict, list[Patch]]] = {
     "B for B^2 in the sensitivity": (
@@ -438,4 +472,46 @@ MISTAKES: dict[str, tuple[str, Neighbours, dict, list[Patch]]] = {
     ),
     "exact: smaller chi-squares": ("gaussian-sketch", REPLACE, {}, [(exact.ExactSource, "chi_square", exact_chi_without_two)]),
     "exact: a grid of the data": ("gaussian-noise", REPLACE, {}, [(exact.ExactSource, "publish", grid_of_the_data)]),
+    "rounds: half of the sensitivity": (
+        "whitened-noise",
+        ADD_REMOVE,
+        ROUNDS,
+        [times(0.5, whitened_noise, "gram_sensitivity")],
+    ),
+    "rounds: noise for adding where a row is replaced": (
+        "whitened-noise",
+        REPLACE,
+        ROUNDS,
+        [(whitened_noise, "gram_sensitivity", lambda bound, neighbours: bound**2)],
+    ),
+    "rounds: the same noise in all of them": (
+        "whitened-noise",
+        REPLACE,
+        ROUNDS,
+        [(whitened_noise, "add_symmetric_noise", once_for_all_rounds)],
+    ),
+    "rounds: the diagonal's sd everywhere but there": (
+        "whitened-noise",
+        ADD_REMOVE,
+        ROUNDS,
+        [(whitened_noise, "add_symmetric_noise", lambda matrix, off, on, rng: RIGHT_NOISE(matrix, on, off, rng))],
+    ),
+    "rounds: every round has the whole budget": (
+        "whitened-noise",
+        REPLACE,
+        ROUNDS,
+        [(whitened_noise, "round_sds", whole_budget_for_each)],
+    ),
+    "rounds: as many as the rows that are there": (
+        "whitened-noise",
+        ADD_REMOVE,
+        ROUNDS,
+        [(Rows, "answer", count_that_is_told)],
+    ),
+    "exact: a coarser grid of rounds": (
+        "whitened-noise",
+        REPLACE,
+        ROUNDS,
+        [(exact.ExactSource, "publish", lambda self, matrix, step: RIGHT_PUBLISH(self, matrix, 4 * step))],
+    ),
 }

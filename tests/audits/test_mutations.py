@@ -27,7 +27,11 @@ from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.noise import InverseWishartSample, SymmetricGaussian, WishartSample
 
 CONFIDENCE = 1 - 1e-6
-NEEDED = {"noisy-inverse": {"rho": 3.0}, "inverse-wishart": {"degrees_of_freedom": 20.0}}
+NEEDED = {
+    "noisy-inverse": {"rho": 3.0},
+    "inverse-wishart": {"degrees_of_freedom": 20.0},
+    "whitened-noise": {"table_rows": 2000.0},
+}
 
 
 def task_for(name, neighbours=Neighbours.REPLACE, dim=2):

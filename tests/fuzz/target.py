@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from unittest import mock
 
 import numpy as np
@@ -22,6 +23,7 @@ from dpgram.native.library import kernel
 from dpgram.rows.clip import largest_square
 from dpgram.sources.base import Source
 from dpgram.sources.open import open_source
+from dpgram.terms.public_map import PublicMap, digest_of
 from dpgram.terms.schema import Schema
 
 CANARY, NUMBER = "CANARY-SMITH", 8675309.25  # cells of the tables that are mutated; no message may repeat them
@@ -104,7 +106,7 @@ def check_table(
     """The sum over the table that ``make`` makes, after every assertion of this module; None if it was refused.
 
     Both kernels must refuse or give the same sum. With ``alone``, each row of a small table is also summed by itself: it is bounded, and
-    together they are the whole, so that no row decides what another becomes."""
+    together they are the whole, so that no row decides what another becomes. And it is bounded through a public map."""
     totals = []
     for way in kernels():
         with way():
@@ -123,18 +125,31 @@ def check_table(
         assert other.rows == total.rows
         assert (integers(other) == integers(total)).all()
     if alone and total.rows <= MOST_ALONE:
+        through = _map_of(len(schema.encoded))
+        mapped = []
         for way in kernels():
             with way():
                 assert (integers(_row_by_row(open_source(make(), **options), schema)) == integers(total)).all()
+                mapped.append(_row_by_row(open_source(make(), **options), schema, 1.0, through))
+        for other in mapped:
+            assert_bounded(other)
+            assert (integers(other) == integers(mapped[0])).all()
     return total
 
 
-def _row_by_row(source: Source, schema: Schema) -> GramSum:
-    bound = schema.effective_row_bound
-    total = GramSum.zero(len(schema.encoded), bound)
+@cache
+def _map_of(dim: int) -> PublicMap:
+    """Rows of many sizes, so that some mapped rows are longer than one and others are not."""
+    rng = np.random.default_rng(dim)
+    return PublicMap.near(rng.normal(size=(dim, dim)) * 10.0 ** rng.integers(-8, 3, (dim, 1)))
+
+
+def _row_by_row(source: Source, schema: Schema, bound: float | None = None, through: PublicMap | None = None) -> GramSum:
+    bound = schema.effective_row_bound if bound is None else bound
+    total = GramSum.zero(len(schema.encoded), bound, digest_of(through))
     for batch, _ in source.pieces(schema.names):
         for row in range(batch.num_rows):
-            alone = Summing(schema, bound, untyped=source.untyped)
+            alone = Summing(schema, bound, through, untyped=source.untyped)
             alone.add(batch.slice(row, 1))
             assert np.trace(integers(alone.total())) <= largest_square(bound)
             total = total.merge(alone.total())

@@ -39,6 +39,25 @@ def test_a_gaussian_release_is_an_event_that_its_accountant_counts_as_we_do(tabl
         assert doubling.get_delta(epsilon) == pytest.approx(gaussian_delta(epsilon, mu), rel=1e-2)
 
 
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_all_rounds_of_a_release_are_one_event(table, neighbours):
+    """One Gaussian mechanism, whose shift is that of all rounds together: as dp-accounting counts it, and as it composes the rounds."""
+    from dp_accounting.pld import PLDAccountant
+
+    release = made(table, small_schema(neighbours=neighbours), mechanism="whitened-noise")
+    whole, rounds = PLDAccountant(), PLDAccountant()
+    whole.compose(dp_event(release))
+    each = [value for name, value in release.parameters.items() if name.startswith("round_") and name.endswith("_mu")]
+    assert len(each) == len(release.noise.rounds) > 1
+    for mu in each:
+        rounds.compose(dp_accounting.GaussianDpEvent(1 / mu))
+    for epsilon in (0.5, 1.0):
+        expected = gaussian_delta(epsilon, release.parameters["mu"])
+        assert whole.get_delta(epsilon) == pytest.approx(expected, rel=1e-2)
+        assert rounds.get_delta(epsilon) == pytest.approx(expected, rel=2e-2)
+    assert privacy_loss_distribution(release).get_delta_for_epsilon(1.0) == pytest.approx(1e-7, rel=1e-2)
+
+
 def test_other_releases_are_events_and_loss_distributions(table, schema):
     release = made(table, schema, mechanism="wishart-noise")
     event = dp_event(release)
@@ -74,6 +93,17 @@ def test_a_measurement_is_composed_by_opendp(table, schema):
     curve = dp.c.make_zCDP_to_approxDP(measurement).map(1)
     assert curve.epsilon(1e-7) >= 1.0  # OpenDP goes through Renyi divergences, which loses a little
     assert curve.epsilon(1e-7) < 1.3
+
+
+@pytest.mark.usefixtures("features")
+@pytest.mark.parametrize(("neighbours", "hint"), [("replace", {}), ("add-remove", {}), ("add-remove", {"table_rows": 4000})])
+def test_a_measurement_of_several_rounds(table, neighbours, hint):
+    schema = small_schema(neighbours=neighbours)
+    measurement = opendp_measurement(schema, epsilon=1.0, delta=1e-7, mechanism="whitened-noise", **hint)
+    release = measurement(table)
+    assert release.mechanism == "whitened-noise"
+    assert measurement.map(1) == pytest.approx(release.parameters["mu"] ** 2 / 2, rel=1e-9)
+    assert measurement.map(1) >= release.parameters["mu"] ** 2 / 2
 
 
 @pytest.mark.usefixtures("features")

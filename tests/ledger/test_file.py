@@ -266,7 +266,7 @@ def test_a_killed_writer_leaves_no_draw_unrecorded(tmp_path):
         handed |= {int.from_bytes(numbers[k : k + 8], "big") for k in range(0, len(numbers), 8)}
     recorded = {entry.number for entry in ledger.account().entries}
     assert handed <= recorded
-    assert len(handed) > kills
+    assert len(handed) >= kills
     assert len(recorded) <= len(handed) + 2 * kills  # ours, and a reservation may be on disk and not yet told
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpgram.linalg.rounds import MOST_RESCALED, in_own_columns, most_likely
+from dpgram.linalg.rounds import MOST_RESCALED, in_own_columns, most_likely, pooled
 from dpgram.linalg.symmetric import log_det_repair
 
 
@@ -78,6 +78,49 @@ def test_several_looks_are_closer_to_the_truth_than_the_last_alone():
         )
     together, alone = np.mean(apart, axis=0)
     assert together < 0.7 * alone
+
+
+@pytest.mark.parametrize(("dim", "count"), [(1, 2), (5, 3), (20, 8)])
+def test_the_pool_solves_the_normal_equations_of_all_looks(dim, count):
+    _, looks = whitened_looks(7, dim, count)
+    through, matrix, _ = pooled(looks)
+    back = np.linalg.solve(through, np.linalg.solve(through, matrix).T)
+    slope, size = np.zeros((dim, dim)), 0.0
+    for look, gram, sd in looks:
+        h = look @ np.linalg.inv(looks[-1][0])
+        slope += h.T @ (look @ back @ look.T - gram) @ h / sd**2
+        size += np.linalg.norm(h.T @ gram @ h) / sd**2
+    assert np.linalg.norm(slope) < 1e-8 * size
+
+
+def test_the_noise_of_the_pool_is_about_even():
+    """Of 400 pools of one matrix, entries off the diagonal have the sd that is said, those on it sqrt(2) times that: a mean over all
+    entries is known to 1 %, and what makes the pool uneven is of that order."""
+    off, on = [], []
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        gram, looks = whitened_looks(3, 8, 5)
+        looks = [(through, through @ gram @ through.T + noise(rng, 8, sd), sd) for through, _, sd in looks]
+        through, matrix, sd = pooled(looks)
+        left = (matrix - through @ gram @ through.T) / sd
+        off.append(left[np.triu_indices(8, 1)])
+        on.append(np.diag(left))
+    assert np.std(off) == pytest.approx(1.0, abs=0.1)
+    assert np.std(on) == pytest.approx(np.sqrt(2), abs=0.15)
+
+
+@given(seed=st.integers(0, 2**32 - 1), dim=st.integers(1, 6), scales=st.lists(st.floats(-4, 4), min_size=1, max_size=5))
+@settings(deadline=None, max_examples=50)
+def test_a_pool_of_any_looks_is_finite(seed, dim, scales):
+    rng = np.random.default_rng(seed)
+    looks = [(10**s * rng.normal(size=(dim, dim)), noise(rng, dim, 10**s), 10.0 ** rng.uniform(-3, 3)) for s in scales]
+    through, matrix, sd = pooled(looks)
+    assert np.isfinite(through).all()
+    assert np.isfinite(matrix).all()
+    assert np.array_equal(matrix, matrix.T)
+    assert sd == looks[-1][2]
+    if len(scales) == 1:
+        assert matrix is looks[0][1]
 
 
 def test_the_way_back_loses_nothing_to_a_badly_conditioned_map():

@@ -14,14 +14,19 @@ from dpgram.mechanisms import registry
 from dpgram.mechanisms.conversation import GramAnswer, hold
 from dpgram.mechanisms.registry import MECHANISMS
 from dpgram.sampling import exact, reals
-from dpgram.sampling.base import exact_gram
+from dpgram.sampling.base import exact_gram, grid_step
 from dpgram.sampling.bits import Uniforms
 from dpgram.sampling.exact import ExactSource
 from dpgram.sampling.reals import RealMatrix
 from dpgram.terms.budget import Budget, Neighbours
+from dpgram.terms.noise import WhitenedGaussian
 
 FALSE_ALARM = 1e-9
-NEEDED = {"inverse-wishart": {"degrees_of_freedom": 9.5}, "noisy-inverse": {"rho": 2.0}}
+NEEDED = {
+    "inverse-wishart": {"degrees_of_freedom": 9.5},
+    "noisy-inverse": {"rho": 2.0},
+    "whitened-noise": {"table_rows": 1000.0},
+}
 NAMES = sorted(MECHANISMS)
 GRAM = 3.0 * np.ones((5, 5)) + np.diag([1.0, 20, 300, 4000, 50000])
 
@@ -58,7 +63,12 @@ def publication(name, gram=GRAM, source=None, *, epsilon=1.0, delta=1e-6, neighb
     assert np.array_equal(outcome.gram, outcome.gram.T)
     if outcome.grid is not None:
         assert np.array_equal(outcome.gram / outcome.grid, np.rint(outcome.gram / outcome.grid))
-    return outcome.gram.tolist(), outcome.grid, outcome.parameters
+    rounds = outcome.noise.rounds if isinstance(outcome.noise, WhitenedGaussian) else ()
+    for each in rounds:
+        on_grid = each.gram / grid_step(each.sd_off_diagonal)
+        assert np.array_equal(on_grid, np.rint(on_grid))
+    published = [(each.through.tolist(), each.gram.tolist()) for each in rounds]
+    return outcome.gram.tolist(), outcome.grid, outcome.parameters, published
 
 
 @pytest.mark.parametrize(

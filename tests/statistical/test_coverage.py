@@ -9,7 +9,8 @@ from scipy import stats
 
 from experiments.coverage.measure import share
 from experiments.coverage.releases import calibrated_once, make_release, plain_schema, plan
-from experiments.coverage.settings import Setting, data_sets
+from experiments.coverage.rounds import release_rows
+from experiments.coverage.settings import FEATURES, Setting, data_sets, draw, draw_rows
 from experiments.coverage.study import Batch, read, run, write
 from experiments.coverage.table import HIGHEST, LOWEST, PAGE, RESULTS, filled, outside
 
@@ -23,9 +24,15 @@ def test_the_study_runs(tmp_path):
     setting = Setting("tiny", 2**10, features=3, labels=2, other_labels=(0, 1), epsilons=(5.0,))
     rows = []
     with calibrated_once():
-        for mechanism, method in (("gaussian-noise", "auto"), ("gaussian-sketch", "bootstrap"), ("inverse-wishart", "auto")):
+        for mechanism, method in (
+            ("gaussian-noise", "auto"),
+            ("gaussian-sketch", "bootstrap"),
+            ("inverse-wishart", "auto"),
+            ("whitened-noise", "auto"),
+            ("whitened-noise", "bootstrap"),
+        ):
             rows += run(Batch(setting, mechanism, 5.0, method, 2), tmp_path)
-    assert [(r.others, r.releases, r.coefficients) for r in rows] == [(0, 2, 4), (1, 2, 5)] * 3
+    assert [(r.others, r.releases, r.coefficients) for r in rows] == [(0, 2, 4), (1, 2, 5)] * 5
     assert all(0 <= r.coverage <= 1 and np.isfinite(r.error_shrunk) for r in rows)
     write(tmp_path / "rows.csv", rows)
     again = read(tmp_path / "rows.csv")
@@ -38,6 +45,18 @@ def test_data_sets_do_not_depend_on_what_was_kept(tmp_path):
     first, kept, fresh = data_sets(setting, 3, tmp_path), data_sets(setting, 2, tmp_path), data_sets(setting, 2, None)
     assert np.array_equal(first.grams[:2], kept.grams)
     assert np.array_equal(kept.grams, fresh.grams)
+
+
+@pytest.mark.parametrize("law", FEATURES)
+def test_rows_are_those_of_the_gram(law):
+    """The same data set, whether its rows are asked for or its Gram: here no row is shrunk."""
+    setting = Setting("tiny", 2**10, features=3, law=law, errors="skewed", bound_squared=1e6)
+    rows, beta, errors = draw_rows(setting, 1)
+    gram, again, left, over = draw(setting, 1)
+    assert rows.T @ rows == pytest.approx(gram)
+    assert np.array_equal(beta, again)
+    assert (errors @ errors / len(errors), 0.0) == pytest.approx((left, over))
+    assert rows[:, 4] == pytest.approx(rows[:, :4] @ beta[:, 0] + errors)
 
 
 def test_the_standard_error_counts_releases():
@@ -91,6 +110,31 @@ def test_intervals_cover(name, features, epsilon, mechanism):
             )
             truth = Truth(setting.truth(data.betas[i], 0))
             looks.append(look(release, plan(release, setting.places(0)), truth, "auto"))
+    assert np.mean([s.bounded for s in looks]) > 0.5
+    assert within_bounds(np.array([s.covered for s in looks]))
+    assert not within_bounds(np.array([s.naive for s in looks]))
+    assert not within_bounds(np.array([np.abs(s.error) <= 0.6 * s.width / 2 for s in looks]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("changes", "epsilon"),
+    [
+        ({"name": "single"}, 0.1),
+        ({"name": "single, AR(0.9)", "correlation": 0.9}, 0.1),
+        ({"name": "single, heavy", "law": "heavy", "errors": "heavy"}, 0.3),
+    ],
+)
+def test_intervals_from_whitened_rounds_cover(changes, epsilon):
+    """The same for rows that are whitened first."""
+    from experiments.coverage.measure import Truth, look
+
+    setting, looks = Setting(rows=2**16, **changes), []
+    for i in range(DATA_SETS):
+        rows, beta, _ = draw_rows(setting, i)
+        schema = plain_schema(setting.columns)
+        release = release_rows(rows, schema=schema, row_bound=setting.row_bound, epsilon=epsilon, seed=6_000 + i)
+        looks.append(look(release, plan(release, setting.places(0)), Truth(setting.truth(beta, 0)), "auto"))
     assert np.mean([s.bounded for s in looks]) > 0.5
     assert within_bounds(np.array([s.covered for s in looks]))
     assert not within_bounds(np.array([s.naive for s in looks]))

@@ -56,3 +56,12 @@ def test_a_map_comes_back_from_bytes(dim):
     again = PublicMap.from_bytes(made.to_bytes())
     assert again == made
     assert again.digest == made.digest
+
+
+def test_a_map_that_was_checked_stays_as_it_is():
+    whole = np.eye(2, dtype=np.int64)
+    made = PublicMap(whole, np.zeros(2, dtype=np.int64))
+    whole[0, 0] = LEAST
+    assert made.whole[0, 0] == 1
+    with pytest.raises(ValueError, match="read-only"):
+        made.whole[0, 0] = 2

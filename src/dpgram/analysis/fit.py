@@ -87,12 +87,16 @@ class Fit:
     @property
     def shrunk(self) -> dict[str, float]:
         """Coefficients of least expected error, by name, whatever estimator was chosen."""
-        return self._named(self.coefficients if self.estimator == "shrunk" else shrunk(self.channel))
+        return self._named(self.coefficients if self.estimator == "shrunk" else self._shrunk)
 
     @cached_property
     def channel(self) -> Channel:
         """What the release says about this regression; see dpgram.regression.channel."""
         return channel(self.release, self.design)
+
+    @cached_property
+    def _shrunk(self) -> Array:
+        return shrunk(channel(self.release, self.design, together=True))
 
     @cached_property
     def _debiased(self) -> Array:

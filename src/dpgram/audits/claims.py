@@ -89,6 +89,7 @@ def claim_of(mechanism: str, task: Task, found: Parameters) -> Claim:
     makers: dict[str, Callable[[Task, Parameters], Curve]] = {
         "gaussian-noise": _gaussian,
         "noisy-inverse": _gaussian,
+        "whitened-noise": _gaussian,
         "wishart-noise": _additive,
         "gaussian-sketch": _sampling,
         "inverse-wishart": _sampling,

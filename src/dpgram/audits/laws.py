@@ -6,21 +6,24 @@ more, from the proofs, and share no code with the samplers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 from scipy.special import gammainc, ndtr
 
 from dpgram.mechanisms.conversation import PAPER, Outcome, Parameters, Task
+from dpgram.terms.noise import Round, WhitenedGaussian
 
 Array = np.ndarray
 Uniforms = Callable[[Outcome], Array]
 """(releases, numbers): uniform and independent where the releases follow the proven law."""
 
 
-def uniforms(mechanism: str, task: Task, found: Parameters, gram: Array) -> Uniforms | None:
-    """The map for releases of a table with the Gram sum ``gram``; None for a mechanism whose law is not written down here."""
-    makers = {
+def uniforms(mechanism: str, task: Task, found: Parameters, gram: Any) -> Uniforms | None:
+    """The map for releases of a table with the Gram sum ``gram``, or of these rows; None for a mechanism whose law is not written down here."""
+    makers: dict[str, Callable[[Task, Parameters, Any], Uniforms]] = {
         "gaussian-noise": _gaussian_noise,
         "noisy-inverse": _noisy_inverse,
         "wishart-noise": _wishart_noise,
@@ -28,6 +31,7 @@ def uniforms(mechanism: str, task: Task, found: Parameters, gram: Array) -> Unif
         "inverse-wishart": _posterior,
         "gaussian-sketch-adaptive": _adaptive(_sketch),
         "inverse-wishart-adaptive": _adaptive(_posterior),
+        "whitened-noise": _rounds,
     }
     if mechanism not in makers:
         return None
@@ -40,10 +44,30 @@ def published(many: Outcome, name: str) -> Array:
     return np.broadcast_to(many.parameters[name], len(many.gram))
 
 
-def _normal(noise: Array, found: Parameters) -> Array:
+def rounds_of(many: Outcome) -> tuple[Round, ...]:
+    """What was published in each round of a release of several."""
+    assert isinstance(many.noise, WhitenedGaussian)
+    return many.noise.rounds
+
+
+def _normal(noise: Array, found: Mapping[str, float]) -> Array:
     rows, columns = np.triu_indices(noise.shape[-1])
     sd = np.where(rows == columns, found["sd_diagonal"], found["sd_off_diagonal"])
     return ndtr(noise[:, rows, columns] / sd)
+
+
+def _rounds(task: Task, found: Parameters, table: Any) -> Uniforms:
+    """The noise of every round, whose map is as published; its sds are those of the calibration, where that knows how many rounds there are."""
+
+    def made(many: Outcome) -> Array:
+        numbers = []
+        for place, each in enumerate(rounds_of(many), 1):
+            off = found.get(f"round_{place}_sd_off_diagonal", each.sd_off_diagonal)
+            sds = {"sd_off_diagonal": off, "sd_diagonal": math.sqrt(2) * off}
+            numbers.append(_normal(each.gram - table.gram(each.through), sds))
+        return np.hstack(numbers)
+
+    return made
 
 
 def _gaussian_noise(task: Task, found: Parameters, gram: Array) -> Uniforms:

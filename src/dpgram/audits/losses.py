@@ -11,8 +11,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import log_ndtr
 
-from dpgram.audits.laws import published
-from dpgram.audits.neighbours import Pair
+from dpgram.audits.laws import published, rounds_of
+from dpgram.audits.neighbours import Pair, Rows
 from dpgram.linalg.symmetric import smallest_eigenvalue
 from dpgram.mechanisms.conversation import PAPER, Outcome, Parameters, Task
 from dpgram.mechanisms.inverse_wishart import multiple_of
@@ -33,6 +33,7 @@ def privacy_loss(mechanism: str, task: Task, found: Parameters, pair: Pair) -> L
         "inverse-wishart": _posterior,
         "gaussian-sketch-adaptive": _sketch_adaptive,
         "inverse-wishart-adaptive": _posterior_adaptive,
+        "whitened-noise": _rounds,
     }
     return makers[mechanism](task, found, pair) if mechanism in makers else None
 
@@ -54,23 +55,49 @@ def pair_epsilon(first: Array, second: Array, delta: float) -> float:
     return high if high < 64 else math.inf
 
 
-def _gaussian(released: Array, first: Array, second: Array, found: Parameters) -> Array:
-    """The loss of symmetric matrices with independent normal noise around ``first`` or ``second``."""
-    off, on = found["sd_off_diagonal"], found["sd_diagonal"]
-    dim = len(first)
+def _gaussian(released: Array, first: Array, second: Array, off: float, on: float) -> Array:
+    """The loss of symmetric matrices with independent normal noise around ``first`` or ``second``, which may be another for each."""
+    dim = first.shape[-1]
     precision = np.full((dim, dim), 0.5 / off**2)  # each entry off the diagonal stands there twice
     np.fill_diagonal(precision, 1 / on**2)
     weights = precision * (first - second)
-    return np.einsum("nij,ij->n", released - (first + second) / 2, weights)
+    return np.einsum("nij,ij->n" if weights.ndim == 2 else "nij,nij->n", released - (first + second) / 2, weights)
+
+
+def _rounds(task: Task, found: Parameters, pair: Pair) -> Loss:
+    """The sum over rounds, each with the map that was published before it."""
+    one, other = pair.first, pair.second
+    assert isinstance(one, Rows) and isinstance(other, Rows)  # noqa: PT018
+
+    def loss(many: Outcome) -> Array:
+        return sum(
+            (
+                _gaussian(
+                    each.gram,
+                    one.gram(each.through),
+                    other.gram(each.through),
+                    each.sd_off_diagonal,
+                    math.sqrt(2) * each.sd_off_diagonal,
+                )
+                for each in rounds_of(many)
+            ),
+            np.zeros(len(many.gram)),
+        )
+
+    return loss
+
+
+def _scales(found: Parameters) -> tuple[float, float]:
+    return found["sd_off_diagonal"], found["sd_diagonal"]
 
 
 def _gaussian_noise(task: Task, found: Parameters, pair: Pair) -> Loss:
-    return lambda many: _gaussian(many.gram, pair.first, pair.second, found)
+    return lambda many: _gaussian(many.gram, pair.first, pair.second, *_scales(found))
 
 
 def _noisy_inverse(task: Task, found: Parameters, pair: Pair) -> Loss:
     first, second = (bounded_inverse(gram, found["claimed_floor"]) for gram in (pair.first, pair.second))
-    return lambda many: _gaussian(np.linalg.inv(many.gram), first, second, found)
+    return lambda many: _gaussian(np.linalg.inv(many.gram), first, second, *_scales(found))
 
 
 def _wishart_noise(task: Task, found: Parameters, pair: Pair) -> Loss:

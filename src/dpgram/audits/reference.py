@@ -6,7 +6,7 @@ six digits; the formulas are those of mechanisms/proofs/."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from scipy.stats import chi2, laplace, norm
 
 from dpgram.mechanisms.conversation import PAPER, Mechanism, Outcome, Parameters, Task
 from dpgram.terms.budget import Neighbours
+from dpgram.terms.noise import WhitenedGaussian
 
 TOLERANCE = 1e-4
 SLACK = 2.0**-20  # by how much more than B^2, relatively, the certified smallest eigenvalue may move
@@ -30,6 +31,7 @@ def recomputed_delta(mechanism: str, task: Task, found: Parameters) -> float | N
         "inverse-wishart": lambda task, found: _draw(task, found["degrees_of_freedom"], found["psi"], task.budget.epsilon),
         "gaussian-sketch-adaptive": _lowest_floor,
         "inverse-wishart-adaptive": _lowest_floor,
+        "whitened-noise": _all_rounds,
     }
     return makers[mechanism](task, found) if mechanism in makers else None
 
@@ -86,6 +88,27 @@ def _gaussian(task: Task, found: Parameters, one_row: float) -> float:
     off, on = found["sd_off_diagonal"], found["sd_diagonal"]
     apart = one_row * (math.sqrt(2) if task.neighbours is Neighbours.REPLACE and task.dim >= 2 else 1.0)
     return float(_hockey_stick(task.budget.epsilon, apart / min(on, math.sqrt(2) * off if task.dim >= 2 else on)))
+
+
+def _all_rounds(task: Task, found: Parameters) -> float:
+    """Of rounds that each hide a change of one row of norm one, or of two: the squares of their shifts add up."""
+    sds = [found[f"round_{place}_sd_off_diagonal"] for place in range(1, int(found.get("rounds", 0)) + 1)]
+    return _of_sds(task, sds) if sds else float(_hockey_stick(task.budget.epsilon, found["mu"]))
+
+
+def _of_sds(task: Task, sds: Sequence[float]) -> float:
+    apart = math.sqrt(2) if _two_move(task) else 1.0
+    return float(_hockey_stick(task.budget.epsilon, math.sqrt(sum((apart / (math.sqrt(2) * sd)) ** 2 for sd in sds))))
+
+
+def faults_of_rounds(task: Task, many: Outcome) -> list[str]:
+    """Whether the noise that the rounds say they have is enough, whatever number of them there is."""
+    if not isinstance(many.noise, WhitenedGaussian):
+        return []
+    delta = _of_sds(task, [each.sd_off_diagonal for each in many.noise.rounds])
+    if delta <= task.budget.delta * (1 + TOLERANCE):
+        return []
+    return [f"the rounds have delta {delta:.4g} at epsilon {task.budget.epsilon:g}, where {task.budget.delta:.4g} is claimed"]
 
 
 def _inverse_moves(task: Task, floor: float) -> float:

@@ -18,6 +18,8 @@ def settings(mechanism: str, neighbours: Neighbours, dim: int, calibration: str)
     Few degrees of freedom of additive Wishart noise are where it may be too small to hide a row."""
     if mechanism == "noisy-inverse":
         return [{"rho": 3.0}]
+    if mechanism == "whitened-noise" and neighbours is Neighbours.ADD_REMOVE:
+        return [{"table_rows": 3000.0}]
     if mechanism == "inverse-wishart":
         return [{"degrees_of_freedom": dim + 18.0}]
     if calibration != EXACT:

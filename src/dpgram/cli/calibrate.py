@@ -60,7 +60,8 @@ def calibrate(
     degrees_of_freedom
         wishart-noise, inverse-wishart, inverse-wishart-adaptive: degrees of freedom.
     table_rows
-        inverse-wishart: number of rows, public under replace.
+        inverse-wishart: number of rows, public under replace. whitened-noise: the same, or a public guess under add-remove; left out, the
+        total of all rounds is told, or what they are where nobody knows the number.
     scale
         wishart-noise: scale C of the noise.
     rho
@@ -79,7 +80,7 @@ def calibrate(
         option, sketch_rows=sketch_rows, degrees_of_freedom=degrees_of_freedom, scale=scale, rho=rho, first_stage=first_stage
     )
     task = asked_task(name, Budget(epsilon, delta), neighbours, dim, row_bound, calibration, options)
-    task = replace(task, rows=table_rows)
+    task = replace(task, rows=table_rows, intercept=True)
     columns = [PAPER, EXACT] if compare else [calibration]
     found = {column: _parameters(mechanism.calibrate, replace(task, calibration=column), lenient=compare) for column in columns}
     if json:

@@ -48,8 +48,17 @@ def show_without_release(
             )
         mechanism, choice = curator.automatic_choice(schema, budget, calibration, table_rows, options)
     found = registry.find(mechanism)
+    hint = {curator.TABLE_ROWS: table_rows} if curator.TABLE_ROWS in found.options else {}
     task = registry.task(
-        found, budget, schema.neighbours, len(schema.encoded), schema.effective_row_bound, calibration, dict(options)
+        found,
+        budget,
+        schema.neighbours,
+        len(schema.encoded),
+        schema.effective_row_bound,
+        calibration,
+        {**options, **hint},
+        intercept=schema.intercept,
+        half_ranges=schema.half_ranges,
     )
     parameters, condition = _known(found, replace(task, rows=table_rows if schema.neighbours is Neighbours.REPLACE else None))
     planned = Planned(

@@ -65,18 +65,20 @@ def show(*, ledger: Path = LEDGER, json: Annotated[bool, Parameter(negative="")]
     if json:
         print_json(account_data(account))
         return
+    by_rounds = any(entry.drawn is not None for entry in account.entries)
     print_table(
         f"{account.dataset}: {account.neighbours.value}, one {account.unit}, opened {account.opened}",
-        ["line", "time", "release", "epsilon", "delta", "known by", "state"],
+        ["line", "time", "release", "epsilon", "delta", "known by", "state", *(["rounds"] if by_rounds else [])],
         [
             (
                 str(entry["number"]),
                 entry["reserved"],
                 entry["what"],
-                f"{entry['epsilon']:g}",
-                f"{entry['delta']:g}",
+                f"{entry['counts']['epsilon'] if entry['counts'] else 0:g}",
+                f"{entry['counts']['delta'] if entry['counts'] else 0:g}",
                 entry["known_by"],
-                _state(entry),
+                "made" if entry["committed"] else "settled" if entry["settled"] else "RESERVED ONLY",
+                *([_rounds(entry["rounds"])] if by_rounds else []),
             )
             for entry in account_data(account)["releases"]
         ],
@@ -101,12 +103,11 @@ def settle(line: int, /, *, ledger: Path = LEDGER) -> None:
     )
 
 
-def _state(entry: dict[str, Any]) -> str:
-    rounds = entry["rounds"]
-    drawn = "" if rounds is None else f", {rounds['drawn']} of {rounds['of']} rounds" if rounds["of"] else ", no round"
-    if entry["committed"]:
-        return "made"
-    return f"settled{drawn}" if entry["settled"] else f"RESERVED ONLY{drawn}"
+def _rounds(rounds: dict[str, int | None] | None) -> str:
+    """How many rounds were drawn, or were about to be."""
+    if rounds is None:
+        return ""
+    return f"{rounds['drawn']} of {rounds['of']}" if rounds["of"] else "none"
 
 
 def _counts(entry: Entry) -> dict[str, float] | None:

@@ -137,6 +137,8 @@ def print_plan(made: Plan, *, coefficients: bool = True) -> None:
         print_table("Each coefficient", words.COEFFICIENT_HEADER, words.coefficient_rows(made), caption=said["coefficients"])
     if made.bounds:
         print_table("Choosing row_bound", words.BOUND_HEADER, words.bound_rows(made), caption=said["bounds"])
+    elif made.no_bounds:
+        note(made.no_bounds)
     if made.answer is not None:
         note(made.answer.in_words)
     note(made.forecast.why)

@@ -6,8 +6,8 @@ operation, so the bits are the same. What PyTorch does behind one operator was l
 would multiply by its reciprocal, which rounds otherwise.
 
 Rows that go through a public map first are always grid points in memory: the library multiplies them with the map, and PyTorch's operations
-shrink them. Both factors are whole numbers, so the product is exact. Powers of two are made from their bits: PyTorch's ldexp takes a power
-in single precision, which ends long before these do."""
+shrink them. Both factors are whole numbers, so the product is exact. Powers of two are made from their bits,
+which leaves nothing to round: 2.0 to the power of a tensor of integers is single precision in PyTorch, and ends long before these do."""
 
 from __future__ import annotations
 
@@ -385,9 +385,7 @@ def _check_exact_maps(device: Any) -> None:
     import torch
 
     i, j = np.indices((16, 64))
-    whole = (-1) ** j * (
-        97 * i + j
-    )  # less than 2^17 in each row, beside one number of 33 bits, or two of 32 that nearly cancel
+    whole = (-1) ** j * (97 * i + j)  # less than 2^17 in each row, besides one number of 33 bits, or two of 32 that cancel
     lines = np.arange(16)
     whole[lines, lines] = np.where(lines % 2, 2**32, 2**33) - 2**17 - 2 * lines - 1
     whole[lines, lines + 16] = np.where(lines % 2, 2 * lines + 1 + 2**17 - 2**32, 0)

@@ -46,7 +46,7 @@ def bootstrap(release: GramRelease, plan: Design, confidence: float, *, draws: i
     far = np.empty((draws, len(truth)))
     for k in range(draws):
         half = root @ bartlett_factor(len(fitted), rows, rng)
-        seen = channel(released_again(release, half @ half.T, rng), plan)
+        seen = channel(released_again(release, half @ half.T, turn, rng), plan)
         far[k] = np.abs(seen.to_own @ seen.estimate + seen.base - truth) / uncertainty(seen).se
     seen = channel(release, plan)
     estimate = seen.to_own @ seen.estimate + seen.base
@@ -56,15 +56,16 @@ def bootstrap(release: GramRelease, plan: Design, confidence: float, *, draws: i
     return Intervals(estimate - reach, estimate + reach, ("bootstrap",) * len(truth), confidence)
 
 
-def released_again(release: GramRelease, gram: Array, rng: RandomSource) -> GramRelease:
-    """A release of ``gram`` with noise of the same kind and size; in the coordinates of the last round where there are rounds.
+def released_again(release: GramRelease, gram: Array, turn: Array, rng: RandomSource) -> GramRelease:
+    """A release with noise of the same kind and size of the table whose Gram is ``gram`` for columns that ``turn`` makes of its own.
 
-    Only the last round is drawn again: intervals do not look at the others."""
+    Only the last round is drawn again where there are several: intervals do not look at the others."""
     noise = release.noise
     if not isinstance(noise, WhitenedGaussian):
         return replace(release, gram=pass_through(noise, gram, rng))
     last, sd = noise.last, noise.last.sd_off_diagonal
-    drawn = replace(last, gram=add_symmetric_noise(last.kept * gram, sd, np.sqrt(2) * sd, rng))
+    there = last.through @ turn.T
+    drawn = replace(last, gram=add_symmetric_noise(last.kept * (there @ gram @ there.T), sd, np.sqrt(2) * sd, rng))
     return replace(release, noise=WhitenedGaussian((*noise.rounds[:-1], drawn)))
 
 

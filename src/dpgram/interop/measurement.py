@@ -38,6 +38,8 @@ def opendp_measurement(
         schema.effective_row_bound,
         options.get("calibration", "exact"),
         known,
+        intercept=schema.intercept,
+        half_ranges=schema.half_ranges,
     )
     cost = curator.known_cost(chosen, task)
     replaced = schema.neighbours is Neighbours.REPLACE

@@ -16,16 +16,20 @@ Look = tuple[Array, Array, float]
 """T, a noisy T G T' and the sd of its noise off the diagonal (sqrt(2) times that on it), for one and the same G."""
 
 STEPS = 200  # of the search; it stops before where nothing moves any more
+POOLING_STEPS = 50
 STILL = 1e-13  # relative to the matrix
+POWER_STEPS, GAINED = 20, 0.99  # at most so many for the length of a step, while each makes the bound smaller by 1 %
 MOST_RESCALED = 4.0  # a first entry that is further than this from its known value is noise, not a scale
+FAR_FROM_WHITE = 0.5
 
 
-def most_likely(looks: Sequence[Look], *, strength: float = 0.25, steps: int = STEPS) -> Array:
+def most_likely(looks: Sequence[Look], *, strength: float = 0.25, steps: int = STEPS, still: float = STILL) -> Array:
     """The positive definite S that all looks together make most likely, in the coordinates of the last: S stands for T G T'.
 
     It minimises 1/2 sum_k |H_k S H_k' - M_k|^2 / t_k^2 - 2 strength d log det S with H_k = T_k T^-1: the posterior mode under the prior of
     ``log_det_repair``, which is what comes back where there is one look. Accelerated proximal gradient steps, taken afresh
     where they overshoot (O'Donoghue and Candes 2015). Only ratios of sds matter beside the prior, and the last sd must be positive.
+    The search ends when a step moves S by no more than ``still``, relative to S.
 
     >>> once = (np.eye(2), np.diag([4.0, -1.0]), 0.5)
     >>> bool(np.allclose(most_likely([once]), log_det_repair(np.diag([4.0, -1.0]), 0.5)))
@@ -50,7 +54,7 @@ def most_likely(looks: Sequence[Look], *, strength: float = 0.25, steps: int = S
         slope = sum(weight * (square @ at @ square) for weight, square in squares) - constant
         new = _towards_large_determinant(at - step * slope, lift)
         moved = new - found
-        if np.linalg.norm(moved) <= STILL * np.linalg.norm(new):
+        if np.linalg.norm(moved) <= still * np.linalg.norm(new):
             return new
         if np.vdot(at - new, moved) > 0:  # the last step went against the slope: forget the speed
             at, momentum = new, 1.0
@@ -59,6 +63,54 @@ def most_likely(looks: Sequence[Look], *, strength: float = 0.25, steps: int = S
             at, momentum = new + (momentum - 1) / following * moved, following
         found = new
     return found
+
+
+def pooled(looks: Sequence[Look], *, steps: int = POOLING_STEPS) -> Look:
+    """One look that says about what all of them say together, with noise that is about that of a single look.
+
+    X minimises sum_k |H_k X H_k' - M_k|^2 / t_k^2, H_k = T_k T^-1, by conjugate gradients on its normal equations,
+
+        sum_k P_k X P_k / t_k^2 = sum_k H_k' M_k H_k / t_k^2,    P_k = H_k' H_k,
+
+    preconditioned by X -> W^-1 X W^-1 with W^2 = sum_k P_k^2 / t_k^2. The precision of X is about X -> W X W, exactly so where all P_k
+    are multiples of one matrix: in the coordinates W^(1/2) T the noise is even again. One look is itself.
+
+    >>> through, matrix, sd = pooled([(np.eye(2), np.diag([4.0, 1.0]), 0.5), (np.eye(2), np.diag([2.0, 3.0]), 0.5)])
+    >>> bool(np.allclose(in_own_columns(matrix, through), np.diag([3.0, 2.0]))), sd
+    (True, 0.5)
+    """
+    last, _, sd = looks[-1]
+    if len(looks) == 1:
+        return looks[-1]
+    # In units of the last look's noise variance. What is far below the others' precision in every look is as good as not seen.
+    seen = [(np.linalg.solve(last.T, through.T).T, gram, (sd / other) ** 2) for through, gram, other in looks[:-1]]
+    seen.append((np.eye(len(last)), looks[-1][1], 1.0))
+    squares = [(weight, h.T @ h) for h, _, weight in seen]
+    wanted = sum(weight * (h.T @ gram @ h) for h, gram, weight in seen)
+    values, vectors = np.linalg.eigh(sum(weight * (square @ square) for weight, square in squares))
+    values = np.maximum(values, 1.0)  # the last look's own
+    undo = (vectors / np.sqrt(values)) @ vectors.T
+    found = undo @ wanted @ undo
+    left = wanted - _applied(squares, found)
+    solved = undo @ left @ undo
+    along, size = solved, float(np.vdot(left, solved))
+    enough = STILL**2 * float(np.vdot(wanted, undo @ wanted @ undo))
+    for _ in range(steps):
+        if not size > enough:
+            break
+        image = _applied(squares, along)
+        step = size / float(np.vdot(along, image))
+        found, left = found + step * along, left - step * image
+        solved = undo @ left @ undo
+        before, size = size, float(np.vdot(left, solved))
+        along = solved + size / before * along
+    half = (vectors * values**0.25) @ vectors.T
+    matrix = half @ found @ half
+    return half @ last, (matrix + matrix.T) / 2, sd
+
+
+def _applied(squares: Sequence[tuple[float, Array]], matrix: Array) -> Array:
+    return sum((weight * (square @ matrix @ square) for weight, square in squares), np.zeros_like(matrix))
 
 
 def in_own_columns(matrix: Array, through: Array, *, rows: float | None = None) -> Array:
@@ -76,41 +128,49 @@ def in_own_columns(matrix: Array, through: Array, *, rows: float | None = None) 
 def unshrunk(gram: Array, kept: float, rows: float | None) -> tuple[Array, float]:
     """What the sum of z z' over whitened rows would be, had none been shrunk to norm one; and what that multiplies its noise by.
 
-    ``kept`` is the share of their squares that shrinking left. Dividing by it sets the scale right, but shrinking also hides part of
+    ``kept`` is the mean weight that shrinking left a row's square. Dividing by it sets the scale right, but shrinking also hides part of
     what is left to whiten: a direction in which rows are longer than in others has more of them shrunk. If z is elliptical with scatter
     proportional to I + D, D small with trace zero, then the shrunk sum is proportional to I + k D, where
 
         k = 1 - 2 / (d + 2) share,    share = (the number of rows shrunk) / trace,
 
     whatever the law of the lengths (w(r^2) = min(1, 1/r^2) under I + D has mean E w z z' + E w'(r^2) z z' (z'Dz)). So what differs from a
-    multiple of the identity is divided by k too. It is far from one where columns are few: 5/7 for five of them, all rows shrunk."""
-    response = 1 - 2 / (len(gram) + 2) * share_shrunk(len(gram), kept, rows / np.trace(gram) if rows else None)
-    same = np.trace(gram) / len(gram) * np.eye(len(gram))
-    return (same + (gram - same) / response) / kept, 1 / (kept * response)
+    multiple of the identity is divided by k too. It is far from one where columns are few: 5/7 for five of them, all rows shrunk. A
+    column that is far from white, because a map may not stretch it further, keeps the most of its own entry as it is."""
+    mean = float(np.trace(gram)) / len(gram)
+    response = 1 - 2 / (len(gram) + 2) * share_shrunk(len(gram), kept, mean * len(gram) / rows if rows else None)
+    apart = np.diag(gram) - mean
+    white = np.diag(mean + apart - np.clip(apart, -FAR_FROM_WHITE * mean, FAR_FROM_WHITE * mean))
+    return (white + (gram - white) / response) / kept, 1 / (kept * response)
 
 
-def share_shrunk(dim: int, kept: float, rows_by_trace: float | None = None) -> float:
+def share_shrunk(dim: int, kept: float, mean_square: float | None = None) -> float:
     """About the number of rows of norm one over the sum of all squares, for rows that were shrunk to norm one.
 
-    For normal rows it follows from the share of squares that was ``kept``, and as well from the mean square that is left. Where tails are
-    heavy the first is too large and the second too small, and their mean is near the truth. Nothing was shrunk where all was kept.
+    For normal rows it follows from the mean weight that was ``kept``, and as well from the mean square that is left. Where tails are
+    heavy the first is too large and the second too small, and their mean is near the truth. Where all seems to be kept, which may be
+    noise, or nobody can tell, the second says it alone.
 
-    >>> share_shrunk(20, 1.0), round(share_shrunk(20, 0.8757), 2), round(share_shrunk(20, 0.3), 2)
-    (0.0, 0.52, 1.0)
+    >>> share_shrunk(20, 1.0), round(share_shrunk(20, 0.9, 0.87), 2), round(share_shrunk(20, 0.3), 2)
+    (0.0, 0.53, 1.0)
     """
-    if kept >= 1.0:
-        return 0.0
+    lengths = [] if kept >= 1.0 else [_root(lambda x: _weight(dim, x) - kept)]
+    if mean_square is not None:
+        lengths.append(_root(lambda x: min(mean_square, 1.0) - _left(dim, x) * np.exp(-x)))
+    return float(np.mean([np.exp(x) * chdtrc(dim, dim * np.exp(x)) / _left(dim, x) for x in lengths])) if lengths else 0.0
 
-    def left(log_room: float) -> float:
-        """The mean of min(r^2, room) for a normal row with r^2 of mean one."""
-        room = np.exp(log_room)
-        return float(chdtr(dim + 2, dim * room) + room * chdtrc(dim, dim * room))
 
-    # left(x) grows from 0 to 1, and left(x) / e^x falls from 1 to 0.
-    rooms = [_root(lambda x: left(x) - kept)]
-    if rows_by_trace is not None:
-        rooms.append(_root(lambda x: 1 / max(rows_by_trace, 1.0) - left(x) * np.exp(-x)))
-    return float(np.mean([np.exp(x) * chdtrc(dim, dim * np.exp(x)) / left(x) for x in rooms]))
+def _weight(dim: int, log_room: float) -> float:
+    """The mean of min(1, room / r^2) for a normal row with r^2 of mean one."""
+    dim = max(dim, 3)
+    room = dim * np.exp(log_room)
+    return float(chdtr(dim, room) + room * chdtrc(dim - 2, room) / (dim - 2))
+
+
+def _left(dim: int, log_room: float) -> float:
+    """The mean of min(r^2, room) for such a row."""
+    room = np.exp(log_room)
+    return float(chdtr(dim + 2, dim * room) + room * chdtrc(dim, dim * room))
 
 
 def _root(rising: Callable[[float], float]) -> float:
@@ -131,11 +191,13 @@ def _steepest(squares: Sequence[tuple[float, Array]]) -> float:
     is an upper bound (Collatz and Wielandt); a few power steps bring X close to where that is the eigenvalue itself."""
     bound = sum(weight * float(np.linalg.norm(square, 2)) ** 2 for weight, square in squares)
     x = np.eye(len(squares[0][1]))
-    for _ in range(20):
+    for _ in range(POWER_STEPS):
         image = sum(weight * (square @ x @ square) for weight, square in squares)
         factor = np.linalg.cholesky(x)
         half = np.linalg.solve(factor, np.linalg.solve(factor, image).T)
-        bound = min(bound, float(np.linalg.eigvalsh((half + half.T) / 2)[-1]) * (1 + 1e-9))
+        before, bound = bound, min(bound, float(np.linalg.eigvalsh((half + half.T) / 2)[-1]) * (1 + 1e-9))
+        if bound > GAINED * before:
+            return bound
         image = image / np.trace(image)
         x = (image + image.T) / 2 + 1e-4 / len(x) * np.eye(len(x))  # stays well inside the cone
     return bound

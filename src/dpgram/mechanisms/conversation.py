@@ -41,6 +41,12 @@ class Task:
     rows: int | None = None
     experiment: bool = False
     intercept: bool = False  # whether the first column is one in every row
+    half_ranges: tuple[float, ...] = ()  # of the encoded columns, where they are declared: 1 for numbers, 0.5 for indicators
+
+    @property
+    def spans(self) -> tuple[float, ...]:
+        """Half the range of every encoded column: of an intercept 0, of what is not declared 1."""
+        return self.half_ranges or ((0.0,) if self.intercept else (1.0,)) + (1.0,) * (self.dim - 1)
 
     def number(self, name: str) -> float | None:
         """The option ``name`` as a number, None when it was not given."""

@@ -44,6 +44,7 @@ def task(
     calibration: str = EXACT,
     options: Mapping[str, float | str | None] | None = None,
     intercept: bool = False,
+    half_ranges: tuple[float, ...] = (),
 ) -> Task:
     """A task for ``mechanism``, with its options checked; options that are None were not given."""
     if calibration not in (EXACT, PAPER):
@@ -58,7 +59,7 @@ def task(
             raise MechanismError(f"{name} is {value!r} and must be {'a word' if text else 'a number'}.")
         if not text and not math.isfinite(float(value)):
             raise MechanismError(f"{name} is {value!r} and must be finite.")
-    return Task(budget, neighbours, dim, row_bound, calibration, given, intercept=intercept)
+    return Task(budget, neighbours, dim, row_bound, calibration, given, intercept=intercept, half_ranges=half_ranges)
 
 
 def find(name: str) -> Mechanism:

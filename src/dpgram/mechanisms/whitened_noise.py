@@ -10,6 +10,8 @@ is published."""
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -101,28 +103,45 @@ def with_rounds(task: Task, sds: tuple[float, ...]) -> Parameters:
     return found
 
 
+@dataclass(frozen=True, eq=False)
+class ManyMaps:
+    """Maps of many releases at once, an audit's: in floats, and not on a grid, as what is published of them is not."""
+
+    matrix: Array
+
+
+def on_grid(matrix: Array) -> PublicMap:
+    """The map as rows are multiplied with it."""
+    return PublicMap.near(matrix) if matrix.ndim == 2 else ManyMaps(matrix)  # type: ignore[return-value]
+
+
 @proven("whitened_noise.md#theorem-2")
-def start(task: Task, rng: RandomSource) -> Conversation:
-    mu = calibrate(task)["mu"]
-    ask_back(task, MECHANISM.name, gaussian_delta(task.budget.epsilon, mu))
-    through = PublicMap.near(whitening.first_map(task.dim, task.row_bound))
+def start(task: Task, rng: RandomSource, steering: Any = whitening) -> Conversation:
+    """``steering`` has the public rules, by the names that they have in ``whitening``: an audit passes quicker ones, for many releases at
+    once. Privacy asks of them only that they look at nothing but what they are given here."""
+    ask_back(task, MECHANISM.name, calibrate(task)["delta_at_epsilon"])
+    mu = calibrate_mu(
+        task.budget
+    )  # not that of rounds: it would be rounded twice, and what is released not be what was calibrated
+    through = on_grid(steering.first_map(task.dim, task.row_bound))
     answer = yield GramQuestion(MAPPED_BOUND, through)
     rows = hinted_rows(task) if answer.rows is None else float(answer.rows)
-    plan = whitening.rules(task.dim, rows, mu)  # public: the number of rows is, or stands in for, a public one
+    plan = steering.rules(task.dim, rows, mu)  # public: the number of rows is, or stands in for, a public one
     sds = round_sds(mu, plan.shares, task.neighbours)
     found = with_rounds(task, sds)
     ask_back(task, MECHANISM.name, found["delta_at_epsilon"])
     seen: list[Round] = []
     for place, off in enumerate(sds, 1):
         if seen:
-            through = PublicMap.near(whitening.next_map(seen, plan, rows, task.row_bound, task.intercept))
+            through = on_grid(steering.next_map(seen, plan, rows, task))
             answer = yield GramQuestion(MAPPED_BOUND, through, questions=len(sds))
         on = diagonal_sd(off)
         yield Drawing(place, len(sds), GaussianCost(total_shift(sds[:place], task.neighbours)))
         noisy = add_symmetric_noise(known(answer.gram, rng), off, on, rng)
         gram, _ = publish(noisy, SymmetricGaussian(off, on), rng)
-        seen.append(Round(through.matrix, gram, off, whitening.kept(through.matrix, gram, rows, task.intercept)))
-    return Outcome(whitening.unwhitened(seen[-1]), WhitenedGaussian(tuple(seen)), {**found, **whitening.choices(seen)})
+        seen.append(Round(through.matrix, gram, off, kept=1.0))
+    rounds = steering.weighed(seen, rows, task)
+    return Outcome(steering.unwhitened(rounds[-1]), WhitenedGaussian(rounds), {**found, **steering.choices(rounds)})
 
 
 def whole_cost(task: Task, found: Parameters) -> Cost:

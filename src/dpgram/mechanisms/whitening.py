@@ -6,21 +6,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpgram.linalg.rounds import Look, in_own_columns, most_likely
+from dpgram.linalg.rounds import Look, in_own_columns, pooled
+from dpgram.linalg.symmetric import log_det_repair
+from dpgram.mechanisms.conversation import Task
+from dpgram.terms.budget import Neighbours
 from dpgram.terms.noise import Round
 
 Array = np.ndarray
 
-NOISY = 0.4  # d^1.5 / (n mu) above which looking twice does not pay
-ROUNDS = 8
+HOPELESS = 2.0  # d^1.5 / (n mu), the relative noise of a whitened release, above which looking twice does not pay
+NOISY = 0.1  # above it there are more rounds
+ROUNDS, MORE_ROUNDS = 8, 12
+UNKNOWN_SHARE = 0.05  # of mu^2, for each round but the last, where nobody knows how many rows there are
 FIRST_CLIP = 0.01  # of the squared row bound: the first round only steers, and rows of one length tell directions best
 OLD_ROUNDS = 3  # the oldest rounds are left out of the estimate
+POOLING_STEPS = 12  # enough for an estimate that only steers
 STEERING = 0.25  # strength of the prior that lifts small eigenvalues between rounds
 LEAST_KEPT = 0.02
+FAINTEST = 2.0**-36  # of the largest eigenvalue
+INDICATOR_LEVERAGE, NUMBER_LEVERAGE = 1.0, 0.02  # of the clip: how far a row may stand out by one column alone
 
 
 @dataclass(frozen=True)
@@ -31,22 +39,29 @@ class Rules:
     shares: tuple[float, ...]
 
     def clip(self, place: int, dim: int, rows: float) -> float:
-        """Where round ``place`` clips a whitened row's square, in units of its expectation, which is the number of columns."""
+        """Where round ``place`` clips a whitened row's square, in units of its expectation, which is the number of columns.
+
+        Early rounds clip where their noise is a fifth of what they measure; the last one so far out that noise stays below half
+        of what the sampling of rows leaves open, where that is possible."""
         mu = self.mu * math.sqrt(self.shares[place])
         if place < len(self.shares) - 1:
-            return min(max(0.2 * rows * mu / dim**1.5, 1.0), 8.0)
+            return min(max(0.2 * rows * mu / dim**1.5, 0.5), 8.0)
         return max(1.0, 0.5 * math.sqrt(rows) * mu / dim)
 
 
 def rules(dim: int, rows: float | None, mu: float) -> Rules:
     """The rules for about so many rows, or for nobody knows how many, and a total shift of ``mu``."""
     if rows is None:
-        return Rules(mu, (0.06,) * (ROUNDS - 1) + (1 - 0.06 * (ROUNDS - 1),))
+        return _rules(mu, ROUNDS, UNKNOWN_SHARE)
     noisy = dim**1.5 / (rows * mu)
-    if noisy > NOISY:
+    if noisy > HOPELESS:
         return Rules(mu, (1.0,))
-    early = min(max((noisy / 0.3) ** 2, 0.02), 1 / ROUNDS)
-    return Rules(mu, (early,) * (ROUNDS - 1) + (1 - (ROUNDS - 1) * early,))
+    rounds = MORE_ROUNDS if noisy > NOISY else ROUNDS
+    return _rules(mu, rounds, min(max((noisy / 0.3) ** 2, 0.02), 1 / rounds))
+
+
+def _rules(mu: float, rounds: int, early: float) -> Rules:
+    return Rules(mu, (early,) * (rounds - 1) + (1 - (rounds - 1) * early,))
 
 
 def first_map(dim: int, row_bound: float) -> Array:
@@ -54,14 +69,49 @@ def first_map(dim: int, row_bound: float) -> Array:
     return np.eye(dim) / (math.sqrt(FIRST_CLIP) * row_bound)
 
 
-def next_map(seen: Sequence[Round], plan: Rules, rows: float | None, row_bound: float, intercept: bool) -> Array:
+def next_map(seen: Sequence[Round], plan: Rules, rows: float | None, task: Task) -> Array:
     """The map that whitens rows by all that was published, and brings those of the clipped length to one."""
-    known = rows if rows is not None else counted(seen[-1].through, seen[-1].gram)
-    estimate = in_own_columns(most_likely(looks(seen), strength=STEERING), seen[-1].through, rows=known if intercept else None)
-    whitening = np.linalg.inv(np.linalg.cholesky(estimate / known))
-    dim = len(estimate)
-    longest = float(np.linalg.norm(whitening, 2)) ** 2 * row_bound**2
-    return whitening / math.sqrt(min(plan.clip(len(seen), dim, known) * dim, longest))
+    dim, count = task.dim, row_count(seen, rows)
+    moments = steering_estimate(seen, rows, task) / count
+    square = plan.clip(len(seen), dim, count) * dim
+    whitening = inverse_root(with_least_leverage(moments, square, plan.mu * count, task.spans))
+    longest = float(np.linalg.norm(whitening, 2)) ** 2 * task.row_bound**2
+    return whitening / math.sqrt(min(square, longest))
+
+
+def row_count(seen: Sequence[Round], rows: float | None) -> float:
+    """The number of rows, or the largest that any round counted."""
+    return max(counted(r.through, r.gram) for r in seen) if rows is None else rows
+
+
+def steering_estimate(seen: Sequence[Round], rows: float | None, task: Task) -> Array:
+    """A positive definite estimate of the Gram, from the rounds so far."""
+    through, matrix, sd = pooled(looks(weighed(seen, rows, task)), steps=POOLING_STEPS)
+    known = row_count(seen, rows) if task.intercept else None
+    return in_own_columns(log_det_repair(matrix, sd, strength=STEERING), through, rows=known)
+
+
+def with_least_leverage(moments: Array, square: float, budget_rows: float, spans: Sequence[float]) -> Array:
+    """``moments`` with more on the diagonal, so that no column can make a row stand out without limit; ``square`` is where rows are clipped.
+
+    A level that few rows have is a direction of little variance. Whitened, these rows are long, and clipped whatever the map; the next
+    round sees less of them, and would stretch them further, until what they say of the label is lost. So the least that a column must
+    have of its own, given all others, is what lets its indicator stand out by about the clip's length and no further. Numbers may
+    stand out further by a lot, because most are not at their bounds. A public ridge of a few rows comes before it."""
+    half = np.asarray(spans)
+    lifted = moments + np.diag(half**2) / budget_rows
+    own = 1 / np.diag(np.linalg.inv(lifted))
+    least = np.where(half == 0.5, INDICATOR_LEVERAGE, NUMBER_LEVERAGE) / square
+    return lifted + np.diag(np.where(half > 0, np.maximum(least - own, 0.0), 0.0))
+
+
+def inverse_root(matrix: Array) -> Array:
+    """W with W ``matrix`` W' = I, where directions fainter than ``FAINTEST`` of the strongest count as that.
+
+    Two columns that are the same, or one that is always zero, have a direction without any length: round after round would stretch it by as
+    much again, until no float holds the map. Rows lie on a grid of 2^-20, so a longer stretch would show their rounding."""
+    values, vectors = np.linalg.eigh(matrix)
+    return (vectors / np.sqrt(np.maximum(values, FAINTEST * values[-1]))).T
 
 
 def looks(seen: Sequence[Round]) -> list[Look]:
@@ -75,11 +125,19 @@ def counted(through: Array, gram: Array) -> float:
     return max(float(first), 1.0)
 
 
-def kept(through: Array, gram: Array, rows: float | None, intercept: bool) -> float:
-    """The average share of a row's square that the shrinking left, by the intercept's entry; one where nobody can tell."""
-    if rows is None or not intercept:
-        return 1.0
-    return min(max(counted(through, gram) / rows, LEAST_KEPT), 1.0)
+def weighed(seen: Sequence[Round], rows: float | None, task: Task) -> tuple[Round, ...]:
+    """The rounds, each with the average share of a row's square that shrinking left, as far as all that was published can tell.
+
+    With an intercept by its own entry, which counts the rows. Without, by traces, if the last map made rows white; that leaves
+    open the share of the last round, which counts as one."""
+    if task.intercept:
+        many = max(row_count(seen, rows if task.neighbours is Neighbours.REPLACE else None), 1.0)
+        shares = [counted(r.through, r.gram) / many for r in seen]
+    else:
+        back = np.linalg.inv(seen[-1].through)
+        sizes = [float(np.trace(r.gram)) / float(np.sum((r.through @ back) ** 2)) for r in seen]
+        shares = [size / sizes[-1] if sizes[-1] > 0 else 1.0 for size in sizes]
+    return tuple(replace(r, kept=min(max(share, LEAST_KEPT), 1.0)) for r, share in zip(seen, shares, strict=True))
 
 
 def unwhitened(last: Round) -> Array:

@@ -31,6 +31,20 @@ class BoundTrade:
     recommended: bool = False
 
 
+def bound_hardly_matters(mechanism: str) -> str:
+    """Why no trade is shown for ``mechanism``, in words; empty where there is one.
+
+    One of several rounds shrinks rows to a length that it chooses itself, after it has whitened them: the schema's bound sets where its
+    first round starts from, and errors are the same for all bounds but absurd ones."""
+    if not registry.find(mechanism).several:
+        return ""
+    return (
+        f"No row bounds are compared: {mechanism} shrinks rows after it has whitened them, to a length of its own choice, and the "
+        f"schema's row_bound hardly changes its errors. It matters to mechanisms that read the table once: plan for one of them by name "
+        f"to compare bounds."
+    )
+
+
 def row_bounds(
     found: Ground,
     mechanism: str,

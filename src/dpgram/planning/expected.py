@@ -32,7 +32,8 @@ Array = np.ndarray
 CONFIDENCE, POWER = 0.95, 0.80
 FEWEST, MOST, ENOUGH = 48, 200, 1200  # releases of each mechanism, and errors of coefficients to take a median over
 WIDE = 100  # columns, beyond which there are fewer releases
-FEW, SLOWER = 8, 6  # releases of a mechanism that is drawn one at a time: so many fewer, and no fewer than a few
+FEW, SLOWER = 8, 6  # releases of a mechanism that is drawn one at a time: so many fewer, and no fewer than a few,
+NARROW, FEWEST_WIDE = 50, 3  # but fewer still beyond so many columns, where each has many coefficients to take a median over
 BATCHES = 8  # of a mechanism's releases, whose own errors say how sure a forecast is
 NORMALS = ndtri((np.arange(40) + 0.5) / 40)
 
@@ -84,7 +85,15 @@ def expect(
         if "table_rows" in mechanism.options and schema.neighbours is Neighbours.ADD_REMOVE:
             own["table_rows"] = rows
         task = registry.task(
-            mechanism, budget, schema.neighbours, len(schema.encoded), bound, calibration, own, intercept=schema.intercept
+            mechanism,
+            budget,
+            schema.neighbours,
+            len(schema.encoded),
+            bound,
+            calibration,
+            own,
+            intercept=schema.intercept,
+            half_ranges=schema.half_ranges,
         )
         drawn = draw(found, mechanism, task, rows, copies or default_copies(found), seed)
     except (MechanismError, ModelError, BudgetError) as error:  # a part of a tiny budget can be too small
@@ -154,11 +163,10 @@ def draw(found: Ground, mechanism: Mechanism, task: Task, rows: int, copies: int
     The same seed gives the same underlying normal numbers for every budget and number of rows, so that curves are smooth."""
     made = _all_at_once if mechanism.batched else _one_by_one
     out: list[tuple[Array, Array, Array, float, float]] = []
-    shrunk_by, truth = _Shrinking(math.nan), np.empty(0)
-    first = None
+    first, moments, truth = None, np.empty(0), np.empty(0)
     for gram, noise, by in made(found, mechanism, task, rows, copies, seed):
-        if by is not shrunk_by:
-            shrunk_by, truth = by, solve(found.moments(*by), found.plan)
+        if by.moments is not moments:
+            moments, truth = by.moments, solve(by.moments, found.plan)
         first = first or by
         release = hypothetical(found.schema, gram, noise, task.budget, rows)
         seen = channel(release, found.plan)
@@ -176,44 +184,51 @@ def draw(found: Ground, mechanism: Mechanism, task: Task, rows: int, copies: int
         )
     assert first is not None
     errors, widths, detectable, noise_sd, degrees = (np.array(column) for column in zip(*out, strict=True))
-    return Drawn(errors, widths, detectable, noise_sd, degrees, first)
+    return Drawn(errors, widths, detectable, noise_sd, degrees, (first.row_bound, first.through))
 
 
-class _Shrinking(NamedTuple):
-    """What rows were shrunk to, after which map."""
+class _Shrunk(NamedTuple):
+    """What rows were shrunk to, after which map, and their moments then."""
 
     row_bound: float
-    through: Array | None = None
+    through: Array | None
+    moments: Array
 
 
-Made = Iterator[tuple[Array, NoiseModel, _Shrinking]]
+Made = Iterator[tuple[Array, NoiseModel, _Shrunk]]
 
 
 def _all_at_once(found: Ground, mechanism: Mechanism, task: Task, rows: int, copies: int, seed: int) -> Made:
     """Releases of a mechanism that asks for one sum: most of the cost is in the calibration."""
     rng = SeededSource(seed)
     rng.copies = (copies,)
-    answer = GramAnswer(rows * found.moments(task.row_bound), _public(task, rows))
+    by = _Shrunk(task.row_bound, None, found.moments(task.row_bound))
+    answer = GramAnswer(rows * by.moments, _public(task, rows))
     outcome = hold(mechanism.start(task, rng), lambda question: answer)
-    by = _Shrinking(task.row_bound)
     for place in range(copies):
         yield outcome.gram[place], _of_copy(outcome.noise, place), by
 
 
 def _one_by_one(found: Ground, mechanism: Mechanism, task: Task, rows: int, copies: int, seed: int) -> Made:
     """Releases of a mechanism whose later questions follow from its noise."""
-    asked = _Shrinking(task.row_bound)
+    asked: list[_Shrunk] = []
 
     def answer(question: GramQuestion) -> GramAnswer:
-        nonlocal asked
         through = None if question.through is None else question.through.matrix
-        asked = _Shrinking(question.row_bound, through)
-        moments = found.moments(*asked)
+        asked.append(_Shrunk(question.row_bound, through, found.moments(question.row_bound, through)))
+        moments = asked[-1].moments
         return GramAnswer(rows * (moments if through is None else through @ moments @ through.T), _public(task, rows))
 
-    for place in range(max(FEW, copies // SLOWER)):
+    for place in range(_few(found, copies)):
+        asked.clear()
         outcome = hold(mechanism.start(task, SeededSource(seed + place)), answer)
-        yield outcome.gram, outcome.noise, asked
+        yield outcome.gram, outcome.noise, asked[-1]
+
+
+def _few(found: Ground, copies: int) -> int:
+    """How many releases stand in for ``copies`` where each is made by itself."""
+    few = max(FEW, copies // SLOWER)
+    return max(FEWEST_WIDE, round(few * min(1.0, NARROW / len(found.schema.encoded))))
 
 
 def _public(task: Task, rows: int) -> int | None:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from dpgram.mechanisms.conversation import EXACT
-from dpgram.planning.bounds import BoundTrade, row_bounds
+from dpgram.planning.bounds import BoundTrade, bound_hardly_matters, row_bounds
 from dpgram.planning.curves import Answer
 from dpgram.planning.forecast import Forecast, forecast
 from dpgram.planning.ground import NORMAL_MEDIAN, Ground
@@ -26,6 +26,7 @@ class Plan:
     assumed: str  # in words
     assumptions: dict | None  # None where a public sample stands in for them
     bounds: tuple[BoundTrade, ...] = ()
+    no_bounds: str = ""  # why there is no trade of row bounds, in words
     answer: Answer | None = None
 
     @property
@@ -75,6 +76,7 @@ class Plan:
                 ],
                 "row_bounds": [asdict(trade) for trade in self.bounds],
                 "recommended_row_bound": self.recommended_row_bound,
+                "no_row_bounds": self.no_bounds or None,
                 "answer": None if self.answer is None else asdict(self.answer),
             }
         )
@@ -93,12 +95,13 @@ def make_plan(
     bounds: bool = True,
     answer: Answer | None = None,
 ) -> Plan:
-    """The forecast of every mechanism, and the trade of row bounds for the best of them."""
+    """The forecast of every mechanism, and the trade of row bounds for the best of them, where it depends on one."""
     made = forecast(found, budget, rows, mechanisms=mechanisms, calibration=calibration, options=options)
     trade: tuple[BoundTrade, ...] = ()
-    if bounds and made.best:
+    why_not = bound_hardly_matters(made.best) if bounds and made.best else ""
+    if bounds and made.best and not why_not:
         trade = row_bounds(found, made.best, budget, rows, calibration=calibration, options=options)
-    return Plan(made, found, assumed, assumptions, trade, answer)
+    return Plan(made, found, assumed, assumptions, trade, why_not, answer)
 
 
 def _plain(value: Any) -> Any:

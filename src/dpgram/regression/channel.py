@@ -29,9 +29,9 @@ import numpy as np
 
 from dpgram.artifact.release import GramRelease
 from dpgram.errors import ModelError
-from dpgram.linalg.rounds import unshrunk
 from dpgram.linalg.shrinkage import debiased_gain, symmetric_shrinkage, wishart_shrinkage
 from dpgram.regression.design import Design, has_intercept
+from dpgram.regression.rounds import last_look, pooled_look, unmapped
 from dpgram.terms.noise import InverseWishartSample, NoisyInverse, SymmetricGaussian, WhitenedGaussian, WishartSample
 
 Array = np.ndarray
@@ -87,9 +87,9 @@ class Channel:
         return np.sqrt(2 * self.spread) * self.weight
 
 
-def channel(release: GramRelease, plan: Design) -> Channel:
-    """The channel of one regression."""
-    gram, noise, turn = additive_form(release)
+def channel(release: GramRelease, plan: Design, *, together: bool = False) -> Channel:
+    """The channel of one regression: by the last of several rounds, for inference, or by all of them ``together``, for estimates."""
+    gram, noise, turn = additive_form(release, together=together)
     basis, triangle, along, label_scale = _orthonormal(plan, turn)
     block = basis.T @ gram @ basis
     values, axes = np.linalg.eigh(block[:-1, :-1])
@@ -159,19 +159,24 @@ def _count_sd(release: GramRelease, count: float) -> float:
     if isinstance(noise, NoisyInverse):
         return float(noise.sd_diagonal_of_inverse * np.sum(release.gram[0] ** 2))
     if isinstance(noise, WhitenedGaussian):
-        return float(np.sqrt(2) * noise.last.sd_off_diagonal / noise.last.kept * np.sum(unwhitened(noise)[:, 0] ** 2))
+        return float(
+            np.sqrt(2) * noise.last.sd_off_diagonal / noise.last.kept * np.sum(unmapped(noise.last.through)[:, 0] ** 2)
+        )
     return noise.sd_diagonal
 
 
-def additive_form(release: GramRelease) -> tuple[Array, SymmetricGaussian | WishartSample | InverseWishartSample, Array]:
+def additive_form(
+    release: GramRelease, *, together: bool = False
+) -> tuple[Array, SymmetricGaussian | WishartSample | InverseWishartSample, Array]:
     """A matrix, its noise, and T: the regression of T y on T X with this matrix is that of y on X with the Gram.
 
     T is the identity but for noise on the inverse, where it is the Gram and the matrix is its inverse, and for noise in whitened
-    coordinates, where the matrix is the last round's own: the released one has lost digits if its map is badly conditioned."""
+    coordinates, where the matrix is the last round's own: the released one has lost digits if its map is badly conditioned. When
+    ``together``, it is that of all rounds: less noise, whose law is known less well."""
     noise = release.noise
     if isinstance(noise, WhitenedGaussian):
-        gram, factor = unshrunk(noise.last.gram, noise.last.kept, rows_in_rounds(release))
-        return gram, SymmetricGaussian.orthogonal(factor * noise.last.sd_off_diagonal), unwhitened(noise)
+        through, gram, sd = (pooled_look if together else last_look)(noise, rows_summed(release))
+        return gram, SymmetricGaussian.orthogonal(sd), unmapped(through)
     if not isinstance(noise, NoisyInverse):
         return release.gram, noise, np.eye(len(release.gram))
     values, vectors = np.linalg.eigh(np.linalg.inv(release.gram))
@@ -180,8 +185,8 @@ def additive_form(release: GramRelease) -> tuple[Array, SymmetricGaussian | Wish
     return (vectors * unbiased) @ vectors.T, additive, (vectors / unbiased) @ vectors.T
 
 
-def rows_in_rounds(release: GramRelease) -> float | None:
-    """The number of rows that the rounds' matrices are sums over: public, or by the intercept's own entry; None where neither is there."""
+def rows_summed(release: GramRelease) -> float | None:
+    """The number of rows that a matrix is the sum over, by what is known of it; None where nothing is."""
     return effective_rows(release) if release.rows is not None or has_intercept(release) else None
 
 
@@ -193,12 +198,6 @@ def weighed_rows(release: GramRelease) -> tuple[float, float]:
         return counted_rows(release)
     count = max(float(release.gram[0, 0]), 1.0)
     return count, _count_sd(release, count)
-
-
-def unwhitened(noise: WhitenedGaussian) -> Array:
-    """T^-T of the last round's map T: columns, and combinations of them, in its coordinates."""
-    through = noise.last.through
-    return np.linalg.solve(through.T, np.eye(len(through)))
 
 
 def turned(plan: Design, turn: Array) -> Design:

@@ -130,7 +130,8 @@ def _plain(release: GramRelease, plan: Design) -> Array:
 
 ESTIMATORS: dict[str, Estimator] = {
     "shrunk": Estimator(
-        lambda release, plan: shrunk(channel(release, plan)), "smallest mean square error: the default, for prediction"
+        lambda release, plan: shrunk(channel(release, plan, together=True)),
+        "smallest mean square error: the default, for prediction",
     ),
     "debiased": Estimator(lambda release, plan: debiased(channel(release, plan)), "no bias from the noise: for inference"),
     "log-det": Estimator(_log_det, "the matrix made positive definite as a whole, then solved"),

@@ -37,7 +37,8 @@ JUST_BELOW_ONE = 1 - 2.0**-50  # more than division, square root and product can
 
 @dataclass(frozen=True, repr=False, eq=False)
 class BoundedRows:
-    """Rows whose norm is at most ``row_bound``. Only ``clip`` and ``mapped`` make them: the type is the evidence."""
+    """Rows whose norm is at most ``row_bound``. Only ``clip``, ``mapped`` and its second half make them: the type is the
+    evidence."""
 
     points: Array  # (columns, rows), whole numbers in float64; a row is a column of this, in units of 1/GRID
     row_bound: float
@@ -70,13 +71,12 @@ def mapped(encoded: Array, row_bound: float, through: PublicMap) -> BoundedRows:
 
 
 def bounded_images(points: Array, row_bound: float, through: PublicMap) -> BoundedRows:
-    """The rows for which ``points`` are the products of the map's whole numbers with grid points; they are overwritten."""
+    """The second half of ``mapped``, for a map that was checked: ``points`` are the products of its whole numbers with the rows' grid
+    points, and are overwritten."""
     points *= np.ldexp(1.0, -through.exponents)[:, None]
     largest = np.abs(points).max(axis=0)
     power = np.where(largest >= 2.0**MAPPED_BITS, MAPPED_BITS - np.frexp(largest)[1], 0)
-    with np.errstate(
-        under="ignore"
-    ):  # an entry that gets too small for float64 is far below one grid point, and so zero in the end
+    with np.errstate(under="ignore"):  # an entry too small for float64 is far below one grid point, and so zero in the end
         points *= np.ldexp(1.0, power)
     np.trunc(points, out=points)
     return BoundedRows(_shrunk(points, row_bound), row_bound, through.digest)

@@ -48,8 +48,10 @@ def is_duckdb_file(path: Path) -> bool:
     if path.suffix.lower() in SUFFIXES:
         return not path.is_dir()
     try:
+        if not path.is_file():  # to open a pipe would wait for its writer
+            return False
         with path.open("rb") as file:
-            return file.read(MAGIC[0] + len(MAGIC[1]))[MAGIC[0] :] == MAGIC[1] if path.is_file() else False
+            return file.read(MAGIC[0] + len(MAGIC[1]))[MAGIC[0] :] == MAGIC[1]
     except OSError:
         return False
 
@@ -173,15 +175,24 @@ class DuckDBQuery:
 
         On a connection that is in a transaction already, that one does it."""
         begun = False
-        with suppress(Exception):
-            interruptible(self._connection.begin)
-            begun = True
+        if not self._in_transaction():  # to begin another there would undo the user's own
+            with suppress(Exception):
+                self._connection.begin()
+                begun = True
         try:
             yield
         finally:
             if begun:
                 with suppress(Exception):  # after a failure DuckDB may have ended it
                     self._connection.rollback()
+
+    def _in_transaction(self) -> bool:
+        """Whether a transaction is open: by itself every query has one of its own, with a number of its own. If in doubt, it is."""
+        try:
+            one, two = (self._connection.sql("select txid_current()").fetchall() for _ in range(2))
+        except Exception:
+            return True
+        return one == two
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         for batch in fetched(self.where, partial(self._batches, list(names)), self._connection.interrupt):

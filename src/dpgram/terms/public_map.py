@@ -45,6 +45,9 @@ class PublicMap:
         within = within and (np.abs(self.whole).sum(axis=1) <= most).all()
         if not within or not ((self.exponents >= -MOST_EXPONENT) & (self.exponents <= MOST_EXPONENT)).all():
             raise MechanismError("a public map has numbers too large for exact sums: make it with PublicMap.near.")
+        for name, numbers in (("whole", self.whole.copy()), ("exponents", self.exponents.copy())):
+            numbers.setflags(write=False)  # what was checked stays as it is
+            object.__setattr__(self, name, numbers)
 
     @classmethod
     def near(cls, matrix: Array) -> PublicMap:

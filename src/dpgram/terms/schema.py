@@ -157,6 +157,13 @@ class Schema:
     def encoded_names(self) -> tuple[str, ...]:
         return tuple(e.name for e in self.encoded)
 
+    @cached_property
+    def half_ranges(self) -> tuple[float, ...]:
+        """Half the range of every encoded column, in scaled units: 1 of a number, 0.5 of an indicator, 0 of the intercept."""
+        numbers = {c.name for c in self.columns if isinstance(c, Numeric | Date)}
+        numbers |= {name for name, made in self.made.items() if made.is_number}
+        return tuple(0.0 if e.column is None else 1.0 if e.column in numbers else 0.5 for e in self.encoded)
+
     @property
     def largest_norm(self) -> float:
         """The largest Euclidean norm of an encoded row that the columns allow."""

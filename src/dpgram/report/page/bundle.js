@@ -1014,8 +1014,9 @@ const UNKNOWN_GAIN = 1e-3; // standard deviations of its noise
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 const isDraw = (noise) => noise.shape === "wishart-sample" || noise.shape === "inverse-wishart-sample";
 
-function makeChannel(release, plan) {
-  const { gram, noise, turn } = additiveForm(release);
+// By the last of several rounds, for inference, or by all of them together, for estimates.
+function makeChannel(release, plan, together = false) {
+  const { gram, noise, turn } = additiveForm(release, together);
   const { basis, triangle, along, labelScale } = orthonormal(plan, turn);
   const block = multiply(transpose(basis), multiply(gram, basis));
   const p = plan.names.length;
@@ -1097,8 +1098,9 @@ function countSd(release, count) {
 }
 
 // A matrix, its noise, and T: the regression of T y on T X with this matrix is that of y on X with the Gram.
-function additiveForm(release) {
-  const { noise, gram, rounds } = release;
+function additiveForm(release, together = false) {
+  const { noise, gram } = release;
+  const rounds = together ? release.rounds?.together : release.rounds;
   if (rounds) return { gram: rounds.there, noise: rounds.noise, turn: rounds.turn };
   if (noise.shape !== "noisy-inverse") return { gram, noise, turn: identity(gram.length) };
   const { values, vectors } = eigenSymmetric(inverse(gram));
@@ -1767,7 +1769,7 @@ function fit(release, target, columns, options = {}) {
   const plan = makeDesign(release, target, columns, intercept);
   const seen = makeChannel(release, plan);
   const known = uncertainty(seen);
-  const [params, estimates] = [debiased(seen), shrunk(seen)];
+  const [params, estimates] = [debiased(seen), shrunk(release.rounds ? makeChannel(release, plan, true) : seen)];
   const sampling = seen.perRow.map((v) => known.variance * v);
   const made = {
     auto: () => automatic(seen, known, confidence),
@@ -2256,11 +2258,13 @@ const module_release = (() => {
 function readRelease(data) {
   const release = { ...data, gram: whole(data.gram) };
   if (data.rounds) {
-    const turn = data.rounds.turn.map((row) => Float64Array.from(row));
-    release.rounds = { ...data.rounds, there: whole(data.rounds.there), repaired: whole(data.rounds.repaired), turn };
+    release.rounds = { ...data.rounds, ...look(data.rounds), together: look(data.rounds.together), repaired: whole(data.rounds.repaired) };
   }
   return release;
 }
+
+// The last round, or all of them together, as additive noise in other coordinates.
+const look = ({ there, noise, turn }) => ({ there: whole(there), noise, turn: turn.map((row) => Float64Array.from(row)) });
 
 function whole(half) {
   const d = half.length;

@@ -75,18 +75,23 @@ def _numbers(noise: NoiseModel) -> dict[str, float]:
 
 def _rounds(release: GramRelease, noise: WhitenedGaussian) -> dict[str, Any]:
     """What estimates start from where the release came about in rounds: worked out here, because it takes many steps."""
-    there, additive, turn = additive_form(release)
     counted, weighed = counted_rows(release), weighed_rows(release)
     return {
-        "there": _lower_half((there + there.T) / 2),
-        "noise": {"shape": SHAPES[SymmetricGaussian], **dataclasses.asdict(additive)},
-        "turn": turn.tolist(),
+        **_look(release, together=False),
+        "together": _look(release, together=True),
         "repaired": _lower_half(repaired(release)),
         "counted": {"rows": counted[0], "rowsSd": counted[1]},
         "weighed": {"rows": weighed[0], "rowsSd": weighed[1]},
         "kept": noise.last.kept,
         "keptWords": f"{noise.last.kept:.0%}",
     }
+
+
+def _look(release: GramRelease, *, together: bool) -> dict[str, Any]:
+    """The last round, or all of them together, as additive noise in other coordinates."""
+    there, additive, turn = additive_form(release, together=together)
+    noise = {"shape": SHAPES[SymmetricGaussian], **dataclasses.asdict(additive)}
+    return {"there": _lower_half((there + there.T) / 2), "noise": noise, "turn": turn.tolist()}
 
 
 def _declared(column: Column) -> dict[str, Any]:

@@ -1,0 +1,304 @@
+"""A mechanism of several rounds: the same rows in every pass, or an error that says what to do, and nothing about the rows."""
+
+from __future__ import annotations
+
+import os
+import warnings
+
+import duckdb
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+
+import dpgram
+from dpgram.engines.base import WholeProgress
+from dpgram.engines.open import open_pass
+from dpgram.errors import LargeDeltaWarning, OneShotError, OutputError, TableError
+from dpgram.mechanisms.conversation import GramQuestion, Mechanism
+from dpgram.mechanisms.registry import MECHANISMS
+from dpgram.sources import cache
+from dpgram.sources.open import open_source
+from tests.conftest import small_schema, small_table
+from tests.ledger.kill_release import watched
+
+SCHEMA, TABLE = small_schema(), small_table(3000)
+ADDED = TABLE.slice(0, 7)
+DRAWN = {"epsilon": 2.0, "delta": 1e-6, "insecure_seed": 3, "threads": 1}
+
+
+def released(table, mechanism, schema=SCHEMA, **more):
+    return dpgram.release(table, schema, mechanism=mechanism, **{**DRAWN, **more})
+
+
+class Between:
+    """A progress that calls ``act`` when pass ``number`` begins."""
+
+    def __init__(self, act, number=2):
+        self.act, self.number, self.seen, self.begun = act, number, [], []
+
+    def __call__(self, fraction):
+        self.seen.append(fraction)
+
+    def begin(self, number, of):
+        self.begun.append((number, of))
+        if number == self.number:
+            self.act()
+
+
+def counted_reader(read):
+    def batches():
+        for batch in TABLE.to_batches(max_chunksize=500):
+            read.append(batch.num_rows)
+            yield batch
+
+    return pa.RecordBatchReader.from_batches(TABLE.schema, batches())
+
+
+# What can be read again
+
+
+def sources(folder):
+    pa.parquet.write_table(TABLE, folder / "t.parquet")
+    pa.feather.write_feather(TABLE, folder / "t.arrow")
+    TABLE.to_pandas().to_csv(folder / "t.csv", index=False)
+    (folder / "many").mkdir()
+    for part in "ab":
+        pa.parquet.write_table(TABLE, folder / "many" / f"{part}.parquet")
+    database = duckdb.connect()
+    database.register("t", TABLE)
+    yes = [
+        (folder / "t.parquet", {}),
+        (folder / "t.arrow", {}),
+        (folder / "t.csv", {}),
+        (folder / "many", {}),
+        (TABLE, {}),
+        (TABLE.to_batches()[0], {}),
+        (TABLE.to_pandas(), {}),
+        (pl.from_arrow(TABLE), {}),
+        (pl.from_arrow(TABLE).lazy(), {}),
+        ({name: TABLE[name].to_numpy() for name in TABLE.column_names}, {}),
+        (database, {"query": "select * from t"}),
+        ("duckdb:", {"query": f"select * from '{folder}/t.parquet'"}),
+    ]
+    no = [(TABLE.to_reader(), {}), (counted_reader([]), {}), (database.sql("select * from t"), {})]
+    return [(*each, True) for each in yes] + [(*each, False) for each in no]
+
+
+def test_every_source_says_whether_it_can_be_read_again_and_that_is_true(tmp_path):
+    for table, more, expected in sources(tmp_path):
+        found = open_pass(table, SCHEMA, threads=1, **more)
+        assert found.rereadable is expected
+        if expected:
+            assert open_source(table, **more).rereadable
+            with found.one_state():
+                first, second = (found.gram(1.0).in_scaled_units() for _ in range(2))
+            np.testing.assert_array_equal(first, second)
+    matrix = open_source(np.ones((3, 2)), columns=["x", "y"])
+    assert matrix.rereadable
+
+
+def test_a_source_that_does_not_say_so_cannot_be_read_again():
+    class Silent:
+        rows_of, where, untyped, typed_by_format, columns = "table", "a test", frozenset(), True, TABLE.schema
+
+    assert not dpgram.engines.local.LocalPass(Silent(), SCHEMA).rereadable
+
+
+@pytest.mark.parametrize("arithmetic", ["exact", "float"])
+def test_a_mechanism_of_several_rounds_is_carried_to_its_end(in_rounds, arithmetic):
+    made = released(TABLE, in_rounds, insecure_seed=None, arithmetic=arithmetic)
+    assert made.mechanism == in_rounds
+    assert made.rows == TABLE.num_rows
+
+
+def test_a_pipe_is_refused_with_what_to_do(tmp_path):
+    os.mkfifo(tmp_path / "t.csv")
+    for path in (tmp_path / "t.csv", "/dev/null"):
+        with pytest.raises(TableError, match="is a pipe or a device.*write the table to a file first"):
+            open_source(path)
+
+
+# What cannot
+
+
+def test_a_stream_is_refused_before_anything_is_read_reserved_or_drawn(in_rounds, tmp_path):
+    read, drawn, ledger = [], [], dpgram.SessionLedger(5, 1e-5)
+    with (
+        watched(lambda: drawn.append(1)),
+        pytest.raises(OneShotError, match=r"can be read once, and test-rounds .*cache=True.*--cache.*such as gaussian-noise"),
+    ):
+        dpgram.release(counted_reader(read), SCHEMA, epsilon=1, delta=1e-6, mechanism=in_rounds, ledger=ledger)
+    assert read == drawn == list(ledger.entries) == []
+    dpgram.release(counted_reader(read), SCHEMA, epsilon=1, delta=1e-6, ledger=ledger)  # one pass is enough for others
+    assert sum(read) == TABLE.num_rows
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_cached_stream_gives_the_same_bits(in_rounds, tmp_path, threads):
+    expected, read = released(TABLE, in_rounds), []
+    database = duckdb.connect()
+    database.register("t", TABLE)
+    for table, more in [
+        (counted_reader(read), {}),
+        (database.sql("select * from t"), {}),
+        (pl.from_arrow(TABLE).lazy(), {}),
+        (database, {"query": "select * from t"}),
+    ]:
+        made = released(table, in_rounds, cache=tmp_path, threads=threads, **more)
+        np.testing.assert_array_equal(made.gram, expected.gram)
+    assert sum(read) == TABLE.num_rows
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_cache_is_made_only_where_it_was_asked_for_and_is_of_use(in_rounds, tmp_path, monkeypatch):
+    def refuse(folder):
+        raise AssertionError("no cache was asked for")
+
+    monkeypatch.setattr(cache, "open_cache", refuse)
+    pa.parquet.write_table(TABLE, tmp_path / "t.parquet")
+    for table in (TABLE, tmp_path / "t.parquet", TABLE.to_pandas()):
+        released(table, in_rounds)
+        released(table, in_rounds, cache=True)
+    released(pl.from_arrow(TABLE).lazy(), in_rounds)
+    released(TABLE.to_reader(), "gaussian-noise", cache=True)
+
+
+def test_a_cache_that_cannot_be_is_refused_before_anything_is_read(in_rounds, tmp_path):
+    read = []
+    with pytest.raises(OutputError, match="is no folder: cache="):
+        released(counted_reader(read), in_rounds, cache=tmp_path / "none")
+    with pytest.raises(TableError, match="cache is a int and must be a folder, or True"):
+        released(counted_reader(read), in_rounds, cache=3)
+    assert read == []
+
+
+# Tables that change
+
+
+def write(path):
+    more = pa.concat_tables([TABLE, ADDED])
+    match path.suffix:
+        case ".parquet":
+            pa.parquet.write_table(more, path)
+        case ".arrow":
+            pa.feather.write_feather(more, path)
+        case ".csv":
+            more.to_pandas().to_csv(path, index=False)
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+@pytest.mark.parametrize("name", ["t.parquet", "t.arrow", "t.csv"])
+def test_a_file_that_changes_between_passes_is_an_error(in_rounds, tmp_path, name, neighbours):
+    sources(tmp_path)
+    with pytest.raises(TableError, match="was changed while it was in use") as caught:
+        released(
+            tmp_path / name, in_rounds, small_schema(neighbours=neighbours), progress=Between(lambda: write(tmp_path / name))
+        )
+    assert not any(str(count) in str(caught.value).replace(str(tmp_path), "") for count in (3000, 3007, 7))
+
+
+def test_another_number_of_rows_is_an_error_where_it_is_public_and_the_message_has_no_count(in_rounds, tmp_path):
+    sources(tmp_path)
+    query = {"query": f"select * from '{tmp_path}/t.parquet'"}
+    change = Between(lambda: write(tmp_path / "t.parquet"))
+    with pytest.raises(TableError, match="was changed between two passes.*cache=") as caught:
+        released("duckdb:", in_rounds, progress=change, **query)
+    assert "300" not in str(caught.value)
+    made = released("duckdb:", in_rounds, small_schema(neighbours="add-remove"), progress=change, **query)
+    assert made.rows is None
+    kept = released("duckdb:", in_rounds, progress=Between(lambda: write(tmp_path / "t.parquet")), cache=tmp_path, **query)
+    assert kept.rows == TABLE.num_rows + ADDED.num_rows
+
+
+def test_all_passes_over_a_duckdb_connection_see_one_state(in_rounds):
+    database = duckdb.connect()
+    database.register("given", TABLE)
+    database.execute("create table t as select * from given")
+    other = database.cursor()
+    for begun in (False, True):
+        if begun:
+            database.begin()
+        act = Between(lambda: other.execute("insert into t select * from t limit 5"))
+        before = other.sql("select count(*) from t").fetchall()[0][0]
+        made = released(database, in_rounds, query="select * from t", progress=act)
+        assert made.rows == before
+        assert other.sql("select count(*) from t").fetchall()[0][0] == before + 5
+        assert database.sql("select count(*) from t").fetchall()[0][0] == (before if begun else before + 5)  # as it was left
+    database.rollback()
+
+
+def test_all_passes_over_postgresql_see_one_state(in_rounds, postgresql):
+    with postgresql.connect() as connection, connection.cursor() as cursor:
+        cursor.adbc_ingest("visits", TABLE, mode="replace")
+    act = Between(lambda: postgresql.run("insert into visits select * from visits limit 5"))
+    assert released(postgresql.uri, in_rounds, query="select * from visits", progress=act).rows == TABLE.num_rows
+    assert released(postgresql.uri, in_rounds, query="select * from visits").rows == TABLE.num_rows + 5
+
+
+# Progress, warnings, interrupts
+
+
+@pytest.mark.parametrize("late", [0, 1])
+@pytest.mark.parametrize("rounds", [1, 3, 7, 30])
+def test_progress_runs_once_from_0_to_1_over_all_passes(in_rounds, rounds, late):
+    bar = Between(lambda: None)
+    released(TABLE, in_rounds, progress=bar, rounds=rounds, late=late)
+    assert bar.seen == [step / 100 for step in range(1, 101)]
+    of = [None if late and number == 1 else rounds for number in range(1, rounds + 1)]
+    expected = list(enumerate(of, 1))
+    assert bar.begun == ([] if expected == [(1, 1)] else expected)
+    plain = []
+    released(TABLE, "gaussian-noise", progress=plain.append)
+    assert plain == bar.seen
+
+
+def test_passes_share_what_is_left():
+    seen = []
+    whole = WholeProgress(seen.append)
+    whole.begin(1, None)
+    whole(1.0)
+    assert seen[-1] == 0.12
+    for number in (2, 3):
+        whole.begin(number, 3)
+        whole(0.5)
+    assert seen[-1] == 0.78
+    whole.end()
+    assert seen == [step / 100 for step in range(1, 101)]
+
+
+def test_a_large_delta_is_warned_of_once(in_rounds):
+    with pytest.warns(LargeDeltaWarning) as caught:
+        released(TABLE, in_rounds, delta=1e-3)
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_an_interrupt_between_rounds_names_what_stays_reserved(in_rounds, tmp_path):
+    def interrupt():
+        raise KeyboardInterrupt
+
+    ledger = dpgram.FileLedger.create(tmp_path / "l.sqlite", epsilon=9, delta=1e-5, unit="person", dataset="visits")
+    with pytest.raises(KeyboardInterrupt) as caught:
+        released(TABLE, in_rounds, ledger=ledger, out=tmp_path / "r.json", progress=Between(interrupt, 3))
+    (note,) = caught.value.__notes__
+    assert note.startswith(
+        "Line 2 of the ledger stays reserved, and counts as spent; 2 of 3 rounds drawn. `dpgram ledger settle 2`"
+    )
+    session = dpgram.SessionLedger(9, 1e-5)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        released(TABLE, in_rounds, ledger=session, progress=Between(interrupt, 1))
+    assert "no round drawn. ledger.settle(1) gives back" in caught.value.__notes__[0]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["l.sqlite"]
+
+
+def test_a_mechanism_that_asks_twice_without_a_word_is_stopped(monkeypatch):
+    def start(task, rng):
+        yield GramQuestion(task.row_bound)
+        yield GramQuestion(task.row_bound)
+
+    honest = MECHANISMS["gaussian-noise"]
+    monkeypatch.setitem(MECHANISMS, "sly", Mechanism("sly", "", "", honest.calibrate, start))
+    with warnings.catch_warnings(), pytest.raises(dpgram.DpgramError, match="asks more than once and does not say so"):
+        released(TABLE, "sly")
