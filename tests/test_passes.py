@@ -265,6 +265,9 @@ def test_passes_share_what_is_left():
         whole.begin(number, 3)
         whole(0.5)
     assert seen[-1] == 0.78
+    whole.begin(4, 3)  # one more than was said
+    whole(1.0)
+    assert seen[-1] == 1.0
     whole.end()
     assert seen == [step / 100 for step in range(1, 101)]
 
