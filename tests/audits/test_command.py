@@ -10,9 +10,11 @@ import pytest
 
 from dpgram.cli.app import run
 from dpgram.cli.audit_rows import faults_of_rows
+from dpgram.engines import summing
 from dpgram.gram.accumulator import GramSum
 from dpgram.mechanisms import registry
 from dpgram.mechanisms.conversation import GramQuestion, Mechanism, Outcome
+from dpgram.rows.clip import BoundedRows, clip
 from dpgram.sampling.base import FLOAT
 from dpgram.sampling.variates import laplace
 from dpgram.terms.noise import SymmetricGaussian
@@ -32,7 +34,19 @@ def test_a_forgotten_clip_is_found_on_the_way_from_cells_to_rows(monkeypatch):
     assert faults_of_rows() == []
     right = GramSum.in_whole_numbers
     monkeypatch.setattr(GramSum, "in_whole_numbers", lambda total: (4 * right(total)[0], right(total)[1]))
-    assert faults_of_rows() == ["a row that is longer than the row bound"]
+    assert faults_of_rows() == ["a row that is longer than the row bound", "a row that is longer than one after a map"]
+
+
+def not_shrunk_after_the_map(encoded, row_bound, through):
+    rows = clip(encoded, 1.0).points  # before it, to the bound that was asked for
+    return BoundedRows(np.trunc(through.matrix @ rows), row_bound, through.digest)
+
+
+def test_a_clip_before_the_map_is_found_on_the_way_from_cells_to_rows(monkeypatch):
+    monkeypatch.setattr(summing, "kernel", lambda: None)
+    assert faults_of_rows() == []
+    monkeypatch.setattr(summing, "mapped", not_shrunk_after_the_map)
+    assert faults_of_rows() == ["a row that is longer than one after a map"]
 
 
 def in_floats(start):
@@ -49,6 +63,15 @@ def test_it_prints_a_table_and_draws_a_figure(tmp_path, capsys):
         assert words in out
     assert "not refuted." in err
     assert figure.stat().st_size > 0
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_a_release_of_several_rounds_is_audited(neighbours, monkeypatch, capsys):
+    monkeypatch.setattr("dpgram.audits.run.SLOW", 3)
+    assert run(f"audit whitened-noise {SURE} --neighbours {neighbours} --json".split()) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {each["pair"] for each in found} >= {"the last direction", "orthogonal rows" if neighbours == "replace" else "one row more"}
+    assert all(0.5 < each["proven_epsilon"] < 1.001 for each in found)
 
 
 def test_a_refuted_claim_is_exit_code_1(monkeypatch, capsys):

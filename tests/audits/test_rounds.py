@@ -99,7 +99,7 @@ def copied(*, looks_at=None, rounds=None, sds=lambda sds: sds, drawn=lambda plac
         seen, kept = [], []
         for place, off in enumerate(chosen):
             if seen:
-                through = on_grid(steering.next_map(seen, plan, rows, task.row_bound, task.intercept))
+                through = on_grid(steering.next_map(seen, plan, rows, task))
                 answer = yield GramQuestion(1.0, through)
             used = drawn(place, len(chosen), off)
             noisy = add_symmetric_noise(answer.gram, used, diagonal_sd(used), rng)

@@ -11,9 +11,8 @@ from experiments.audits.table import END, START, update
 def test_every_setting_has_a_name_of_its_own():
     names = [setting.name for setting in everything()]
     assert len(set(names)) == len(names)
-    assert {setting.mechanism for setting in everything() if setting.calibration == "paper"} == {
-        s.mechanism for s in everything()
-    }
+    printed = {setting.mechanism for setting in everything() if setting.calibration == "paper"}
+    assert {setting.mechanism for setting in everything()} - printed == {"whitened-noise"}
 
 
 def test_the_page_takes_the_best_pair_of_each_setting(tmp_path):

@@ -1,6 +1,7 @@
 """The command line on real files: output, exit codes, errors, Ctrl-C."""
 
 import json
+import math
 import os
 import pty
 import select
@@ -335,6 +336,18 @@ def test_a_printed_formula_that_is_less_private_than_it_says_is_refused(folder, 
 
 
 CALIBRATE = "--epsilon 0.1 --delta 0.0001234098 --dim 22 --row-bound 2"
+
+
+def test_calibrate_tells_the_rounds_of_several_or_their_total(capsys):
+    line = f"calibrate whitened-noise {CALIBRATE} --json"
+    total = json.loads(call(line, capsys)[1])
+    assert set(total) == {"epsilon", "delta", "mu", "delta_at_epsilon"}
+    rounds = json.loads(call(f"{line} --table-rows 1000000", capsys)[1])
+    assert rounds["mu"] == pytest.approx(total["mu"], rel=1e-12)
+    assert rounds["rounds"] >= 1
+    for hint in ("", "--table-rows 1000"):
+        added = json.loads(call(f"{line} --neighbours add-remove {hint}", capsys)[1])
+        assert math.hypot(*(added[f"round_{k}_mu"] for k in range(1, int(added["rounds"]) + 1))) == pytest.approx(total["mu"])
 
 
 def test_calibrate_prints_parameters_without_data(capsys):

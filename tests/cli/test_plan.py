@@ -167,12 +167,29 @@ def test_a_dry_run_knows_what_the_release_will_say(folder, capsys):
         ("--mechanism gaussian-sketch-adaptive --query q", "one row of the result"),
         ("--mechanism auto --table-rows 5000", "auto, by a forecast for 5,000 rows"),
         ("--insecure-seed 1", "NOT PRIVATE"),
+        ("--mechanism whitened-noise", "mu"),
     ],
 )
 def test_a_dry_run_of_each_kind(folder, capsys, untouched, options, said):
     code, out, _ = call(f"release nowhere.csv {BUDGET} --dry-run {options}", capsys)
     assert code == 0
     assert said in " ".join(out.split())
+
+
+def test_a_dry_run_of_several_rounds_knows_what_the_release_will_say(folder, capsys, monkeypatch):
+    """With the number of rows, all of it but what follows from the noise; under add-remove, with a public guess."""
+    monkeypatch.setattr(curator, "plan", lambda *_, **__: None)  # its forecast has tests of its own
+    small_table(4000).to_pandas().to_csv("t.csv", index=False)
+    for relation in ("replace", "add-remove"):
+        schema = (folder / "schema.toml").read_text(encoding="utf-8")
+        (folder / "schema.toml").write_text(f'neighbours = "{relation}"\n' + schema.removeprefix('neighbours = "replace"\n'))
+        line = f"release t.csv {BUDGET} --mechanism whitened-noise --table-rows 4000"
+        found = json.loads(call(f"{line} --dry-run --json", capsys)[1])
+        told = found["label"]["parameters"]
+        assert call(f"{line} --out {relation}.json", capsys)[0] == 0
+        made = dpgram.load(f"{relation}.json").parameters
+        assert {name: made[name] for name in told} == told
+        assert told["rounds"] == len(dpgram.load(f"{relation}.json").noise.rounds)
 
 
 @pytest.mark.parametrize(
