@@ -60,7 +60,9 @@ def test_a_larger_budget_never_means_more_noise(name, neighbours):
     assert sizes == sorted(sizes, reverse=True)
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if n not in ("noisy-inverse", "whitened-noise")])  # one has its bound in its maps
+@pytest.mark.parametrize(
+    "name", [n for n in NAMES if n not in ("noisy-inverse", "whitened-noise")]
+)  # one has its bound in its maps
 def test_parameters_scale_with_the_squared_row_bound(name):
     assert size_of_noise(name, bound=3.0) == pytest.approx(4 * size_of_noise(name, bound=1.5), rel=1e-7)
 
