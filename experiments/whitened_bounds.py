@@ -57,7 +57,7 @@ def lines(repetitions: int) -> Iterator[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m experiments.whitened_bounds", description=__doc__)
-    parser.add_argument("--repetitions", type=int, default=10)
+    parser.add_argument("--repetitions", type=int, default=5)
     found = []
     for line in lines(parser.parse_args().repetitions):
         print(line, flush=True)

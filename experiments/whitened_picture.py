@@ -20,8 +20,8 @@ from dpgram.terms.budget import Budget, Neighbours
 
 Array = np.ndarray
 
-ROWS, BUDGET, RELEASES = 2000, Budget(1.0, 1e-6), 12
-SD, CORRELATION = 0.3, 0.995
+ROWS, BUDGET, RELEASES = 1000, Budget(1.0, 1e-6), 12
+SD, CORRELATION = 0.38, 0.965
 CLOUD, TRUTH, NOISY, CLIP = "#56B4E9", "#000000", "#D55E00", "#0072B2"  # of Okabe and Ito
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "whitened.png"
 
@@ -83,7 +83,7 @@ def draw(file: Path) -> None:
     right.set_xlabel(f"{RELEASES} releases, in {len(whitened[0].noise.rounds)} rounds each")
     inset = right.inset_axes((0.03, 0.62, 0.36, 0.36))
     _panel(inset, table, [each.gram for each in whitened], table.T @ table)
-    inset.set(xlim=(0.25, 0.65), ylim=(0.25, 0.65), xticks=[], yticks=[], aspect="equal")
+    inset.set(xlim=(0.4, 0.85), ylim=(0.4, 0.85), xticks=[], yticks=[], aspect="equal")
     right.indicate_inset_zoom(inset, edgecolor="0.4")
     handles, labels = left.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
@@ -95,7 +95,7 @@ def draw(file: Path) -> None:
 
 def _panel(axis: Any, cloud: Array, grams: list[Array], truth: Array) -> int:
     """Rows, released ellipses and the true one; returns how many releases have none."""
-    axis.scatter(*cloud[:1500].T, s=4, color=CLOUD, lw=0, label="rows", zorder=1)
+    axis.scatter(*cloud[:1000].T, s=4, color=CLOUD, lw=0, label="rows", zorder=1)
     drawn = [outline for outline in map(ellipse, grams) if outline is not None]
     for place, outline in enumerate(drawn):
         axis.plot(

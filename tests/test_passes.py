@@ -265,6 +265,9 @@ def test_passes_share_what_is_left():
         whole.begin(number, 3)
         whole(0.5)
     assert seen[-1] == 0.78
+    whole.begin(4, 3)  # one more than was said
+    whole(1.0)
+    assert seen[-1] == 1.0
     whole.end()
     assert seen == [step / 100 for step in range(1, 101)]
 
@@ -284,7 +287,7 @@ def test_an_interrupt_between_rounds_names_what_stays_reserved(in_rounds, tmp_pa
         released(TABLE, in_rounds, ledger=ledger, out=tmp_path / "r.json", progress=Between(interrupt, 3))
     (note,) = caught.value.__notes__
     assert note.startswith(
-        "Line 2 of the ledger stays reserved, and counts as spent; 2 of 3 rounds drawn. `dpgram ledger settle 2`"
+        "Line 2 of the ledger stays reserved, and counts as spent; 2 of 3 rounds drawn. `dpgram ledger settle 2 --ledger /"
     )
     session = dpgram.SessionLedger(9, 1e-5)
     with pytest.raises(KeyboardInterrupt) as caught:

@@ -103,7 +103,7 @@ function notes(release, coefficients, intervals, seen) {
   }
   if (release.rounds && release.rounds.kept < 0.98) {
     found.push(
-      `Rows far from the others were shrunk, and count for less: ${release.rounds.keptWords} of the whitened squares were left. `
+      `Rows far from the others were shrunk, and count for less: a row's squares for ${release.rounds.keptWords} on average. `
       + "A bias from that is not in the intervals.",
     );
   }

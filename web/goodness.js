@@ -9,11 +9,11 @@ export function goodness(release, plan, seen, known, confidence) {
   const rows = Math.max(seen.rows - seen.gain.length, 1);
   const reach = quantile(confidence, seen.degrees);
   const products = productsOf(release);
-  const left = known.variance * rows * seen.labelScale ** 2;
   const coefficients = inOwnUnits(seen, seen.estimate);
   const scaled = solve(plan.toOwn, coefficients.map((value, i) => value - plan.offset[i]));
   const fitted = apply(plan.regressors, scaled);
   const u = plan.label.map((value, i) => value - fitted[i]);
+  const left = Math.max(known.variance * rows * seen.labelScale ** 2 + weighing(release, u), 0);
   const about = aboutItsMean(products, plan);
   const whole = products(about, about);
   const around = seen.shift * dot(u, u);
@@ -54,11 +54,19 @@ function chiSquareEnds(degrees, confidence) {
   return [chiSquareBelow(degrees, tail), chiSquareAbove(degrees, tail)];
 }
 
+// What the sum of squares of u is less, or more, where rows count with the weights that shrinking them in whitened coordinates left.
+function weighing(release, u) {
+  if (!release.rounds) return 0;
+  const { gram, turn } = additiveForm(release);
+  const there = apply(turn, u);
+  return dot(there, apply(release.rounds.weighedGram, there)) - dot(there, apply(gram, there));
+}
+
 // The sum of products of two combinations of columns, by the released matrix less its shift.
 function productsOf(release) {
   if (release.rounds) { // the released matrix may have lost digits
-    const { gram, turn } = additiveForm(release);
-    return (a, b) => dot(apply(turn, a), apply(gram, apply(turn, b)));
+    const { turn } = release.rounds;
+    return (a, b) => dot(apply(turn, a), apply(release.rounds.weighedGram, apply(turn, b)));
   }
   const own = addToDiagonal(release.gram, -release.noise.shift);
   return (a, b) => dot(a, apply(own, b));

@@ -4,7 +4,10 @@
 export function readRelease(data) {
   const release = { ...data, gram: whole(data.gram) };
   if (data.rounds) {
-    release.rounds = { ...data.rounds, ...look(data.rounds), together: look(data.rounds.together), repaired: whole(data.rounds.repaired) };
+    const { together, repaired, weighed_gram: weighed } = data.rounds;
+    release.rounds = {
+      ...data.rounds, ...look(data.rounds), together: look(together), repaired: whole(repaired), weighedGram: whole(weighed),
+    };
   }
   return release;
 }

@@ -74,6 +74,6 @@ def draw(cells: Sequence[Cell], file: Path) -> None:
             panel.set_title(f"{table}, epsilon {epsilon:g}", fontsize=10)
     figure.supxlabel("regressions from one table, k")
     figure.supylabel("share of the explained variance lost to privacy (mean; 1 = no better than the mean)")
-    figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside upper center", ncols=5, frameon=False)
+    figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False)
     figure.savefig(file, dpi=110)
     plt.close(figure)

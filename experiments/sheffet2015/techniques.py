@@ -44,7 +44,7 @@ TECHNIQUES = {
     "analyze-gauss-scaled": "Analyze Gauss, lifted if indefinite",
     "analyze-gauss-psd": "Analyze Gauss, negative eigenvalues made zero",
     "dpgram": "our default: gaussian-noise, shrunk",
-    "whitened-noise": "our whitened release: whitened-noise, log-det",
+    "whitened-noise": "our whitened release: whitened-noise, shrunk",
     "ols-unshrunk": "least squares on rows that are not shrunk, not private",
 }
 

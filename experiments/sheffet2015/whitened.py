@@ -27,6 +27,7 @@ import numpy as np
 
 from dpgram.mechanisms import registry
 from dpgram.mechanisms.conversation import GramAnswer, GramQuestion, hold
+from dpgram.sampling.base import grid_step
 from dpgram.sampling.seeded import SeededSource
 from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.noise import Round
@@ -36,7 +37,7 @@ from experiments.sheffet2015.settings import DELTA, FEATURES, REPETITIONS, Cell,
 Array = np.ndarray
 
 NAME, NOT_PRIVATE = "whitened-noise", "ols-unshrunk"
-ESTIMATOR = "log-det"
+ESTIMATOR = "shrunk"  # the default
 HELD = 0.7  # of the memory of a device may be filled with tables, all workers together; making one takes some more
 SEED_PLACE = 4 + 63  # beside the seeds of the paper's techniques, which count up from zero
 
@@ -209,15 +210,21 @@ def _one(cell: Cell, folder: Path, device: str, room: float) -> Cell:
 
 
 def save(path: Path, known: Published) -> None:
-    """Whole or not at all. Symmetric matrices by their lower half: the zeros of the other one take no room in the file."""
+    """Whole or not at all. Symmetric matrices by their lower half, and on the grid on which a private release publishes them: what is
+    zero or round takes no room in the file."""
     arrays = {"gram": np.tril(known.gram), "beta": known.beta, "epsilons": np.array(list(known.rounds))}
     for place, rounds in enumerate(known.rounds.values()):
         arrays[f"{place}_through"] = np.array([r.through for r in rounds])
-        arrays[f"{place}_gram"] = np.array([np.tril(r.gram) for r in rounds])
+        arrays[f"{place}_gram"] = np.array([on_grid(np.tril(r.gram), r.sd_off_diagonal) for r in rounds])
         arrays[f"{place}_numbers"] = np.array([(r.sd_off_diagonal, r.kept) for r in rounds])
     partial = path.with_suffix(".partial.npz")
     np.savez_compressed(partial, **arrays)
     partial.replace(path)
+
+
+def on_grid(gram: Array, sd: float) -> Array:
+    step = grid_step(sd)
+    return np.rint(gram / step) * step
 
 
 def load(path: Path) -> Published:

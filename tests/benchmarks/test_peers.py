@@ -135,13 +135,15 @@ def small() -> tables.Table:
     return tables.paper(2**12)
 
 
-def test_one_gram_without_noise_is_least_squares(small):
+def test_one_release_without_noise_is_least_squares(small):
+    """Nearly: rows longer than the bound are shrunk, by a whitened release other ones than by the regression that is scored."""
     asked = tables.ask(small, 2, seed=3)
     for method in METHODS[:4]:
+        limit = 5e-3 if "whitened" in method.name else 1e-3
         for one, found in zip(
             asked, method.answer(Questions(small, asked, 1, Budget(1e4, 1e-6)), np.random.default_rng(0)), strict=True
         ):
-            assert one.lost(found) < 1e-3
+            assert one.lost(found) < limit
 
 
 # Noise scales

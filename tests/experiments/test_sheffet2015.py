@@ -90,7 +90,7 @@ def test_whitened_releases_are_made_once_and_read_back(tmp_path, monkeypatch):
     monkeypatch.setattr(whitened, "_one", None)  # nothing is left to do
     assert "NumPy" in whitened.make_releases([cell], tmp_path)["whitened_made_on"]
     whitened.save(tmp_path / "again.npz", once)
-    assert whitened.load(tmp_path / "again.npz").rounds == once.rounds
+    assert whitened.load(tmp_path / "again.npz").rounds == once.rounds  # on their grid already
 
 
 def test_a_small_run_from_nothing(tmp_path, capsys, monkeypatch):

@@ -367,7 +367,8 @@ def test_an_interrupted_release_is_named_shown_and_settled(folder, capsys, in_ro
     assert run(WORDS.split()) == 130
     err = capsys.readouterr().err
     assert "interrupted: no part of a file was left behind. Line 2 of the ledger stays reserved" in err
-    assert "2 of 3 rounds drawn. `dpgram ledger settle 2` gives back the rounds that were not drawn." in err
+    command = f"`dpgram ledger settle 2 --ledger {folder / 'ledger.sqlite'}`"
+    assert f"2 of 3 rounds drawn. {command} gives back the rounds that were not drawn." in err
     assert not (folder / "r.json").exists()
     assert run(["ledger", "show"]) == 0
     assert "RESERVED ONLY   2 of 3" in capsys.readouterr().out

@@ -29,7 +29,7 @@ from tests.conftest import small_schema, small_table
 from tests.releases import in_rounds, matrix_release, true_gram, whitened_release, with_gram
 
 TABLE = small_table(rows=3000)
-ESTIMATORS = ("shrunk", "debiased", "log-det", "plain", "lasso", "elastic-net")
+ESTIMATORS = ("shrunk", "debiased", "log-det", "plain", "ridge", "lasso", "elastic-net")
 
 
 def identity_round(gram, sd):
@@ -236,6 +236,15 @@ def test_what_shrinking_hides_is_put_back(law, dim):
     assert factor > 1 / kept
     assert abs(deviation(found) - true) < 0.35 * abs(deviation(gram) - true) + 0.01
     assert np.trace(found) == pytest.approx(np.trace(gram) / kept)
+
+
+def test_a_column_that_is_far_from_white_is_left_alone():
+    """A column that its map could not stretch has its own entry kept, which putting back the others' deviation could make vanish."""
+    gram = np.diag([100.0, 110.0, 90.0, 2.0])
+    gram[0, 1] = gram[1, 0] = 10.0
+    found, _ = unshrunk(gram, 0.8, 350.0)
+    assert found[3, 3] == pytest.approx(2.0 / 0.8)
+    assert found[0, 1] > 1.05 * 10.0 / 0.8
 
 
 @given(dim=st.integers(1, 200), kept=st.floats(1e-3, 1.0), ratio=st.floats(-1.0, 1e3))

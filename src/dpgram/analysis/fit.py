@@ -308,8 +308,8 @@ class Fit:
             found.append("Rows longer than the row bound were shrunk to it; a bias from that is not in the intervals.")
         if isinstance(release.noise, WhitenedGaussian) and release.noise.last.kept < 0.98:
             found.append(
-                f"Rows far from the others were shrunk, and count for less: {release.noise.last.kept:.0%} of the whitened squares were "
-                f"left. A bias from that is not in the intervals."
+                f"Rows far from the others were shrunk, and count for less: a row's squares for {release.noise.last.kept:.0%} on average. "
+                f"A bias from that is not in the intervals."
             )
         return tuple(found)
 

@@ -48,7 +48,7 @@ def run(out: Path, *, epsilon: float = EPSILON, delta: float = DELTA) -> DemoRes
     check_matplotlib()
     _make_folder(out)
     schema = Schema.load(SCHEMA)
-    release = curator.release(TABLE, schema, epsilon=epsilon, delta=delta)
+    release = curator.release(TABLE, schema, epsilon=epsilon, delta=delta, mechanism="auto")
     rows = bounded_columns(schema)
     panels = [compare(release, rows, target, features) for target, features in MODELS]
     release.save(out / "release.json")

@@ -59,6 +59,7 @@ class WholeProgress:
 
     def begin(self, number: int, of: int | None) -> None:
         """Pass ``number`` begins; the passes that are left share what is left."""
+        of = None if of is None else max(of, number)  # "auto" may have asked once before the mechanism it chose
         self._from += self._share
         self._share = (1 - self._from) / max(1, of - number + 1) if of else (1 - self._from) * self.FIRST
         if self._tell is not None and of != 1:

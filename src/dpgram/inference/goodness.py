@@ -33,9 +33,9 @@ def goodness(release: GramRelease, plan: Design, seen: Channel, confidence: floa
     """First order in the noise, with the sampling of rows added."""
     rows, reach = max(seen.rows - len(seen.gain), 1.0), quantile(confidence, seen.degrees)
     products = _products(release)
-    left = error_variance(seen) * rows * seen.label_scale**2
     scaled = np.linalg.solve(plan.to_own_units, seen.to_own @ seen.estimate + seen.base - plan.offset)
     u = plan.label - plan.regressors @ scaled
+    left = max(error_variance(seen) * rows * seen.label_scale**2 + _weighing(release, u), 0.0)
     about = _about_its_mean(products, plan)
     whole = products(about, about)
     noise = quadratic_covariance(release, u, u)
@@ -58,7 +58,7 @@ def goodness(release: GramRelease, plan: Design, seen: Channel, confidence: floa
     highest = left + np.hypot(above, sampling)
     if isinstance(release.noise, NoisyInverse) and weakly_identified(seen).all():
         highest = np.inf  # not even the label's own sum of squares is known
-    variance_ends = (lowest * unit, float(highest * unit))
+    variance_ends = (float(lowest * unit), float(highest * unit))
     if whole <= reach * np.sqrt(quadratic_covariance(release, about, about)):
         return Goodness(variance, variance_ends, None, (0.0, 1.0))
     ratio = min(left / whole, 1.0)
@@ -77,11 +77,23 @@ def _chi_square_ends(degrees: float, confidence: float) -> tuple[float, float]:
     return float(2 * gammaincinv(degrees / 2, tail) / degrees), float(2 * gammainccinv(degrees / 2, tail) / degrees)
 
 
+def _weighing(release: GramRelease, u: Array) -> float:
+    """What the sum of squares of ``u`` is less, or more, where rows count with the weights that shrinking them in whitened coordinates left.
+
+    Coefficients are those of all rows alike, as far as that can be undone; a mean of squares is one of rows as they were weighed."""
+    noise = release.noise
+    if not isinstance(noise, WhitenedGaussian):
+        return 0.0
+    gram, _, turn = additive_form(release)
+    there = turn @ u
+    return float(there @ (noise.last.gram / noise.last.kept - gram) @ there)
+
+
 def _products(release: GramRelease) -> Callable[[Array, Array], float]:
     """The sum of products of two combinations of columns, by the released matrix less its shift."""
     if isinstance(release.noise, WhitenedGaussian):  # the released matrix may have lost digits
-        there, _, turn = additive_form(release)
-        return lambda a, b: float((turn @ a) @ there @ (turn @ b))
+        last, turn = release.noise.last, additive_form(release)[2]
+        return lambda a, b: float((turn @ a) @ (last.gram / last.kept) @ (turn @ b))
     own = release.gram - release.noise.shift * np.eye(len(release.gram))
     return lambda a, b: float(a @ own @ b)
 

@@ -20,7 +20,7 @@ POOLING_STEPS = 50
 STILL = 1e-13  # relative to the matrix
 POWER_STEPS, GAINED = 20, 0.99  # at most so many for the length of a step, while each makes the bound smaller by 1 %
 MOST_RESCALED = 4.0  # a first entry that is further than this from its known value is noise, not a scale
-FAR_FROM_WHITE = 0.5
+FAR_FROM_WHITE = 0.6  # relative to the mean of all columns
 
 
 def most_likely(looks: Sequence[Look], *, strength: float = 0.25, steps: int = STEPS, still: float = STILL) -> Array:
@@ -136,11 +136,15 @@ def unshrunk(gram: Array, kept: float, rows: float | None) -> tuple[Array, float
 
     whatever the law of the lengths (w(r^2) = min(1, 1/r^2) under I + D has mean E w z z' + E w'(r^2) z z' (z'Dz)). So what differs from a
     multiple of the identity is divided by k too. It is far from one where columns are few: 5/7 for five of them, all rows shrunk. A
-    column that is far from white, because a map may not stretch it further, keeps the most of its own entry as it is."""
+    column that is far from white, because a map may not stretch it further, keeps its own entry as it is: its rows' lengths, and so
+    their weights, hardly depend on it."""
     mean = float(np.trace(gram)) / len(gram)
+    if mean <= 0:  # nothing but noise
+        return gram / kept, 1 / kept
     response = 1 - 2 / (len(gram) + 2) * share_shrunk(len(gram), kept, mean * len(gram) / rows if rows else None)
     apart = np.diag(gram) - mean
-    white = np.diag(mean + apart - np.clip(apart, -FAR_FROM_WHITE * mean, FAR_FROM_WHITE * mean))
+    near = np.maximum(1 - (apart / (FAR_FROM_WHITE * mean)) ** 2, 0.0)
+    white = np.diag(mean + (1 - near) * apart)
     return (white + (gram - white) / response) / kept, 1 / (kept * response)
 
 

@@ -92,7 +92,7 @@ def steering_estimate(seen: Sequence[Round], rows: float | None, task: Task) -> 
 
 
 def with_least_leverage(moments: Array, square: float, budget_rows: float, spans: Sequence[float]) -> Array:
-    """``moments`` with more on the diagonal, so that no column makes a row stand out without limit; ``square`` is where rows are clipped.
+    """``moments`` with more on the diagonal, so that no column alone makes a row stand out without limit; rows are clipped at ``square``.
 
     A level that few rows have is a direction of little variance. Whitened, these rows are long, and clipped whatever the map; the next
     round sees less of them, and would stretch them further, until what they say of the label is lost. So the least that a column must

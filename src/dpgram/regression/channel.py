@@ -90,7 +90,7 @@ class Channel:
 def channel(release: GramRelease, plan: Design, *, together: bool = False) -> Channel:
     """The channel of one regression: by the last of several rounds, for inference, or by all of them ``together``, for estimates."""
     gram, noise, turn = additive_form(release, together=together)
-    basis, triangle, along, label_scale = _orthonormal(plan, turn)
+    basis, triangle, along, label_scale = orthonormal(plan, turn)
     block = basis.T @ gram @ basis
     values, axes = np.linalg.eigh(block[:-1, :-1])
     cross, square = axes.T @ block[:-1, -1], float(block[-1, -1])
@@ -205,7 +205,7 @@ def turned(plan: Design, turn: Array) -> Design:
     return replace(plan, regressors=turn @ plan.regressors, label=turn @ plan.label)
 
 
-def _orthonormal(plan: Design, turn: Array) -> tuple[Array, Array, Array, float]:
+def orthonormal(plan: Design, turn: Array) -> tuple[Array, Array, Array, float]:
     """An orthonormal basis (d, p + 1) of the regressors and what is left of the label, with the way back.
 
     turn @ regressors = basis[:, :p] @ triangle, turn @ label = basis[:, :p] @ along + label_scale * basis[:, p]."""

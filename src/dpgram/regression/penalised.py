@@ -13,16 +13,15 @@ import numpy as np
 
 from dpgram.artifact.release import GramRelease
 from dpgram.errors import MissingExtraError, ModelError
-from dpgram.regression.channel import additive_form, effective_rows, turned
+from dpgram.regression.channel import additive_form, effective_rows, orthonormal, turned
 from dpgram.regression.design import Design
-from dpgram.regression.repair import repaired
+from dpgram.regression.repair import repaired, repaired_there
 from dpgram.terms.noise import WhitenedGaussian
 from dpgram.terms.schema import INTERCEPT
 
 Array = np.ndarray
 
 MAX_ITERATIONS, TOLERANCE, TINY = 10_000, 1e-6, 1e-300
-FEW_ROWS = 5.0  # rows with a feature at the end of its range, where noise is whitened and no penalty is given
 SMALLEST_OF_PATH = 1e-4  # of the largest penalty
 
 
@@ -75,27 +74,41 @@ def ridge(release: GramRelease, plan: Design, penalty: float | None = None) -> A
     """Ridge coefficients. ``penalty`` as scikit-learn's alpha, in own units.
 
     Left out, the features' matrix gets, in scaled units, what its smallest eigenvalue lacks to the edge of the noise, 2 sd sqrt(p)
-    (the rule of AdaSSP, Wang 2018): nothing where the data stand well above the noise. Noise in whitened coordinates has no such edge
-    in the scaled ones; the features' matrix, made definite from all rounds, then gets a few rows' worth in every direction."""
-    if penalty is None and isinstance(release.noise, WhitenedGaussian):
-        gram = repaired(release)
-        features = plan.regressors.T @ gram @ plan.regressors
-        few = FEW_ROWS * np.eye(len(features))
-        if plan.names[0] == INTERCEPT:
-            few[0, 0] = 0.0
-        return plan.to_own_units @ np.linalg.solve(features + few, plan.regressors.T @ gram @ plan.label) + plan.offset
+    (the rule of AdaSSP, Wang 2018): nothing where the data stand well above the noise. Noise in whitened coordinates has its edge there, so
+    there the rule is applied: what the penalty draws towards is the regression that earlier rounds knew."""
     if penalty is None:
-        own = release.gram - release.noise.shift * np.eye(len(release.gram))
-        features = plan.regressors.T @ own @ plan.regressors
-        edge = 2 * release.noise.sd_off_diagonal * np.sqrt(len(features))
-        added = max(0.0, edge - max(0.0, float(np.linalg.eigvalsh(features)[0])))
-        lifted = features + added * np.eye(len(features))
-        if np.linalg.eigvalsh(lifted)[0] <= 0:  # noise beyond its usual edge
-            lifted = plan.regressors.T @ repaired(release) @ plan.regressors + added * np.eye(len(features))
-        return plan.to_own_units @ np.linalg.solve(lifted, plan.regressors.T @ own @ plan.label) + plan.offset
+        return _lifted_whitened(release, plan) if isinstance(release.noise, WhitenedGaussian) else _lifted(release, plan)
     check_penalty("penalty", penalty)
     of = normal_equations(release, plan)
     return of.coefficients(ridge_slopes(of, penalty))
+
+
+def _lifted(release: GramRelease, plan: Design) -> Array:
+    own = release.gram - release.noise.shift * np.eye(len(release.gram))
+    features = plan.regressors.T @ own @ plan.regressors
+    added = _lacking(features, release.noise.sd_off_diagonal)
+    lifted = features + added * np.eye(len(features))
+    if np.linalg.eigvalsh(lifted)[0] <= 0:  # noise beyond its usual edge
+        lifted = plan.regressors.T @ repaired(release) @ plan.regressors + added * np.eye(len(features))
+    return plan.to_own_units @ np.linalg.solve(lifted, plan.regressors.T @ own @ plan.label) + plan.offset
+
+
+def _lifted_whitened(release: GramRelease, plan: Design) -> Array:
+    gram, noise, turn = additive_form(release, together=True)
+    basis, triangle, along, label_scale = orthonormal(plan, turn)
+    features, cross = basis[:, :-1].T @ gram @ basis[:, :-1], basis[:, :-1].T @ gram @ basis[:, -1]
+    added = _lacking(features, noise.sd_off_diagonal)
+    lifted = features + added * np.eye(len(features))
+    if np.linalg.eigvalsh(lifted)[0] <= 0:
+        lifted = basis[:, :-1].T @ repaired_there(release)[0] @ basis[:, :-1] + added * np.eye(len(features))
+    found = along + label_scale * np.linalg.solve(lifted, cross)
+    return plan.to_own_units @ np.linalg.solve(triangle, found) + plan.offset
+
+
+def _lacking(features: Array, sd_off_diagonal: float) -> float:
+    """What the smallest eigenvalue lacks to the edge of the noise."""
+    edge = 2 * sd_off_diagonal * np.sqrt(len(features))
+    return max(0.0, edge - max(0.0, float(np.linalg.eigvalsh(features)[0])))
 
 
 def ridge_slopes(of: NormalEquations, penalty: float) -> Array:

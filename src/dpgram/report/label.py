@@ -122,7 +122,9 @@ def _bound(release: GramRelease) -> list[tuple[str, str]]:
     """What limits a row."""
     if not isinstance(release.noise, WhitenedGaussian):
         return [("row bound", f"{release.row_bound:.6g} (scaled units; longer rows are shrunk to it)")]
-    kept = f"{release.noise.last.kept:.1%} of their squares were left in the last round, as far as the release can tell"
+    kept = (
+        f"a row's squares count for {release.noise.last.kept:.1%} on average in the last round, as far as the release can tell"
+    )
     return [
         ("rounds", f"{len(release.noise.rounds)}, each with rows whitened by what those before it published"),
         ("row bound", f"1 for whitened rows (longer ones are shrunk to it; {kept})"),

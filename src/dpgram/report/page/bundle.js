@@ -1669,11 +1669,11 @@ function goodness(release, plan, seen, known, confidence) {
   const rows = Math.max(seen.rows - seen.gain.length, 1);
   const reach = quantile(confidence, seen.degrees);
   const products = productsOf(release);
-  const left = known.variance * rows * seen.labelScale ** 2;
   const coefficients = inOwnUnits(seen, seen.estimate);
   const scaled = solve(plan.toOwn, coefficients.map((value, i) => value - plan.offset[i]));
   const fitted = apply(plan.regressors, scaled);
   const u = plan.label.map((value, i) => value - fitted[i]);
+  const left = Math.max(known.variance * rows * seen.labelScale ** 2 + weighing(release, u), 0);
   const about = aboutItsMean(products, plan);
   const whole = products(about, about);
   const around = seen.shift * dot(u, u);
@@ -1714,11 +1714,19 @@ function chiSquareEnds(degrees, confidence) {
   return [chiSquareBelow(degrees, tail), chiSquareAbove(degrees, tail)];
 }
 
+// What the sum of squares of u is less, or more, where rows count with the weights that shrinking them in whitened coordinates left.
+function weighing(release, u) {
+  if (!release.rounds) return 0;
+  const { gram, turn } = additiveForm(release);
+  const there = apply(turn, u);
+  return dot(there, apply(release.rounds.weighedGram, there)) - dot(there, apply(gram, there));
+}
+
 // The sum of products of two combinations of columns, by the released matrix less its shift.
 function productsOf(release) {
   if (release.rounds) { // the released matrix may have lost digits
-    const { gram, turn } = additiveForm(release);
-    return (a, b) => dot(apply(turn, a), apply(gram, apply(turn, b)));
+    const { turn } = release.rounds;
+    return (a, b) => dot(apply(turn, a), apply(release.rounds.weighedGram, apply(turn, b)));
   }
   const own = addToDiagonal(release.gram, -release.noise.shift);
   return (a, b) => dot(a, apply(own, b));
@@ -1856,7 +1864,7 @@ function notes(release, coefficients, intervals, seen) {
   }
   if (release.rounds && release.rounds.kept < 0.98) {
     found.push(
-      `Rows far from the others were shrunk, and count for less: ${release.rounds.keptWords} of the whitened squares were left. `
+      `Rows far from the others were shrunk, and count for less: a row's squares for ${release.rounds.keptWords} on average. `
       + "A bias from that is not in the intervals.",
     );
   }
@@ -2258,7 +2266,10 @@ const module_release = (() => {
 function readRelease(data) {
   const release = { ...data, gram: whole(data.gram) };
   if (data.rounds) {
-    release.rounds = { ...data.rounds, ...look(data.rounds), together: look(data.rounds.together), repaired: whole(data.rounds.repaired) };
+    const { together, repaired, weighed_gram: weighed } = data.rounds;
+    release.rounds = {
+      ...data.rounds, ...look(data.rounds), together: look(together), repaired: whole(repaired), weighedGram: whole(weighed),
+    };
   }
   return release;
 }

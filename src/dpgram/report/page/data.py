@@ -79,6 +79,7 @@ def _rounds(release: GramRelease, noise: WhitenedGaussian) -> dict[str, Any]:
     return {
         **_look(release, together=False),
         "together": _look(release, together=True),
+        "weighed_gram": _lower_half(noise.last.gram / noise.last.kept),
         "repaired": _lower_half(repaired(release)),
         "counted": {"rows": counted[0], "rowsSd": counted[1]},
         "weighed": {"rows": weighed[0], "rowsSd": weighed[1]},

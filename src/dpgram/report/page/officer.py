@@ -138,7 +138,7 @@ def noise_facts(release: GramRelease) -> list[tuple[str, str]]:
                     "; ".join(f"{r.sd_off_diagonal:.6g}" for r in noise.rounds) + " (whitened rows of norm 1)",
                 ),
                 ("sd on the diagonal", "sqrt(2) times that"),
-                ("squares that shrinking left", f"about {last.kept:.1%} in the last round"),
+                ("what a row's squares count for", f"about {last.kept:.1%} on average, in the last round"),
                 (
                     "sd along the weakest direction",
                     f"{noise.sd_off_diagonal:.6g} off the diagonal, {noise.sd_diagonal:.6g} on it",
