@@ -11,6 +11,7 @@ from dpgram.errors import BudgetError, EmptyTableError, LargeDeltaWarning, Schem
 from dpgram.mechanisms import registry
 from dpgram.mechanisms.conversation import GramAnswer, hold
 from dpgram.mechanisms.registry import MECHANISMS
+from dpgram.sampling.base import grid_step
 from dpgram.sampling.exact import ExactSource
 from tests.conftest import small_schema, small_table
 
@@ -44,6 +45,11 @@ def test_a_release_is_exact_by_default_and_lies_on_its_grid(table, schema, mecha
         assert release.grid is None
         steps = np.linalg.inv(release.gram) / release.parameters["grid_of_inverse"]
         assert np.abs(steps - np.rint(steps)).max() < 1e-3
+    elif mechanism == "whitened-noise":  # each round lies on a grid, and the last one is turned back in floats
+        assert release.grid is None
+        for each in release.noise.rounds:
+            steps = each.gram / grid_step(each.sd_off_diagonal)
+            assert np.array_equal(steps, np.rint(steps))
     else:
         assert release.noise.sd_off_diagonal * 2.0**-25 < release.grid <= release.noise.sd_off_diagonal * 2.0**-24
         assert np.array_equal(release.gram, release.grid * np.rint(release.gram / release.grid))

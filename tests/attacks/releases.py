@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.stats import beta, binom
 
+from dpgram.audits.steering import with_quick_maps
 from dpgram.mechanisms.conversation import GramAnswer, Outcome, Task, hold
 from dpgram.mechanisms.registry import MECHANISMS, task
 from dpgram.sampling.base import RandomSource
@@ -15,7 +16,11 @@ from dpgram.terms.budget import Budget, Neighbours
 
 Array = np.ndarray
 
-NEEDED = {"inverse-wishart": {"degrees_of_freedom": 12.0}, "noisy-inverse": {"rho": 2.0}}
+NEEDED = {
+    "inverse-wishart": {"degrees_of_freedom": 12.0},
+    "noisy-inverse": {"rho": 2.0},
+    "whitened-noise": {"table_rows": 30},
+}
 
 
 def task_for(name: str, epsilon: float, dim: int = 4, delta: float = 1e-6) -> Task:
@@ -31,7 +36,8 @@ def neighbours(dim: int = 4, rows: int = 20, ridge: float = 0.0) -> tuple[Array,
 
 
 def released(name: str, asked: Task, gram: Array, source: RandomSource) -> Outcome:
-    return hold(MECHANISMS[name].start(asked, source), lambda question: GramAnswer(gram, None))
+    """A release of a table with this Gram sum, whatever it is asked through; maps, where there are some, are quickly made."""
+    return hold(with_quick_maps(MECHANISMS[name]).start(asked, source), lambda question: GramAnswer(gram, None))
 
 
 def upper(matrix: Array) -> Array:

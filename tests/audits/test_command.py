@@ -70,7 +70,10 @@ def test_a_release_of_several_rounds_is_audited(neighbours, monkeypatch, capsys)
     monkeypatch.setattr("dpgram.audits.run.SLOW", 3)
     assert run(f"audit whitened-noise {SURE} --neighbours {neighbours} --json".split()) == 0
     found = json.loads(capsys.readouterr().out)
-    assert {each["pair"] for each in found} >= {"the last direction", "orthogonal rows" if neighbours == "replace" else "one row more"}
+    assert {each["pair"] for each in found} >= {
+        "the last direction",
+        "orthogonal rows" if neighbours == "replace" else "one row more",
+    }
     assert all(0.5 < each["proven_epsilon"] < 1.001 for each in found)
 
 

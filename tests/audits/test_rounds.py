@@ -152,7 +152,7 @@ def test_the_copy_without_a_mistake_is_not_accused():
 
 
 def test_four_per_cent_less_noise_in_one_round_is_seen():
-    """In one of the early rounds, which have a small share of the budget: the tables are hardly told apart better, but the law is another."""
+    """In an early round, which has a small share of the budget: the tables are hardly told apart better, but the law is another."""
     mutant = replace(WHITENED, start=copied(drawn=lambda place, of, off: 0.96 * off if place == 1 else off))
     found = audited(mutant, REPLACE, 50_000)
     assert any(fault.startswith("number ") for fault in found.faults), found.faults

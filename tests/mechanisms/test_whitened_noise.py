@@ -201,7 +201,7 @@ CELLS = st.floats(-1, 1, width=16)
     times=st.sampled_from([1, 30, 10**4]),
 )
 def test_neighbours_of_which_the_same_is_published_are_treated_alike(rows, one, other, neighbours, hint, epsilon, times):
-    """Maps, clips, shares, the number of rounds, what is told to the ledger: all are functions of what was published, and of public numbers."""
+    """Maps, clips, shares, the number of rounds, what a ledger is told: all are functions of what was published and of public numbers."""
     common, counts = [(1.0, *cells) for cells in rows], [times] * len(rows)
     first = Rows(np.array([*common, (1.0, *one)]), np.array([*counts, 1]))
     if neighbours is ADD_REMOVE:

@@ -22,7 +22,8 @@ Uniforms = Callable[[Outcome], Array]
 
 
 def uniforms(mechanism: str, task: Task, found: Parameters, gram: Any) -> Uniforms | None:
-    """The map for releases of a table with the Gram sum ``gram``, or of these rows; None for a mechanism whose law is not written down here."""
+    """The map for releases of a table with the Gram sum ``gram``, or of these rows; None for a mechanism whose law is not written
+    down here."""
     makers: dict[str, Callable[[Task, Parameters, Any], Uniforms]] = {
         "gaussian-noise": _gaussian_noise,
         "noisy-inverse": _noisy_inverse,
@@ -57,7 +58,7 @@ def _normal(noise: Array, found: Mapping[str, float]) -> Array:
 
 
 def _rounds(task: Task, found: Parameters, table: Any) -> Uniforms:
-    """The noise of every round, whose map is as published; its sds are those of the calibration, where that knows how many rounds there are."""
+    """The noise of every round, whose map is as published; its sds are those of the calibration, where that knows how many there are."""
 
     def made(many: Outcome) -> Array:
         numbers = []

@@ -1,14 +1,16 @@
 """Neighbouring tables on which the proven curves are attained, as pairs of Gram sums.
 
 All other rows are as few as the proof allows: none, or, for mechanisms that look at or rely on the smallest eigenvalue, enough of them to
-bring it to the place where it tells most. A mechanism of several rounds asks for other sums as it goes on, so it has tables of rows: many
-short ones in every direction, by which its maps come close to a multiple of the identity, and leave a long row long and right angles right."""
+bring it to the place where it tells most. A mechanism of several rounds asks for other sums as it goes on, so it has tables of rows:
+many short ones in every direction, by which its maps come close to a multiple of a rotation, and leave long rows long and right angles
+right."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -45,8 +47,8 @@ class Rows:
         return GramAnswer(self.gram(question.through.matrix), rows)
 
 
-Table = Array | Rows
-"""A Gram sum, which answers the one question of most mechanisms, or rows."""
+Table = Any
+"""A Gram sum as an array, which answers the one question of most mechanisms, or ``Rows``."""
 
 
 def answered(table: Table, question: GramQuestion, task: Task) -> GramAnswer:
@@ -55,7 +57,7 @@ def answered(table: Table, question: GramQuestion, task: Task) -> GramAnswer:
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Two neighbouring tables, rows of norm at most the row bound: their Gram sums, or their rows for a mechanism that asks more than once."""
+    """Two neighbouring tables, rows of norm at most the row bound: their Gram sums, or rows for a mechanism that asks more than once."""
 
     name: str
     first: Table

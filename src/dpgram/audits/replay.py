@@ -1,7 +1,8 @@
 """Whether a conversation of several rounds sees its table through what it publishes, and through nothing else.
 
-A release of one table is made and kept. The same conversation is then held on the other table, where whatever it publishes is replaced by what was published of
-the first: from then on nothing that an outsider can see may differ, no question, no number, no matrix. This needs no statistics."""
+A release of one table is made and kept. The same conversation is then held on the other table, where whatever it publishes is replaced by
+what was published of the first: nothing that an outsider can see may then differ, no question, no number, no matrix. This needs no
+statistics."""
 
 from __future__ import annotations
 

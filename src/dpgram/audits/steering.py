@@ -1,20 +1,20 @@
 """Maps for many whitened releases at once.
 
-The maps of ``whitened-noise`` are made by a search that takes milliseconds. Its proof allows any maps that are functions of what was published, so an
-audit that makes a hundred thousand releases has simpler ones, made in one step from the round before; all else is the mechanism's own. A few
-releases are made with the mechanism's own maps as well."""
+The maps of ``whitened-noise`` are made by a search that takes milliseconds. Its proof allows any maps that are functions of what was
+published, so an audit that makes a hundred thousand releases has simpler ones, made in one step from the round before; all else is the
+mechanism's own. A few releases are made with the mechanism's own maps as well."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from dpgram.mechanisms import whitening
-from dpgram.mechanisms.conversation import Mechanism, Task
+from dpgram.mechanisms.conversation import Conversation, Mechanism, Task
 from dpgram.terms.noise import Round
 
 Array = np.ndarray
@@ -26,7 +26,8 @@ def with_quick_maps(mechanism: Mechanism) -> Mechanism:
     """The mechanism with maps that are quickly made, many releases at once; one that makes no maps as it is."""
     if mechanism.name != WHITENED:
         return mechanism
-    return replace(mechanism, start=partial(mechanism.start, steering=QuickSteering()), batched=True)
+    start: Callable[..., Conversation] = mechanism.start
+    return replace(mechanism, start=partial(start, steering=QuickSteering()), batched=True)
 
 
 class QuickSteering:
@@ -39,7 +40,7 @@ class QuickSteering:
         return whitening.first_map(dim, row_bound)
 
     def next_map(self, seen: Sequence[Round], plan: whitening.Rules, rows: float | None, task: Task) -> Array:
-        """V w^(-1/2) V' T sqrt(m / d), from the last round's map T and matrix V w V' of m rows; eigenvalues below their noise are lifted."""
+        """V w^(-1/2) V' T sqrt(m / d), from the last round's map T and matrix V w V' of m rows; eigenvalues within noise are lifted."""
         last = seen[-1]
         dim = last.gram.shape[-1]
         values, vectors = np.linalg.eigh(last.gram)

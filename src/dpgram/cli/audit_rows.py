@@ -20,8 +20,8 @@ FAR = 12.0  # standard deviations
 def faults_of_rows() -> list[str]:
     """What releases of tables of one row say about its norm: whatever stands in its cells, it is at most the row bound.
 
-    The mechanism is Gaussian noise, whose standard deviation is here some 0.0007 B^2; the trace may exceed B^2 by twenty times as much. Then
-    it is one of several rounds, where a row's norm is at most one after every map."""
+    The mechanism is Gaussian noise, whose standard deviation is here some 0.0007 B^2; the trace may exceed B^2 by twenty times as much.
+    Then it is one of several rounds, where a row's norm is at most one after every map."""
     faults = []
     for row_bound in (None, 0.7):
         schema = Schema(unit="row", columns=(Numeric("a", -1, 1), Numeric("b", -1, 1)), row_bound=row_bound)
