@@ -28,7 +28,7 @@ POOLING_STEPS = 12  # enough for an estimate that only steers
 STEERING = 0.25  # strength of the prior that lifts small eigenvalues between rounds
 LEAST_KEPT = 0.02
 FAINTEST = 2.0**-36  # of the largest eigenvalue
-INDICATOR_LEVERAGE, NUMBER_LEVERAGE = 1.0, 0.02  # of the clip: how far a row may stand out by one column alone
+INDICATOR_LEVERAGE, NUMBER_LEVERAGE = 1.0, 0.005  # of the clip: how far a row may stand out by one column alone
 
 
 @dataclass(frozen=True)
@@ -99,12 +99,16 @@ def with_least_leverage(moments: Array, square: float, budget_rows: float, spans
     A level that few rows have is a direction of little variance. Whitened, these rows are long, and clipped whatever the map; the next
     round sees less of them, and would stretch them further, until what they say of the label is lost. So the least that a column must
     have of its own, given all others, is what lets its indicator stand out by about the clip's length and no further. Numbers may
-    stand out further by a lot, because most are not at their bounds. A public ridge of a few rows comes before it."""
+    stand out further by a lot, because most are far from their bounds, and bounds may be wide. A ridge of a few rows comes before it: of the
+    column's own variance, as far as it is known, for numbers."""
     half = np.asarray(spans)
-    lifted = moments + np.diag(half**2) / budget_rows
+    indicator, counts = half == 0.5, half > 0
+    means = moments[0] if half[0] == 0 else np.zeros(len(half))  # the intercept's row
+    variance = np.where(indicator, 0.25, np.maximum(np.diag(moments) - means**2 / moments[0, 0], 0.0))
+    lifted = moments + np.diag(np.where(counts, variance, 0.0)) / budget_rows
     own = 1 / np.diag(np.linalg.inv(lifted))
-    least = np.where(half == 0.5, INDICATOR_LEVERAGE, NUMBER_LEVERAGE) / square
-    return lifted + np.diag(np.where(half > 0, np.maximum(least - own, 0.0), 0.0))
+    least = np.where(indicator, INDICATOR_LEVERAGE, NUMBER_LEVERAGE) / square
+    return lifted + np.diag(np.where(counts, np.maximum(least - own, 0.0), 0.0))
 
 
 def inverse_root(matrix: Array) -> Array:
