@@ -16,6 +16,7 @@ MECHANISMS = {
     "inverse-wishart": {"degrees_of_freedom": 120},
     "inverse-wishart-adaptive": {"degrees_of_freedom": 120},
     "noisy-inverse": {"rho": 1.0},
+    "whitened-noise": {},
 }
 CELLS = {"age": 41.5, "weight": 70.0, "region": "south", "urban": True, "seen": "2021-05-17T13:30:00"}
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpgram.linalg.rounds import Look, in_own_columns, pooled
+from dpgram.linalg.rounds import Look, in_own_columns, pooled, unshrunk
 from dpgram.linalg.symmetric import log_det_repair
 from dpgram.mechanisms.conversation import Task
 from dpgram.terms.budget import Neighbours
@@ -18,7 +18,7 @@ from dpgram.terms.noise import Round
 
 Array = np.ndarray
 
-HOPELESS = 2.0  # d^1.5 / (n mu), the relative noise of a whitened release, above which looking twice does not pay
+HOPELESS = 1.1  # d^1.5 / (n mu), the relative noise of a whitened release, above which looking twice does not pay
 NOISY = 0.1  # above it there are more rounds
 ROUNDS, MORE_ROUNDS = 8, 12
 UNKNOWN_SHARE = 0.05  # of mu^2, for each round but the last, where nobody knows how many rows there are
@@ -41,12 +41,14 @@ class Rules:
     def clip(self, place: int, dim: int, rows: float) -> float:
         """Where round ``place`` clips a whitened row's square, in units of its expectation, which is the number of columns.
 
-        Early rounds clip where their noise is a fifth of what they measure; the last one so far out that noise stays below half
-        of what the sampling of rows leaves open, where that is possible."""
+        Early rounds clip where their noise is a fifth of what they measure. In the last one a clip of x, the square root of n times mu / d,
+        makes noise as large as what the sampling of rows leaves open. Rows are clipped well below that; further out, up to 3, while little
+        is known; and no further than 6 until that is a fifth of x, where noise no longer matters and only clipped rows would."""
         mu = self.mu * math.sqrt(self.shares[place])
         if place < len(self.shares) - 1:
             return min(max(0.2 * rows * mu / dim**1.5, 0.5), 8.0)
-        return max(1.0, 0.5 * math.sqrt(rows) * mu / dim)
+        x = math.sqrt(rows) * mu / dim
+        return max(1.0, min(0.65 * x, 3.0), min(0.5 * x, 6.0), 0.2 * x)
 
 
 def rules(dim: int, rows: float | None, mu: float) -> Rules:
@@ -86,8 +88,8 @@ def row_count(seen: Sequence[Round], rows: float | None) -> float:
 
 def steering_estimate(seen: Sequence[Round], rows: float | None, task: Task) -> Array:
     """A positive definite estimate of the Gram, from the rounds so far."""
-    through, matrix, sd = pooled(looks(weighed(seen, rows, task)), steps=POOLING_STEPS)
     known = row_count(seen, rows) if task.intercept else None
+    through, matrix, sd = pooled(looks(weighed(seen, rows, task), known), steps=POOLING_STEPS)
     return in_own_columns(log_det_repair(matrix, sd, strength=STEERING), through, rows=known)
 
 
@@ -114,9 +116,16 @@ def inverse_root(matrix: Array) -> Array:
     return (vectors / np.sqrt(np.maximum(values, FAINTEST * values[-1]))).T
 
 
-def looks(seen: Sequence[Round]) -> list[Look]:
-    """The rounds that count, in the form in which they are put together."""
-    return [(r.through, r.gram / r.kept, r.sd_off_diagonal / r.kept) for r in seen[min(len(seen) // 2, OLD_ROUNDS) :]]
+def looks(seen: Sequence[Round], rows: float | None) -> list[Look]:
+    """The rounds that count, with what shrinking took put back, in the form in which they are put together."""
+    first = (seen[0].through, seen[0].gram / seen[0].kept, seen[0].sd_off_diagonal / seen[0].kept)  # its rows are not white
+    later = [(r.through, *_put_back(r, rows)) for r in seen[1:]]
+    return [first, *later][min(len(seen) // 2, OLD_ROUNDS) :]
+
+
+def _put_back(seen: Round, rows: float | None) -> tuple[Array, float]:
+    gram, factor = unshrunk(seen.gram, seen.kept, rows)
+    return gram, factor * seen.sd_off_diagonal
 
 
 def counted(through: Array, gram: Array) -> float:
