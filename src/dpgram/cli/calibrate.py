@@ -82,10 +82,10 @@ def calibrate(
     options = given_options(
         option, sketch_rows=sketch_rows, degrees_of_freedom=degrees_of_freedom, scale=scale, rho=rho, first_stage=first_stage
     )
-    hinted = table_rows is not None and TABLE_ROWS in mechanism.options  # checked there; others are told the table's own
-    hint = {TABLE_ROWS: table_rows} if hinted else {}
-    task = asked_task(name, Budget(epsilon, delta), neighbours, dim, row_bound, calibration, {**options, **hint})
-    task = replace(task, rows=None if hinted else table_rows, intercept=intercept)
+    if table_rows is not None and TABLE_ROWS in mechanism.options:  # checked there; others are told the table's own
+        options, table_rows = {**options, TABLE_ROWS: table_rows}, None
+    task = asked_task(name, Budget(epsilon, delta), neighbours, dim, row_bound, calibration, options)
+    task = replace(task, rows=table_rows, intercept=intercept)
     columns = [PAPER, EXACT] if compare else [calibration]
     found = {column: _parameters(mechanism.calibrate, replace(task, calibration=column), lenient=compare) for column in columns}
     if json:
