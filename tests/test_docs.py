@@ -98,7 +98,7 @@ def test_the_page_on_plans_runs(tmp_path, monkeypatch, capsys):
     shutil.copy(ROOT / "src" / "dpgram" / "demo" / "flights.toml", tmp_path / "demo")
     monkeypatch.chdir(tmp_path)
     exec(compile(blocks["python"], "plan.md", "exec"), {})
-    assert capsys.readouterr().out.startswith("gaussian-noise Coefficient(name=")
+    assert capsys.readouterr().out.startswith("whitened-noise Coefficient(name=")
 
 
 @pytest.mark.slow

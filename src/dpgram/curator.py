@@ -34,7 +34,7 @@ from dpgram.ledger.file import FileLedger
 from dpgram.mechanisms import registry
 from dpgram.mechanisms.conversation import Drawing, GramAnswer, GramQuestion, Mechanism, Outcome, Task, hold, plain_cost
 from dpgram.planning.assumed import Assumptions, assumed_table, default_target
-from dpgram.planning.choice import AUTO, WIDEST, Choice
+from dpgram.planning.choice import AUTO, TABLE_ROWS, WIDEST, Choice, check_hint
 from dpgram.planning.curves import Quantity, smallest
 from dpgram.planning.ground import Ground, ground
 from dpgram.planning.plan import SAMPLE_WORDS, Plan, make_plan
@@ -50,8 +50,6 @@ from dpgram.terms.schema import Schema
 from dpgram.version import __version__
 
 Array = np.ndarray
-
-TABLE_ROWS = "table_rows"  # a public guess of the number of rows: an option of mechanisms whose rules follow it
 
 
 def release(
@@ -116,6 +114,8 @@ def release(
     named = None if mechanism == AUTO else registry.find(mechanism)
     if table_rows is not None and named is not None and TABLE_ROWS not in named.options:
         raise MechanismError(f"table_rows is a hint for mechanism='auto', and {mechanism!r} takes none: leave it out.")
+    if named is None:
+        check_hint(schema, table_rows, options)
     folder = None if cache is None or cache is False else cache_folder(cache)
     whole = WholeProgress(progress)
     rows_pass = open_pass(
@@ -130,7 +130,7 @@ def release(
     )
     choice = None
     if named is None:
-        choice = _choice(schema, budget, calibration, table_rows, options, rereadable=rows_pass.rereadable)
+        choice = Choice(_assumed_ground(schema), budget, calibration, table_rows, rereadable=rows_pass.rereadable)
     chosen = named or choice.mechanism  # type: ignore[union-attr]
     hint = {TABLE_ROWS: table_rows} if TABLE_ROWS in chosen.options else {}
     task = registry.task(
@@ -264,23 +264,10 @@ class _Custody:
 def automatic_choice(
     schema: Schema, budget: Budget, calibration: str, rows: int, options: Mapping[str, object]
 ) -> tuple[str, str]:
-    """The mechanism that "auto" takes for so many rows, and why."""
-    choice = _choice(schema, budget, calibration, rows, options)
+    """The mechanism that "auto" takes for so many rows of a table that can be read again, and why."""
+    check_hint(schema, rows, options)
+    choice = Choice(_assumed_ground(schema), budget, calibration, rows, rereadable=True)
     return choice.mechanism.name, choice.in_words
-
-
-def _choice(
-    schema: Schema,
-    budget: Budget,
-    calibration: str,
-    rows: int | None,
-    options: Mapping[str, object],
-    *,
-    rereadable: bool = True,
-) -> Choice:
-    if options:
-        raise MechanismError(f"mechanism 'auto' takes no options, and {', '.join(options)} is given: name the mechanism.")
-    return Choice(_assumed_ground(schema), schema, budget, calibration, rows, rereadable=rereadable)
 
 
 def _assumed_ground(schema: Schema) -> Ground | None:

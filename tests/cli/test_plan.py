@@ -28,7 +28,9 @@ def call(line, capsys):
 
 
 def test_a_plan_prints_three_tables_and_says_why(folder, capsys):
-    code, out, err = call(f"plan {BUDGET} --table-rows 20000 --target y", capsys)
+    code, out, err = call(
+        f"plan {BUDGET} --table-rows 20000 --target y --mechanism gaussian-noise --mechanism wishart-noise", capsys
+    )
     assert code == 0
     for words in (
         "A release of 20,000 rows",
@@ -166,6 +168,7 @@ def test_a_dry_run_knows_what_the_release_will_say(folder, capsys):
         ("--mechanism noisy-inverse --rho 5", "CONDITIONAL"),
         ("--mechanism gaussian-sketch-adaptive --query q", "one row of the result"),
         ("--mechanism auto --table-rows 5000", "auto, by a forecast for 5,000 rows"),
+        ("--mechanism whitened-noise", "the table is read for each round"),
         ("--insecure-seed 1", "NOT PRIVATE"),
     ],
 )
@@ -197,3 +200,48 @@ def test_auto_is_told_on_the_command_line(folder, capsys):
     assert code == 0
     assert "was chosen: auto, by a forecast for 500 rows" in err
     assert dpgram.load("release.json").choice
+
+
+def test_a_dry_run_of_rounds_tells_how_often_the_table_is_read_and_how_the_budget_is_split(folder, capsys, untouched):
+    line = f"release nowhere.csv {BUDGET} --dry-run --mechanism whitened-noise --table-rows 100000"
+    code, out, err = call(line, capsys)
+    rounds = int(json.loads(call(f"{line} --json", capsys)[1])["label"]["parameters"]["rounds"])
+    assert code == 0
+    assert f"the table is read {rounds} times, once for each round; shares of mu^2: " in " ".join(out.split())
+    assert "can be read again" in out
+    assert "Choosing row_bound" not in out
+    assert "No row bounds are compared" in err
+    (folder / "schema.toml").write_text(f'neighbours = "add-remove"\n{FILLED}')
+    code, out, _ = call(line, capsys)
+    assert code == 0
+    assert "stay protected" in out
+    assert "round_1_mu" in out
+
+
+ROUNDS = "calibrate whitened-noise --epsilon 1 --delta 1e-6 --dim 5 --row-bound 2 --json"
+
+
+def test_rounds_are_calibrated_with_and_without_a_number_of_rows(capsys):
+    unknown = json.loads(call(ROUNDS, capsys)[1])
+    assert "rounds" not in unknown
+    known = json.loads(call(f"{ROUNDS} --table-rows 100000", capsys)[1])
+    shares = [known[f"round_{k}_mu"] ** 2 for k in range(1, int(known["rounds"]) + 1)]
+    assert sum(shares) == pytest.approx(unknown["mu"] ** 2)
+    guessed = json.loads(call(f"{ROUNDS} --table-rows 100000 --neighbours add-remove --no-intercept", capsys)[1])
+    assert guessed["rounds"] == known["rounds"]
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("--table-rows 0", "table_rows is 0"),
+        ("--neighbours add-remove --no-intercept", "give a public guess"),
+        ("--calibration paper", "not in the paper"),
+        ("--dim 3000", "at most 2048 encoded columns"),
+    ],
+)
+def test_rounds_that_cannot_be_calibrated_are_refused_in_words(capsys, more, said):
+    line = ROUNDS.replace("--dim 5", "") if "--dim" in more else ROUNDS
+    code, _, err = call(f"{line} {more}", capsys)
+    assert code == 2
+    assert said in err

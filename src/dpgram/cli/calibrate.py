@@ -14,6 +14,7 @@ from dpgram.cli.output import print_json, print_table
 from dpgram.errors import MechanismError, SchemaError
 from dpgram.mechanisms import registry
 from dpgram.mechanisms.conversation import EXACT, PAPER, Task
+from dpgram.planning.choice import TABLE_ROWS
 from dpgram.terms.budget import Budget, Neighbours
 
 
@@ -33,6 +34,7 @@ def calibrate(
     scale: float | None = None,
     rho: float | None = None,
     first_stage: str | None = None,
+    intercept: bool = True,
     option: tuple[str, ...] = (),
     compare: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
@@ -60,13 +62,15 @@ def calibrate(
     degrees_of_freedom
         wishart-noise, inverse-wishart, inverse-wishart-adaptive: degrees of freedom.
     table_rows
-        inverse-wishart: number of rows, public under replace.
+        inverse-wishart, whitened-noise: number of rows, public under replace; a public guess for whitened-noise under add-remove.
     scale
         wishart-noise: scale C of the noise.
     rho
         noisy-inverse: the public claim about the smallest eigenvalue.
     first_stage
         Adaptive mechanisms: laplace or gauss.
+    intercept
+        whitened-noise: whether the first column is one in every row.
     option
         Any other option of the mechanism, as NAME=VALUE; may be repeated.
     compare
@@ -78,8 +82,10 @@ def calibrate(
     options = given_options(
         option, sketch_rows=sketch_rows, degrees_of_freedom=degrees_of_freedom, scale=scale, rho=rho, first_stage=first_stage
     )
+    if table_rows is not None and TABLE_ROWS in mechanism.options:  # checked there; others are told the table's own
+        options, table_rows = {**options, TABLE_ROWS: table_rows}, None
     task = asked_task(name, Budget(epsilon, delta), neighbours, dim, row_bound, calibration, options)
-    task = replace(task, rows=table_rows)
+    task = replace(task, rows=table_rows, intercept=intercept)
     columns = [PAPER, EXACT] if compare else [calibration]
     found = {column: _parameters(mechanism.calibrate, replace(task, calibration=column), lenient=compare) for column in columns}
     if json:

@@ -17,7 +17,7 @@ from dpgram.cli.plan import print_plan
 from dpgram.errors import MechanismError
 from dpgram.mechanisms import registry
 from dpgram.mechanisms.conversation import GramAnswer, Mechanism, Task, hold
-from dpgram.planning.choice import AUTO
+from dpgram.planning.choice import AUTO, TABLE_ROWS
 from dpgram.planning.plan import Plan
 from dpgram.report.label import Planned, planned_data, planned_sections
 from dpgram.sampling.choose import chosen as chosen_arithmetic
@@ -48,8 +48,16 @@ def show_without_release(
             )
         mechanism, choice = curator.automatic_choice(schema, budget, calibration, table_rows, options)
     found = registry.find(mechanism)
+    hint = {} if table_rows is None or TABLE_ROWS not in found.options else {TABLE_ROWS: table_rows}
     task = registry.task(
-        found, budget, schema.neighbours, len(schema.encoded), schema.effective_row_bound, calibration, dict(options)
+        found,
+        budget,
+        schema.neighbours,
+        len(schema.encoded),
+        schema.effective_row_bound,
+        calibration,
+        {**options, **hint},
+        intercept=schema.intercept,
     )
     parameters, condition = _known(found, replace(task, rows=table_rows if schema.neighbours is Neighbours.REPLACE else None))
     planned = Planned(
@@ -60,6 +68,7 @@ def show_without_release(
         parameters=parameters,
         condition=condition,
         choice=choice,
+        several=found.several,
         rows_of=rows_of,
         arithmetic=chosen_arithmetic(arithmetic, len(schema.encoded), private=private),
         private=private,
@@ -96,6 +105,8 @@ def _known(mechanism: Mechanism, task: Task) -> tuple[dict[str, float], str]:
         if "degrees_of_freedom" in task.options or task.rows is not None or task.neighbours is Neighbours.ADD_REMOVE:
             raise
         return {}, ""
+    if mechanism.several:  # rounds follow each other by what they publish; none of them hangs on a claim
+        return parameters, ""
     floor = parameters.get("claimed_floor", 1.0)
     stand_in = GramAnswer(2 * floor * np.eye(task.dim), task.rows or 1)
     return parameters, hold(mechanism.start(task, SeededSource(0)), lambda question: stand_in).condition

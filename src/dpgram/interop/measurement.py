@@ -38,6 +38,7 @@ def opendp_measurement(
         schema.effective_row_bound,
         options.get("calibration", "exact"),
         known,
+        intercept=schema.intercept,
     )
     cost = curator.known_cost(chosen, task)
     replaced = schema.neighbours is Neighbours.REPLACE

@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from dpgram.errors import MechanismError
 from dpgram.mechanisms import registry
 from dpgram.mechanisms.conversation import EXACT, Conversation, Drawing, GramQuestion, Mechanism, Task, plain_cost
 from dpgram.planning.expected import FEWEST, default_copies
-from dpgram.planning.forecast import forecast, listed
+from dpgram.planning.forecast import check_rows, forecast, listed
 from dpgram.planning.ground import Ground
 from dpgram.sampling.base import RandomSource
 from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.schema import Schema
 
 AUTO = "auto"
+TABLE_ROWS = "table_rows"  # a public guess of the number of rows: an option of mechanisms whose rules follow it
 DEFAULT, WIDEST = "gaussian-noise", 400  # what "auto" takes where there is no forecast, and columns beyond which it makes none
+
+
+def check_hint(schema: Schema, rows: int | None, options: Mapping[str, object]) -> None:
+    """Raise where "auto" cannot choose with what it is given; needs no table."""
+    if options:
+        raise MechanismError(f"mechanism 'auto' takes no options, and {', '.join(options)} is given: name the mechanism.")
+    if rows is not None:
+        check_rows(rows)
+    elif schema.neighbours is Neighbours.ADD_REMOVE:
+        raise MechanismError(
+            "mechanism 'auto' needs table_rows under neighbours = \"add-remove\", where the table's own number of rows is "
+            "protected: give a public guess, or name the mechanism."
+        )
 
 
 class Choice:
@@ -21,21 +37,7 @@ class Choice:
 
     Until then it is a mechanism that asks what all of them ask, and goes on as the chosen one; of its cost only the budget is known."""
 
-    def __init__(
-        self,
-        found: Ground | None,
-        schema: Schema,
-        budget: Budget,
-        calibration: str,
-        rows: int | None,
-        *,
-        rereadable: bool = True,
-    ):
-        if rows is None and schema.neighbours is Neighbours.ADD_REMOVE:
-            raise MechanismError(
-                "mechanism 'auto' needs table_rows under neighbours = \"add-remove\", where the table's own number of rows is "
-                "protected: give a public guess, or name the mechanism."
-            )
+    def __init__(self, found: Ground | None, budget: Budget, calibration: str, rows: int | None, *, rereadable: bool):
         self._budget, self._calibration, self.in_words = budget, calibration, ""
         self._ground, self._rereadable = found, rereadable
         self.mechanism = Mechanism(AUTO, "chosen by a forecast", "", lambda task: _not_yet(), self._start, several=rereadable)

@@ -61,6 +61,7 @@ class Expected:
     summary: str
     noise_sd: float = math.nan  # off the diagonal, in scaled units, along the weakest directions; the median draw's
     degrees: float = math.inf  # of freedom, where noise multiplies
+    passes: int = 1  # over the table; the median draw's
     typical: Coefficient | None = None  # None where the mechanism is refused
     wobble: float = 0.0  # the relative standard error of the typical error, from the number of releases that were drawn
     coefficients: tuple[Coefficient, ...] = ()
@@ -111,6 +112,7 @@ def expect(
         mechanism.summary,
         noise_sd=float(np.median(drawn.noise_sd)),
         degrees=float(np.median(drawn.degrees)),
+        passes=round(float(np.median(drawn.passes))),
         typical=Coefficient(
             found.plan.names[found.typical], **{name: found.in_typical_units(values) for name, values in columns.items()}
         ),
@@ -146,6 +148,7 @@ class Drawn:
     detectable: Array
     noise_sd: Array
     degrees: Array
+    passes: Array
     shrunk_by: tuple[float, Array | None]  # what rows were shrunk to, after which map; of the first copy
 
 
@@ -154,7 +157,7 @@ def draw(found: Ground, mechanism: Mechanism, task: Task, rows: int, copies: int
 
     The same seed gives the same underlying normal numbers for every budget and number of rows, so that curves are smooth."""
     made = _all_at_once if mechanism.batched else _one_by_one
-    out: list[tuple[Array, Array, Array, float, float]] = []
+    out: list[tuple[Array, Array, Array, float, float, int]] = []
     first, moments, truth = None, np.empty(0), np.empty(0)
     for gram, noise, by in made(found, mechanism, task, rows, copies, seed):
         if by.moments is not moments:
@@ -172,19 +175,21 @@ def draw(found: Ground, mechanism: Mechanism, task: Task, rows: int, copies: int
                 np.where(unknown, np.inf, effect),
                 noise.sd_off_diagonal,
                 getattr(noise, "degrees_of_freedom", math.inf),
+                by.passes,
             )
         )
     assert first is not None
-    errors, widths, detectable, noise_sd, degrees = (np.array(column) for column in zip(*out, strict=True))
-    return Drawn(errors, widths, detectable, noise_sd, degrees, (first.row_bound, first.through))
+    errors, widths, detectable, noise_sd, degrees, passes = (np.array(column) for column in zip(*out, strict=True))
+    return Drawn(errors, widths, detectable, noise_sd, degrees, passes, (first.row_bound, first.through))
 
 
 class _Shrunk(NamedTuple):
-    """What rows were shrunk to, after which map, and their moments then."""
+    """What rows were shrunk to, after which map, and their moments then; in which pass."""
 
     row_bound: float
     through: Array | None
     moments: Array
+    passes: int = 1
 
 
 Made = Iterator[tuple[Array, NoiseModel, _Shrunk]]
@@ -207,8 +212,8 @@ def _one_by_one(found: Ground, mechanism: Mechanism, task: Task, rows: int, copi
 
     def answer(question: GramQuestion) -> GramAnswer:
         through = None if question.through is None else question.through.matrix
-        asked.append(_Shrunk(question.row_bound, through, found.moments(question.row_bound, through)))
-        moments = asked[-1].moments
+        moments = found.moments(question.row_bound, through)
+        asked.append(_Shrunk(question.row_bound, through, moments, len(asked) + 1))
         return GramAnswer(rows * (moments if through is None else through @ moments @ through.T), _public(task, rows))
 
     for place in range(_few(found, copies)):

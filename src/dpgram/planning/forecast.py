@@ -60,8 +60,7 @@ def forecast(
 
     ``rows`` is a public number: the table's own under REPLACE, somebody's guess under ADD_REMOVE. Each of ``options`` goes to the
     mechanisms that have it. ``mechanisms`` are all unconditional ones by default, and the conditional one where its claim is given."""
-    if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or not 1 <= rows <= MOST_ROWS:
-        raise PlanError(f"table_rows is {rows!r} and must be a whole number from 1 to {MOST_ROWS:.0e}.")
+    check_rows(rows)
     options = dict(options or {})
     names = listed(mechanisms, options)
     everything = [expect(found, registry.find(name), budget, int(rows), calibration, options, copies, seed) for name in names]
@@ -73,6 +72,11 @@ def forecast(
     refused = tuple(expected for expected in everything if expected.typical is None)
     bound = found.schema.effective_row_bound
     return Forecast(budget, int(rows), found.plan.target, bound, (*usable, *refused), best, *_why(usable, found, int(rows)))
+
+
+def check_rows(rows: object) -> None:
+    if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or not 1 <= rows <= MOST_ROWS:
+        raise PlanError(f"table_rows is {rows!r} and must be a whole number from 1 to {MOST_ROWS:.0e}.")
 
 
 def _about_equal(one: Expected, best: Expected) -> bool:
@@ -123,6 +127,8 @@ def _reason(best: Expected, typical: Coefficient, found: Ground, rows: int) -> s
         return "But the noise hides the coefficients at this budget: the error is about as large as what is to be estimated."
     if typical.privacy_error < typical.sampling_error / 3:
         return "The noise adds little to what the sampling of rows leaves open anyway."
+    if registry.find(best.mechanism).several:
+        return _reason_of_rounds(best.passes)
     if math.isfinite(best.degrees):
         return (
             f"Its noise multiplies, with {best.degrees:.4g} degrees of freedom, and is smallest along weak directions, where "
@@ -133,4 +139,13 @@ def _reason(best: Expected, typical: Coefficient, found: Ground, rows: int) -> s
     return (
         f"Its noise has one size, sd {best.noise_sd:.4g}, along all directions, of which the weakest of the features is expected to "
         f"have {weakest:.4g}; the noise of draws grows with the directions themselves."
+    )
+
+
+def _reason_of_rounds(passes: int) -> str:
+    if passes == 1:
+        return "Its one round shrinks rows further than to their bound, which costs less than the noise that it saves."
+    return (
+        f"It reads the table {passes} times, and whitens rows by what earlier rounds published: its noise is about equally small "
+        f"beside every direction, weak or strong."
     )

@@ -76,7 +76,8 @@ class Ground:
         """What shrinking the rows to ``row_bound``, after a map where there is one, does to least squares: a regression with weights.
 
         Each row's influence on the difference gives its law. Where a linear model holds, the mean is zero, and what some thousand rows
-        show of it is chance: all coefficients are drawn towards zero by the share that chance explains (James and Stein)."""
+        show of it is chance: all coefficients are drawn towards zero by the share that chance explains (James and Stein), each
+        counted in units of its own chance, so that one that a few long rows decide does not hide the others."""
         weights = self._weights(row_bound, through)
         if (weights == 1.0).all():
             return Shrinking(np.zeros_like(self.truth), np.zeros_like(self.truth))
@@ -88,9 +89,9 @@ class Ground:
             moved += sign * (self.plan.to_own_units @ b)
             influence += sign * ((x * (w * (y - x @ b))[:, None]) @ inverse @ self.plan.to_own_units.T)
         variance = influence.var(axis=0)
-        shown = float(np.sum((moved * self.size)[self.places] ** 2))
-        chance = float(np.sum((variance * self.size**2)[self.places])) / len(x)
-        return Shrinking(moved * (max(shown - chance, 0.0) / shown if shown else 0.0), np.sqrt(variance))
+        chance = np.maximum(variance[self.places] / len(x), np.finfo(float).tiny)
+        shown = float(np.mean(moved[self.places] ** 2 / chance))  # one, where all of it is chance
+        return Shrinking(moved * (1 - 1 / shown if shown > 1 else 0.0), np.sqrt(variance))
 
     def with_bound(self, row_bound: float) -> Ground:
         """The same ground under a schema with another row bound."""

@@ -69,6 +69,7 @@ class Plan:
                     else {
                         "name": e.mechanism,
                         "noise_sd": e.noise_sd,
+                        "passes": e.passes,
                         "typical": asdict(e.typical),
                         "coefficients": [asdict(c) for c in e.coefficients],
                     }

@@ -160,6 +160,7 @@ class Planned:
     rows_of: str
     arithmetic: str
     private: bool
+    several: bool = False  # whether it reads the table several times
 
 
 def planned_data(planned: Planned) -> dict:
@@ -212,11 +213,31 @@ def planned_sections(planned: Planned) -> list[tuple[str, list[tuple[str, str]]]
                 *([("chosen by", planned.choice)] if planned.choice else []),
                 ("calibration", planned.calibration),
                 *([(name, f"{value:.6g}") for name, value in planned.parameters.items()] or later),
-                ("row bound", f"{schema.effective_row_bound:.6g} (scaled units; longer rows are shrunk to it)"),
+                *_planned_bound(planned),
                 ("arithmetic", planned.arithmetic),
             ],
         ),
         *column_sections(schema),
+    ]
+
+
+def _planned_bound(planned: Planned) -> list[tuple[str, str]]:
+    """What will limit a row, and how often the table will be read."""
+    if not planned.several:
+        return [("row bound", f"{planned.schema.effective_row_bound:.6g} (scaled units; longer rows are shrunk to it)")]
+    again = "it must be one that can be read again, or be kept in a cache while the release is made"
+    if "rounds" in planned.parameters:
+        rounds, mu = int(planned.parameters["rounds"]), planned.parameters["mu"]
+        shares = [(planned.parameters[f"round_{k}_mu"] / mu) ** 2 for k in range(1, rounds + 1)]
+        split = f"; shares of mu^2: {', '.join(f'{share:.1%}' for share in shares)}" if rounds > 1 else ""
+        times = "once" if rounds == 1 else f"{rounds} times, once for each round"
+        told = f"the table is read {times}{split}"
+    else:
+        told = "the table is read for each round; how many there are follows the number of rows, which the first pass counts"
+    return [
+        ("passes", told),
+        ("table", again),
+        ("row bound", "1 for whitened rows (longer ones are shrunk to it; how much that leaves, the release says)"),
     ]
 
 

@@ -1,0 +1,195 @@
+"""mechanism="auto" and mechanisms of several rounds: taken where a forecast expects them to be best and the table can be read again."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import dpgram
+from dpgram.accounting.compose import GaussianCost
+from dpgram.engines.local import LocalPass
+from dpgram.errors import LedgerError, MechanismError, OneShotError
+from dpgram.mechanisms import registry
+from dpgram.planning import choice
+from dpgram.sources import cache as caches
+from dpgram.terms.noise import WhitenedGaussian
+from tests.ledger.kill_release import watched
+
+ROUNDS = "whitened-noise"
+ROWS = 100_000
+BUDGET = {"epsilon": 1.0, "delta": 1e-7}
+NAMES = [f"x{j}" for j in range(6)]
+
+
+def schema(**changes):
+    """Columns far from zero, and so close to the intercept: what whitening is for, whatever its rules are."""
+    return dpgram.Schema(unit="p", columns=[dpgram.Numeric(name, 0, 1) for name in NAMES], **changes)
+
+
+def table(rows=ROWS):
+    return dict(zip(NAMES, np.clip(np.random.default_rng(0).normal(0.5, 0.12, (6, rows)), 0, 1), strict=True))
+
+
+TABLE = table()
+
+
+def stream():
+    """Arrow batches that can be read once."""
+    whole = pa.table(TABLE)
+    return pa.RecordBatchReader.from_batches(whole.schema, whole.to_batches())
+
+
+@pytest.fixture
+def passes(monkeypatch):
+    """The maps of all passes over a table's rows, None where there is none."""
+    seen, gram = [], LocalPass.gram
+
+    def noted(self, row_bound, through=None):
+        seen.append(through)
+        return gram(self, row_bound, *(() if through is None else (through,)))
+
+    monkeypatch.setattr(LocalPass, "gram", noted)
+    return seen
+
+
+def made_by_auto(data, of=None, **changes):
+    return dpgram.release(data, of or schema(), mechanism="auto", insecure_seed=1, **BUDGET, **changes)
+
+
+def test_a_table_that_can_be_read_again_gets_the_rounds_and_the_label_says_why(tmp_path, passes):
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table(TABLE), path)
+    for data in (TABLE, path):
+        made = made_by_auto(data)
+        assert made.mechanism == ROUNDS
+        assert f"{ROUNDS} is expected to be best" in made.choice
+        assert "read once only" not in made.choice
+        rounds = len(made.noise.rounds)
+        assert passes[0] is None  # counts the rows, by which the choice is made
+        assert len(passes) == 1 + rounds
+        passes.clear()
+
+
+def test_with_a_public_number_of_rows_no_pass_is_made_for_the_choice(passes):
+    made = made_by_auto(TABLE, table_rows=ROWS)
+    named = dpgram.release(TABLE, schema(), mechanism=ROUNDS, insecure_seed=1, table_rows=ROWS, **BUDGET)
+    assert made.mechanism == ROUNDS
+    assert len(passes) == 2 * len(made.noise.rounds)
+    assert None not in passes
+    assert np.array_equal(made.gram, named.gram)
+
+
+def test_the_choice_is_the_same_with_the_hint_as_without():
+    late, early = made_by_auto(TABLE), made_by_auto(TABLE, table_rows=ROWS)
+    assert late.choice == early.choice
+    assert late.mechanism == early.mechanism == ROUNDS
+    assert late.gram == pytest.approx(early.gram, rel=1e-9, abs=1e-9 * ROWS)  # rounds' sds may differ in a last bit
+
+
+def test_a_stream_gets_the_best_of_those_that_read_once_and_the_label_says_so(passes):
+    for changes in ({}, {"table_rows": ROWS}):
+        made = made_by_auto(stream(), **changes)
+        assert not registry.find(made.mechanism).several
+        assert "The table can be read once only, so mechanisms of several rounds were left out." in made.choice
+        assert ROUNDS not in made.choice
+    assert passes == [None, None]
+    with pytest.raises(OneShotError):
+        dpgram.release(stream(), schema(), mechanism=ROUNDS, insecure_seed=1, **BUDGET)
+
+
+def test_a_stream_with_a_cache_gets_the_rounds(tmp_path):
+    assert made_by_auto(stream(), cache=tmp_path).mechanism == ROUNDS
+    assert not list(tmp_path.iterdir())
+
+
+def test_under_add_remove_the_hint_decides_and_goes_on_to_the_mechanism(passes):
+    protected = schema(neighbours="add-remove")
+    with pytest.raises(MechanismError, match="needs table_rows"):
+        made_by_auto(TABLE, protected)
+    assert passes == []
+    made = made_by_auto(TABLE, protected, table_rows=ROWS)
+    assert made.mechanism == ROUNDS
+    assert made.rows is None
+    assert len(passes) == len(made.noise.rounds)
+    assert made_by_auto(table(20_000), protected, table_rows=ROWS).choice == made.choice
+
+
+def test_a_cache_is_written_only_for_what_cannot_be_read_again_and_only_where_it_may_be(tmp_path, monkeypatch):
+    opened = []
+    before = caches.open_cache
+    monkeypatch.setattr(caches, "open_cache", lambda folder: opened.append(folder) or before(folder))
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table(TABLE), path)
+    for data in (TABLE, path):
+        made_by_auto(data, cache=tmp_path)
+    assert opened == []
+    monkeypatch.setattr(choice, "chosen_mechanism", lambda *_, **__: ("gaussian-noise", "for a test"))
+    made_by_auto(stream(), cache=tmp_path, table_rows=ROWS)  # known before the first pass to be the only one
+    assert opened == []
+    made_by_auto(stream(), cache=tmp_path)  # known after it: the rows must have been kept by then
+    assert opened == [tmp_path]
+
+
+class Stopped(Exception):
+    """Stands for whatever ends a process while it draws."""
+
+
+@pytest.mark.parametrize("arithmetic", ["float", "exact"])
+@pytest.mark.parametrize("name", [n for n in registry.MECHANISMS if n != "noisy-inverse"])
+def test_whatever_auto_takes_every_draw_was_in_the_ledger_before(name, arithmetic, tmp_path, monkeypatch):
+    """Looked at from inside of every draw: what `settle` would count then covers the round that is being drawn."""
+    monkeypatch.setattr(choice, "chosen_mechanism", lambda *_, **__: (name, "for a test"))
+    ledger = dpgram.FileLedger.create(tmp_path / "l.sqlite", epsilon=50.0, delta=1e-5, unit="p", dataset="d")
+    noted = []
+
+    def look():
+        (entry,) = ledger.account().entries
+        noted.append(entry.drawn.number)
+
+    with watched(look):
+        made = dpgram.release(TABLE, schema(), mechanism="auto", ledger=ledger, arithmetic=arithmetic, **BUDGET)
+    rounds = len(made.noise.rounds) if isinstance(made.noise, WhitenedGaussian) else 1
+    assert noted
+    assert sorted(set(noted)) == list(range(1, rounds + 1))
+    (entry,) = ledger.account().entries
+    assert entry.committed
+
+
+@pytest.mark.parametrize("name", ["gaussian-noise", "gaussian-sketch-adaptive", ROUNDS])
+def test_a_release_that_ends_while_it_draws_is_never_given_back(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(choice, "chosen_mechanism", lambda *_, **__: (name, "for a test"))
+    ledger = dpgram.FileLedger.create(tmp_path / "l.sqlite", epsilon=50.0, delta=1e-5, unit="p", dataset="d")
+
+    def stop():
+        raise Stopped
+
+    with watched(stop), pytest.raises(Stopped) as ended:
+        dpgram.release(TABLE, schema(), mechanism="auto", ledger=ledger, arithmetic="float", **BUDGET)
+    (entry,) = ledger.account().entries
+    assert any(f"ledger settle {entry.number}" in note for note in ended.value.__notes__)
+    if registry.find(name).several:
+        assert ledger.settle(entry.number).number == 1
+    else:
+        with pytest.raises(LedgerError, match="nothing is left to give back"):
+            ledger.settle(entry.number)
+    (entry,) = ledger.account().entries
+    counted, cost = entry.counted
+    if registry.find(name).several:
+        assert isinstance(cost, GaussianCost)  # of the first round
+        assert counted.epsilon < BUDGET["epsilon"]
+    else:
+        assert counted == entry.budget
+
+
+def test_a_release_that_ends_before_it_draws_is_given_back_whole(tmp_path, monkeypatch):
+    def stop(*_, **__):
+        raise Stopped
+
+    monkeypatch.setattr(choice, "chosen_mechanism", stop)
+    ledger = dpgram.FileLedger.create(tmp_path / "l.sqlite", epsilon=50.0, delta=1e-5, unit="p", dataset="d")
+    with pytest.raises(Stopped):
+        dpgram.release(TABLE, schema(), mechanism="auto", ledger=ledger, **BUDGET)
+    (entry,) = ledger.account().entries
+    assert ledger.settle(entry.number).number == 0
+    (entry,) = ledger.account().entries
+    assert entry.counted is None
