@@ -6,22 +6,25 @@ import csv
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass, fields
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
 from dpgram.mechanisms import registry
-from dpgram.mechanisms.conversation import GramAnswer, hold
+from dpgram.mechanisms.conversation import GramAnswer, GramQuestion, Outcome, hold
 from dpgram.planning.expected import expect
 from dpgram.planning.ground import hypothetical
-from dpgram.regression.channel import channel
-from dpgram.regression.fit import shrunk, solve
+from dpgram.regression.fit import fit_linear, solve
 from dpgram.sampling.seeded import SeededSource
-from dpgram.terms.budget import Budget
+from dpgram.terms.budget import Budget, Neighbours
 from experiments.coverage.releases import calibrated_once, claim
-from experiments.forecast.tables import Table, tables
+from experiments.forecast.tables import Blocks, Table, shrunk_gram, tables
 
 RELEASES = 200
+# Of a mechanism that reads the rows again for each of its rounds there are fewer releases: as many as read so many rows in a round.
+ROWS_IN_ALL, FEWEST, MOST = 2**22, 20, 40
+LARGEST = 2**19  # rows of a table that such a mechanism is tried on
 LOWEST, HIGHEST = 0.7, 1.4  # where the ratio of forecast to outcome must lie
 
 
@@ -41,40 +44,80 @@ class Cell:
         return self.forecast / self.realised
 
 
-def everything(releases: int = RELEASES) -> Iterator[Cell]:
+def everything(releases: int = RELEASES, mechanisms: Iterable[str] = registry.MECHANISMS) -> Iterator[Cell]:
+    mechanisms = list(mechanisms)
+    only_rounds = all(registry.find(name).several for name in mechanisms)
     with calibrated_once():
-        for table in tables():
-            yield from compared(table, releases)
+        for table in tables(LARGEST if only_rounds else None):
+            yield from compared(table, releases, mechanisms)
 
 
 def compared(table: Table, releases: int, mechanisms: Iterable[str] = registry.MECHANISMS) -> Iterator[Cell]:
     """Each mechanism at every epsilon of one table."""
+    mechanisms = list(mechanisms)
     options = claim(np.array([gram for gram, _ in table.grams]), table.ground.schema.effective_row_bound)
     for epsilon in table.epsilons:
         for name in mechanisms:
             own = options if name == "noisy-inverse" else {}
             if own is None:
                 continue  # no claim that a custodian could make
+            if registry.find(name).several and table.rows > LARGEST:
+                continue
             budget = Budget(epsilon, table.delta)
             expected = expect(table.ground, registry.find(name), budget, table.rows, options=own)
             if expected.typical is not None:
-                found = realised(table, name, budget, own, releases)
-                yield Cell(table.name, epsilon, name, releases, expected.typical.privacy_error, found)
+                count = min(releases, fewer(table.rows)) if registry.find(name).several else releases
+                found = realised(table, name, budget, own, count)
+                yield Cell(table.name, epsilon, name, count, expected.typical.privacy_error, found)
+
+
+def fewer(rows: int) -> int:
+    """How many releases are made where each reads the table several times."""
+    return max(FEWEST, min(MOST, ROWS_IN_ALL // rows))
 
 
 def realised(table: Table, name: str, budget: Budget, options: dict[str, float], releases: int) -> float:
     """The median over releases and coefficients of the distance to least squares on the same table's rows, not shrunk."""
     ground, mechanism = table.ground, registry.find(name)
     schema = ground.schema
-    task = registry.task(mechanism, budget, schema.neighbours, len(schema.encoded), schema.effective_row_bound, options=options)
+    dim, bound = len(schema.encoded), schema.effective_row_bound
+    task = registry.task(mechanism, budget, schema.neighbours, dim, bound, options=options)
     errors = []
     for k in range(releases):
-        gram, whole = table.grams[k % len(table.grams)]
-        rng = SeededSource(zlib.crc32(f"{table.name} {name} {budget} {k}".encode()))
-        outcome = hold(mechanism.start(task, rng), lambda question, gram=gram: GramAnswer(gram, table.rows))
-        seen = channel(hypothetical(schema, outcome.gram, outcome.noise, budget, table.rows), ground.plan)
-        errors.append(np.abs(shrunk(seen) - solve(whole, ground.plan)))
+        place = k % len(table.grams)
+        if mechanism.several:
+            outcome = in_rounds(table.blocks, place, table.rows, dim, bound, name, budget, k)
+        else:
+            rng = SeededSource(zlib.crc32(f"{table.name} {name} {budget} {k}".encode()))
+            answer = GramAnswer(table.grams[place][0], table.rows)
+            outcome = hold(mechanism.start(task, rng), lambda question, answer=answer: answer)
+        release = hypothetical(schema, outcome.gram, outcome.noise, budget, table.rows)
+        found = fit_linear(release, ground.plan, "shrunk").coefficients
+        errors.append(np.abs(found - solve(table.grams[place][1], ground.plan)))
     return ground.in_typical_units(np.median(errors, axis=0))
+
+
+@lru_cache(maxsize=256)
+def in_rounds(blocks: Blocks, place: int, rows: int, dim: int, bound: float, name: str, budget: Budget, seed: int) -> Outcome:
+    """A release under REPLACE by a mechanism that asks for sums of mapped rows; what an engine would answer, but in floats.
+
+    Kept, because several regressions are read from one table's releases."""
+
+    def answer(question: GramQuestion) -> GramAnswer:
+        through = np.eye(dim) if question.through is None else question.through.matrix
+        return GramAnswer(shrunk_gram((block @ through.T for block in blocks(place)), question.row_bound), rows)
+
+    mechanism = registry.find(name)
+    task = registry.task(mechanism, budget, Neighbours.REPLACE, dim, bound, intercept=True)
+    rng = SeededSource(zlib.crc32(f"{name} {budget} {rows} {seed}".encode()))
+    return hold(mechanism.start(task, rng), answer)
+
+
+def in_order(cells: Iterable[Cell]) -> list[Cell]:
+    """By table and epsilon, as they come, and by mechanism as in the registry: the order of a whole run."""
+    cells = list(cells)
+    tables_, names = list(dict.fromkeys(cell.table for cell in cells)), list(registry.MECHANISMS)
+    return sorted(cells, key=lambda cell: (tables_.index(cell.table), cell.epsilon, names.index(cell.mechanism)))
 
 
 def write(file: Path, cells: list[Cell]) -> None:

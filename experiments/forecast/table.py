@@ -33,4 +33,12 @@ def table(cells: list[Cell]) -> str:
     all_ratios = [cell.ratio for cell in cells]
     within = sum(LOWEST <= ratio <= HIGHEST for ratio in all_ratios)
     said = f"{within} of {len(cells)} ratios lie within [{LOWEST}, {HIGHEST}]; all between {min(all_ratios):.2f} and {max(all_ratios):.2f}."
+    where = dict.fromkeys(f"{cell.mechanism} on {cell.table.split(',')[0]}" for cell in outside(cells))
+    if where:
+        said += f" Those outside: {', '.join(where)}."
     return "\n".join(lines) + f"\n\n{said}\n"
+
+
+def outside(cells: list[Cell]) -> list[Cell]:
+    """The forecasts that did not come true."""
+    return [cell for cell in cells if not LOWEST <= cell.ratio <= HIGHEST]

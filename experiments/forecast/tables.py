@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import pyarrow.parquet as pq
 
 from dpgram.curator import encoded_rows
 from dpgram.demo.script import MODELS, SCHEMA, TABLE
+from dpgram.planning.assumed import Assumptions, assumed_table, default_target
 from dpgram.planning.ground import Ground, ground
 from dpgram.terms.columns import Numeric
 from dpgram.terms.schema import Schema
@@ -18,6 +20,7 @@ from experiments.sheffet2015 import settings
 from experiments.sheffet2015.settings import ERROR_SD, FEATURES
 
 Array = np.ndarray
+Blocks = Callable[[int], Iterable[Array]]
 
 SEED = 8_2026
 SAMPLE = 2_000  # rows of the flights that were public
@@ -25,6 +28,7 @@ LAW = 1 << 17  # rows that stand for the paper's law, which is known
 TABLES = 40  # of each of the paper's settings
 BLOCK = 1 << 15
 FLIGHTS_DELTA = 1e-7
+ASSUMED_ROWS, ASSUMED_TABLES = 50_000, 10
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,9 @@ class Unbounded(Schema):
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Rows of it that were public give the ground; (shrunk, whole) Grams of all rows, one pair or more, are what is released."""
+    """Rows of it that were public give the ground; (shrunk, whole) Grams of all rows, one pair or more, are what is released.
+
+    A mechanism of several rounds asks for the rows themselves: ``blocks`` gives those that the pair at a place was made of."""
 
     name: str
     ground: Ground
@@ -46,16 +52,36 @@ class Table:
     grams: list[tuple[Array, Array]]
     epsilons: tuple[float, ...]
     delta: float
+    blocks: Blocks
 
 
-def tables() -> Iterator[Table]:
+def tables(largest: int | None = None) -> Iterator[Table]:
+    """All tables, or those of at most ``largest`` rows."""
     for setting, exponents, epsilons in (
         (settings.SINGLE, (14, 17, 20), (0.05, 0.1, 0.5)),
         (settings.MULTIPLE, (14, 18), (0.1,)),
     ):
         for exponent in exponents:
-            yield paper(setting, exponent, epsilons)
+            if largest is None or 2**exponent <= largest:
+                yield paper(setting, exponent, epsilons)
     yield from flights()
+    yield assumed()
+
+
+def assumed() -> Table:
+    """Tables that are what a plan assumes by default, of the flights' columns: each drawn apart from the rows that were forecast from."""
+    schema, law = Schema.load(SCHEMA), Assumptions()
+    target = default_target(schema)
+    drawn = [
+        encoded_rows(assumed_table(schema, law, target, rows=ASSUMED_ROWS, seed=1 + k), schema) for k in range(ASSUMED_TABLES)
+    ]
+    found = ground(schema, encoded_rows(assumed_table(schema, law, target), schema), target)
+    grams = [_grams([rows], schema.effective_row_bound) for rows in drawn]
+
+    def blocks(place: int) -> list[Array]:
+        return [drawn[place]]
+
+    return Table("assumed, the flights' columns", found, ASSUMED_ROWS, grams, (0.1, 1.0, 5.0), FLIGHTS_DELTA, blocks)
 
 
 def paper(setting: settings.Setting, exponent: int, epsilons: tuple[float, ...]) -> Table:
@@ -65,9 +91,15 @@ def paper(setting: settings.Setting, exponent: int, epsilons: tuple[float, ...])
     )
     features = [f"c{j}" for j in range(1, 1 + FEATURES)]
     sample = np.concatenate(list(_paper_rows(setting, LAW, exponent, 0)))
-    grams = [_grams(_paper_rows(setting, 2**exponent, exponent, 1 + k), setting.dim, setting.row_bound) for k in range(TABLES)]
+    grams = [_grams(_paper_rows(setting, 2**exponent, exponent, 1 + k), setting.row_bound) for k in range(TABLES)]
     name = f"paper, {setting.name}, n = 2^{exponent}"
-    return Table(name, ground(schema, sample, f"c{setting.dim - 1}", features), 2**exponent, grams, epsilons, settings.DELTA)
+    found = ground(schema, sample, f"c{setting.dim - 1}", features)
+
+    @lru_cache(maxsize=1)  # all rounds of a release read the same rows
+    def blocks(place: int) -> list[Array]:
+        return list(_paper_rows(setting, 2**exponent, exponent, 1 + place))
+
+    return Table(name, found, 2**exponent, grams, epsilons, settings.DELTA, blocks)
 
 
 def _paper_rows(setting: settings.Setting, rows: int, exponent: int, table: int) -> Iterator[Array]:
@@ -84,23 +116,36 @@ def flights() -> Iterator[Table]:
     schema, table = Schema.load(SCHEMA), pq.read_table(TABLE)
     rows = encoded_rows(table, schema)
     chosen = np.random.default_rng(SEED).choice(len(rows), SAMPLE, replace=False)
-    whole = _grams(iter([rows]), rows.shape[1], schema.effective_row_bound)
+    parts = [rows[start : start + BLOCK] for start in range(0, len(rows), BLOCK)]
+    whole = _grams(iter([rows]), schema.effective_row_bound)
+
+    def blocks(place: int) -> list[Array]:
+        return parts
+
+    def table_of(name: str, found: Ground, epsilons: tuple[float, ...], grams: tuple[Array, Array] = whole) -> Table:
+        return Table(f"flights, {name}", found, len(rows), [grams], epsilons, FLIGHTS_DELTA, blocks)
+
     for target, features in MODELS:
         found = ground(schema, rows[chosen], target, features)
-        yield Table(f"flights, {target} on {len(features)} columns", found, len(rows), [whole], (0.1, 1.0, 5.0), FLIGHTS_DELTA)
+        yield table_of(f"{target} on {len(features)} columns", found, (0.1, 1.0, 5.0))
     everything = ground(schema, rows[chosen], "arr_delay")
-    yield Table("flights, arr_delay on all columns", everything, len(rows), [whole], (0.1, 1.0, 5.0), FLIGHTS_DELTA)
+    yield table_of("arr_delay on all columns", everything, (0.1, 1.0, 5.0))
     bound = float(np.median(everything.norms()))
-    shrunk = _grams(iter([rows]), rows.shape[1], bound)
-    name = "flights, arr_delay on all columns, half of the rows shrunk"
-    yield Table(name, everything.with_bound(bound), len(rows), [shrunk], (1.0,), FLIGHTS_DELTA)
+    half = _grams(iter([rows]), bound)
+    yield table_of("arr_delay on all columns, half of the rows shrunk", everything.with_bound(bound), (1.0,), half)
 
 
-def _grams(blocks: Iterator[Array], dim: int, row_bound: float) -> tuple[Array, Array]:
+def _grams(blocks: Iterable[Array], row_bound: float) -> tuple[Array, Array]:
     """The Gram of the rows shrunk to the bound, and of the rows as they are."""
-    shrunk, whole = np.zeros((dim, dim)), np.zeros((dim, dim))
+    parts = [(shrunk_gram([block], row_bound), block.T @ block) for block in blocks]
+    return sum(shrunk for shrunk, _ in parts), sum(whole for _, whole in parts)  # type: ignore[return-value]
+
+
+def shrunk_gram(blocks: Iterable[Array], row_bound: float) -> Array:
+    """The Gram of the rows, each shrunk to the bound."""
+    total: Array | None = None
     for block in blocks:
-        whole += block.T @ block
-        short = block * np.minimum(1.0, row_bound / np.linalg.norm(block, axis=1))[:, None]
-        shrunk += short.T @ short
-    return shrunk, whole
+        short = block * np.minimum(1.0, row_bound / np.sqrt(np.einsum("ij,ij->i", block, block)))[:, None]
+        total = short.T @ short if total is None else total + short.T @ short
+    assert total is not None
+    return total
