@@ -99,8 +99,8 @@ def with_least_leverage(moments: Array, square: float, budget_rows: float, spans
     A level that few rows have is a direction of little variance. Whitened, these rows are long, and clipped whatever the map; the next
     round sees less of them, and would stretch them further, until what they say of the label is lost. So the least that a column must
     have of its own, given all others, is what lets its indicator stand out by about the clip's length and no further. Numbers may
-    stand out further by a lot, because most are far from their bounds, and bounds may be wide. A ridge of a few rows comes before it: of the
-    column's own variance, as far as it is known, for numbers."""
+    stand out further by a lot, because most are far from their bounds, and bounds may be wide. A ridge of a few rows comes before it:
+    for numbers, of the column's own variance as far as it is known."""
     half = np.asarray(spans)
     indicator, counts = half == 0.5, half > 0
     means = moments[0] if half[0] == 0 else np.zeros(len(half))  # the intercept's row
