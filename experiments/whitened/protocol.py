@@ -44,7 +44,7 @@ class Plan:
 
 def make_plan(rows: float, columns: int, mu: float) -> Plan:
     rho = columns**1.5 / (rows * mu)  # how noisy one whitened release is: the noise's norm over the Gram's, about
-    rounds = 8 if rho < 0.05 else 12 if rho <= 0.4 else 6 if rho <= 2 else 1
+    rounds = 8 if rho < 0.05 else 12 if rho <= 0.4 else 6 if rho <= 1 else 1
     share = float(np.clip((rho / 0.3) ** 2, 0.02, 1 / rounds))
     last = 1 - (rounds - 1) * share
     return Plan(
