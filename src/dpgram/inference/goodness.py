@@ -78,7 +78,7 @@ def _chi_square_ends(degrees: float, confidence: float) -> tuple[float, float]:
 
 
 def _weighing(release: GramRelease, u: Array) -> float:
-    """What the sum of squares of ``u`` is less, or more, where rows count with the weights that shrinking them in whitened coordinates left.
+    """What the sum of squares of ``u`` is less, or more, where rows count with the weights that shrinking in whitened coordinates left.
 
     Coefficients are those of all rows alike, as far as that can be undone; a mean of squares is one of rows as they were weighed."""
     noise = release.noise
