@@ -130,6 +130,20 @@ def test_a_cache_is_written_only_for_what_cannot_be_read_again_and_only_where_it
     assert opened == [tmp_path]
 
 
+@pytest.mark.parametrize("kind", ["session", "file"])
+def test_a_stream_that_auto_reads_once_goes_through_a_ledger_and_is_never_given_back(kind, tmp_path):
+    ledger = dpgram.SessionLedger(2.0, 1e-6)
+    if kind == "file":
+        ledger = dpgram.FileLedger.create(tmp_path / "l.sqlite", epsilon=2.0, delta=1e-6, unit="p", dataset="d")
+    made = dpgram.release(stream(), schema(), mechanism="auto", ledger=ledger, arithmetic="float", **BUDGET)
+    assert made.mechanism != ROUNDS
+    (entry,) = ledger.entries if kind == "session" else ledger.account().entries
+    assert entry.committed
+    assert entry.drawn is None
+    with pytest.raises(LedgerError, match="was made"):
+        ledger.settle(1 if kind == "session" else entry.number)
+
+
 class Stopped(Exception):
     """Stands for whatever ends a process while it draws."""
 

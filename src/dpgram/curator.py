@@ -244,9 +244,9 @@ class _Custody:
         return self._ledger.reserve(self._task.budget, schema.neighbours, what, unit=schema.unit, cost=known)
 
     def _announce(self, drawing: Drawing) -> None:
-        """Before a round is drawn: it is in the ledger when this returns."""
+        """Before a round is drawn: it is in the ledger when this returns, unless it was reserved as one that is never given back."""
         drawn = Drawn(drawing.number, drawing.rounds, drawing.spent)
-        if self.reservation is not None and isinstance(self._ledger, RoundLedger):
+        if self.reservation is not None and self._mechanism.several and isinstance(self._ledger, RoundLedger):
             self._ledger.note_round(self.reservation, drawn)
         self._drawn = drawn
 
