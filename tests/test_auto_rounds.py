@@ -180,7 +180,8 @@ def test_a_release_that_ends_while_it_draws_is_never_given_back(name, tmp_path, 
     with watched(stop), pytest.raises(Stopped) as ended:
         dpgram.release(TABLE, schema(), mechanism="auto", ledger=ledger, arithmetic="float", **BUDGET)
     (entry,) = ledger.account().entries
-    assert any(f"ledger settle {entry.number}" in note for note in ended.value.__notes__)
+    offered = any(f"ledger settle {entry.number}" in note for note in ended.value.__notes__)
+    assert offered == registry.find(name).several
     if registry.find(name).several:
         assert ledger.settle(entry.number).number == 1
     else:
