@@ -144,7 +144,7 @@ def test_a_stream_that_auto_reads_once_goes_through_a_ledger_and_is_never_given_
         ledger.settle(1 if kind == "session" else entry.number)
 
 
-class Stopped(Exception):
+class Stopped(BaseException):
     """Stands for whatever ends a process while it draws."""
 
 
