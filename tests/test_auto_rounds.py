@@ -130,7 +130,21 @@ def test_a_cache_is_written_only_for_what_cannot_be_read_again_and_only_where_it
     assert opened == [tmp_path]
 
 
-class Stopped(Exception):
+@pytest.mark.parametrize("kind", ["session", "file"])
+def test_a_stream_that_auto_reads_once_goes_through_a_ledger_and_is_never_given_back(kind, tmp_path):
+    ledger = dpgram.SessionLedger(2.0, 1e-6)
+    if kind == "file":
+        ledger = dpgram.FileLedger.create(tmp_path / "l.sqlite", epsilon=2.0, delta=1e-6, unit="p", dataset="d")
+    made = dpgram.release(stream(), schema(), mechanism="auto", ledger=ledger, arithmetic="float", **BUDGET)
+    assert made.mechanism != ROUNDS
+    (entry,) = ledger.entries if kind == "session" else ledger.account().entries
+    assert entry.committed
+    assert entry.drawn is None
+    with pytest.raises(LedgerError, match="was made"):
+        ledger.settle(1 if kind == "session" else entry.number)
+
+
+class Stopped(BaseException):
     """Stands for whatever ends a process while it draws."""
 
 
@@ -166,7 +180,8 @@ def test_a_release_that_ends_while_it_draws_is_never_given_back(name, tmp_path, 
     with watched(stop), pytest.raises(Stopped) as ended:
         dpgram.release(TABLE, schema(), mechanism="auto", ledger=ledger, arithmetic="float", **BUDGET)
     (entry,) = ledger.account().entries
-    assert any(f"ledger settle {entry.number}" in note for note in ended.value.__notes__)
+    offered = any(f"ledger settle {entry.number}" in note for note in ended.value.__notes__)
+    assert offered == registry.find(name).several
     if registry.find(name).several:
         assert ledger.settle(entry.number).number == 1
     else:

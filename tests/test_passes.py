@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from dataclasses import replace
 
 import duckdb
 import numpy as np
@@ -21,6 +22,7 @@ from dpgram.mechanisms.conversation import GramQuestion, Mechanism
 from dpgram.mechanisms.registry import MECHANISMS
 from dpgram.sources import cache
 from dpgram.sources.open import open_source
+from tests import rounds
 from tests.conftest import small_schema, small_table
 from tests.ledger.kill_release import watched
 
@@ -294,6 +296,28 @@ def test_an_interrupt_between_rounds_names_what_stays_reserved(in_rounds, tmp_pa
         released(TABLE, in_rounds, ledger=session, progress=Between(interrupt, 1))
     assert "no round drawn. ledger.settle(1) gives back" in caught.value.__notes__[0]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["l.sqlite"]
+
+
+def test_no_settling_is_offered_where_the_mechanism_itself_failed_after_it_drew(monkeypatch):
+    """Its end may follow from what it drew, and then the rounds drawn cost more than they count for once settled."""
+
+    def fails(after):
+        def start(task, rng):
+            conversation = rounds.start(task, rng)
+            said = next(conversation)
+            for _ in range(after):
+                said = conversation.send((yield said))
+            raise np.linalg.LinAlgError("Singular matrix")
+
+        return start
+
+    for after, offered in ((1, True), (2, False), (4, False)):  # before the first round is drawn; after one; after two
+        monkeypatch.setitem(MECHANISMS, rounds.NAME, replace(rounds.MECHANISM, start=fails(after)))
+        with pytest.raises(np.linalg.LinAlgError) as caught:
+            released(TABLE, rounds.NAME, ledger=dpgram.SessionLedger(9, 1e-5))
+        (note,) = caught.value.__notes__
+        assert ("gives back" in note) == offered
+        assert ("leave the line as it is" in note) != offered
 
 
 def test_a_mechanism_that_asks_twice_without_a_word_is_stopped(monkeypatch):

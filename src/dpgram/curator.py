@@ -195,6 +195,7 @@ class _Custody:
         self._pass, self._progress, self._schema = rows_pass, progress, schema
         self._mechanism, self._task, self._rng, self._ledger = mechanism, task, rng, ledger
         self._asked, self._drawn = 0, Drawn()
+        self._away = False  # whether the mechanism waits for us: what fails then does not follow from what it drew
         self.rows: int | None = None
         self.reservation: Reservation | None = None
 
@@ -205,13 +206,14 @@ class _Custody:
                 outcome = hold(self._mechanism.start(self._task, self._rng), self._answer, self._announce)
         except BaseException as error:
             if self.reservation is not None and self._mechanism.several:
-                error.add_note(self._what_stays())
+                failed = isinstance(error, Exception) and not self._away and self._drawn.number > 0
+                error.add_note(self._what_stays(mechanism_failed=failed))
             raise
         self._progress.end()
         return outcome
 
     def _answer(self, question: GramQuestion) -> GramAnswer:
-        self._asked += 1
+        self._asked, self._away = self._asked + 1, True
         if self._asked > 1 and not self._mechanism.several:
             raise MechanismError(f"{self._mechanism.name} asks more than once and does not say so: this is a bug, report it.")
         if self.reservation is None:
@@ -229,6 +231,7 @@ class _Custody:
                     f"(--cache), by which a query's result is read once."
                 )
         gram = exact_gram(*total.in_whole_numbers()) if self._rng.arithmetic == EXACT else total.in_scaled_units()
+        self._away = False
         return GramAnswer(gram, self.rows)
 
     def _reserved(self) -> Reservation | None:
@@ -244,18 +247,21 @@ class _Custody:
         return self._ledger.reserve(self._task.budget, schema.neighbours, what, unit=schema.unit, cost=known)
 
     def _announce(self, drawing: Drawing) -> None:
-        """Before a round is drawn: it is in the ledger when this returns."""
-        drawn = Drawn(drawing.number, drawing.rounds, drawing.spent)
-        if self.reservation is not None and isinstance(self._ledger, RoundLedger):
+        """Before a round is drawn: it is in the ledger when this returns, unless it was reserved as one that is never given back."""
+        drawn, self._away = Drawn(drawing.number, drawing.rounds, drawing.spent), True
+        if self.reservation is not None and self._mechanism.several and isinstance(self._ledger, RoundLedger):
             self._ledger.note_round(self.reservation, drawn)
-        self._drawn = drawn
+        self._drawn, self._away = drawn, False
 
-    def _what_stays(self) -> str:
+    def _what_stays(self, *, mechanism_failed: bool) -> str:
         assert self.reservation is not None
         number, drawn = self.reservation.number, self._drawn
         stays = f"Line {number} of the ledger stays reserved, and counts as spent"
         if not isinstance(self._ledger, RoundLedger) or (drawn.rounds and drawn.number == drawn.rounds):
             return f"{stays}."
+        if mechanism_failed:  # Theorem 3 of composition.md asks that what was drawn has no part in the end
+            why = "The mechanism itself failed, which may follow from what it drew: leave the line as it is."
+            return f"{stays}; {drawn.in_words} drawn. {why}"
         command = (
             f"`dpgram ledger settle {number} --ledger {self._ledger.path}`" if isinstance(self._ledger, FileLedger) else ""
         )
