@@ -57,9 +57,16 @@ def task(
         text = name in ("repair", "first_stage")
         if text != isinstance(value, str) or (not text and (isinstance(value, bool) or not isinstance(value, Real))):
             raise MechanismError(f"{name} is {value!r} and must be {'a word' if text else 'a number'}.")
-        if not text and not math.isfinite(float(value)):
-            raise MechanismError(f"{name} is {value!r} and must be finite.")
+        if not text and not _is_finite(value):
+            raise MechanismError(f"{name} is {value!r:.40} and must be a finite number.")
     return Task(budget, neighbours, dim, row_bound, calibration, given, intercept=intercept, half_ranges=half_ranges)
+
+
+def _is_finite(value: object) -> bool:
+    try:
+        return math.isfinite(float(value))  # type: ignore[arg-type]
+    except OverflowError:  # a whole number that no float holds
+        return False
 
 
 def find(name: str) -> Mechanism:
