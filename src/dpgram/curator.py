@@ -133,17 +133,7 @@ def release(
         choice = Choice(_assumed_ground(schema), budget, calibration, table_rows, rereadable=rows_pass.rereadable)
     chosen = named or choice.mechanism  # type: ignore[union-attr]
     hint = {TABLE_ROWS: table_rows} if TABLE_ROWS in chosen.options else {}
-    task = registry.task(
-        chosen,
-        budget,
-        schema.neighbours,
-        len(schema.encoded),
-        schema.effective_row_bound,
-        calibration,
-        {**options, **hint},
-        intercept=schema.intercept,
-        half_ranges=schema.half_ranges,
-    )
+    task = registry.schema_task(chosen, budget, schema, calibration, {**options, **hint})
     rng = source_for(arithmetic, task.dim, insecure_seed)
     if chosen.several and not rows_pass.rereadable:
         raise OneShotError(where=rows_pass.where, mechanism=chosen.name)

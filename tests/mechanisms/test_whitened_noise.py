@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import chi2, norm
 
+import dpgram
 from dpgram.accounting.gaussian import calibrate_mu
 from dpgram.audits.neighbours import Pair, Rows
 from dpgram.audits.replay import faults_of_replay
@@ -304,3 +305,22 @@ def test_sds_are_rounded_to_the_private_side():
         for mu in np.random.default_rng(0).uniform(1e-3, 10, 200):
             sds = whitened_noise.round_sds(float(mu), shares, neighbours)
             assert whitened_noise.total_shift(sds, neighbours) <= mu * (1 + 1e-15)
+
+
+def test_a_guess_of_the_rows_stands_in_the_release():
+    """The rules followed it, so whoever reads the release must see it; without one, and where the rows are public, there is none."""
+    schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("x", -1, 1)], neighbours=Neighbours.ADD_REMOVE)
+    table, budget = (
+        {"x": np.linspace(-1, 1, 400)},
+        {"epsilon": 1.0, "delta": 1e-6, "mechanism": "whitened-noise", "insecure_seed": 0},
+    )
+    assert dpgram.release(table, schema, table_rows=500, **budget).parameters["table_rows"] == 500
+    assert "table_rows" not in dpgram.release(table, schema, **budget).parameters
+    public = replace(schema, neighbours=Neighbours.REPLACE)
+    assert "table_rows" not in dpgram.release(table, public, **budget).parameters
+
+
+def test_a_guess_that_no_float_holds_is_refused_in_words():
+    schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("x", -1, 1)], neighbours=Neighbours.ADD_REMOVE)
+    with pytest.raises(MechanismError, match="must be a finite number"):
+        dpgram.release({"x": [0.0]}, schema, table_rows=10**400, epsilon=1.0, delta=1e-6, mechanism="whitened-noise")

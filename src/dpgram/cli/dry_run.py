@@ -49,17 +49,7 @@ def show_without_release(
         mechanism, choice = curator.automatic_choice(schema, budget, calibration, table_rows, options)
     found = registry.find(mechanism)
     hint = {} if table_rows is None or TABLE_ROWS not in found.options else {TABLE_ROWS: table_rows}
-    task = registry.task(
-        found,
-        budget,
-        schema.neighbours,
-        len(schema.encoded),
-        schema.effective_row_bound,
-        calibration,
-        {**options, **hint},
-        intercept=schema.intercept,
-        half_ranges=schema.half_ranges,
-    )
+    task = registry.schema_task(found, budget, schema, calibration, {**options, **hint})
     parameters, condition = _known(found, replace(task, rows=table_rows if schema.neighbours is Neighbours.REPLACE else None))
     planned = Planned(
         schema=schema,

@@ -30,17 +30,7 @@ def opendp_measurement(
         raise MechanismError("a release from a seed is not private, and no measurement: leave insecure_seed out.")
     budget, chosen = Budget(epsilon, delta), registry.find(mechanism)
     known = {name: options[name] for name in options if name in chosen.options}
-    task = registry.task(
-        chosen,
-        budget,
-        schema.neighbours,
-        len(schema.encoded),
-        schema.effective_row_bound,
-        options.get("calibration", "exact"),
-        known,
-        intercept=schema.intercept,
-        half_ranges=schema.half_ranges,
-    )
+    task = registry.schema_task(chosen, budget, schema, options.get("calibration", "exact"), known)
     cost = curator.known_cost(chosen, task)
     replaced = schema.neighbours is Neighbours.REPLACE
     metric = dp.change_one_distance() if replaced else dp.symmetric_distance()

@@ -19,6 +19,7 @@ from dpgram.mechanisms import (
 )
 from dpgram.mechanisms.conversation import EXACT, PAPER, Mechanism, Task
 from dpgram.terms.budget import Budget, Neighbours
+from dpgram.terms.schema import Schema
 
 MECHANISMS: dict[str, Mechanism] = {
     mechanism.name: mechanism
@@ -60,6 +61,27 @@ def task(
         if not text and not _is_finite(value):
             raise MechanismError(f"{name} is {value!r:.40} and must be a finite number.")
     return Task(budget, neighbours, dim, row_bound, calibration, given, intercept=intercept, half_ranges=half_ranges)
+
+
+def schema_task(
+    mechanism: Mechanism,
+    budget: Budget,
+    schema: Schema,
+    calibration: str = EXACT,
+    options: Mapping[str, float | str | None] | None = None,
+) -> Task:
+    """The task of a release under ``schema``."""
+    return task(
+        mechanism,
+        budget,
+        schema.neighbours,
+        len(schema.encoded),
+        schema.effective_row_bound,
+        calibration,
+        options,
+        intercept=schema.intercept,
+        half_ranges=schema.half_ranges,
+    )
 
 
 def _is_finite(value: object) -> bool:

@@ -82,20 +82,9 @@ def expect(
     schema = found.schema
     own = {name: value for name, value in (options or {}).items() if name in mechanism.options}
     try:
-        bound = schema.effective_row_bound
         if "table_rows" in mechanism.options and schema.neighbours is Neighbours.ADD_REMOVE:
             own["table_rows"] = rows
-        task = registry.task(
-            mechanism,
-            budget,
-            schema.neighbours,
-            len(schema.encoded),
-            bound,
-            calibration,
-            own,
-            intercept=schema.intercept,
-            half_ranges=schema.half_ranges,
-        )
+        task = registry.schema_task(mechanism, budget, schema, calibration, own)
         drawn = draw(found, mechanism, task, rows, copies or default_copies(found), seed)
     except (MechanismError, ModelError, BudgetError) as error:  # a part of a tiny budget can be too small
         return Expected(mechanism.name, mechanism.summary, refused=str(error))
