@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 KERNEL := build_kernel.py $(wildcard src/dpgram/native/*.[ch])
 
-.PHONY: demo test test-slow lint smoke coverage errors forecast-study bench bench-regress bench-release bench-spark bench-peers bench-end-to-end audit fuzz reproduce reproduce-quick page clean
+.PHONY: demo test test-slow lint smoke coverage errors forecast-study whitened-study bench bench-regress bench-release bench-spark bench-peers bench-end-to-end audit fuzz reproduce reproduce-quick page clean
 
 demo: .venv/installed
 	$(BIN)/dpgram demo
@@ -56,6 +56,10 @@ errors: .venv/installed-test
 # Forecasts of plan against outcomes: some minutes.
 forecast-study: .venv/installed-test
 	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.forecast
+
+# The whitened release beside single ones, on simulated and real tables (from PyPI packages): a quarter of an hour on one core.
+whitened-study: .venv/installed-bench
+	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.whitened
 
 # All of the next ones but those against peers, one after the other; writes docs/benchmarks.md. The machine should do nothing else.
 bench: .venv/installed-test

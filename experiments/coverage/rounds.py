@@ -22,12 +22,22 @@ BLOCK = 16_384
 
 
 def release_rows(
-    rows: Array, *, schema: Schema, row_bound: float, epsilon: float, seed: int, delta: float = DELTA
+    rows: Array,
+    *,
+    schema: Schema,
+    row_bound: float,
+    epsilon: float,
+    seed: int,
+    delta: float = DELTA,
+    half_ranges: tuple[float, ...] = (),
 ) -> GramRelease:
-    """One release of ``rows`` (n, d), intercept first and in scaled units, under the schema's relation, with noise from ``seed``."""
+    """One release of ``rows`` (n, d), intercept first and in scaled units, under the schema's relation, with noise from ``seed``.
+
+    ``half_ranges`` tells which columns are indicators; without it all are numbers."""
     chosen, rng = registry.find(MECHANISM), SeededSource(seed)
     public = len(rows) if schema.neighbours is Neighbours.REPLACE else None
-    task = registry.task(chosen, Budget(epsilon, delta), schema.neighbours, rows.shape[1], row_bound, intercept=True)
+    budget, dim = Budget(epsilon, delta), rows.shape[1]
+    task = registry.task(chosen, budget, schema.neighbours, dim, row_bound, intercept=True, half_ranges=half_ranges)
 
     def answer(question: GramQuestion) -> GramAnswer:
         assert question.through is not None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from experiments.whitened.protocol import INDICATOR, INTERCEPT, NUMBER
+from experiments.whitened.releases import INDICATOR, INTERCEPT, NUMBER
 
 Array = np.ndarray
 
@@ -19,14 +19,14 @@ class Table:
     """Rows (1, x, labels), and the regressions of the last label that are asked of them."""
 
     rows: Array
-    half: Array
+    half: Array  # what each column is
     squared_bound: float
     truths: dict[str, tuple[list[int], Array]]  # by name: features and true coefficients
     units: Array  # errors are measured in the units in which features have a standard deviation of about one
 
 
 def draw(kind: str, n: int, features: int, rng: np.random.Generator, *, wide: bool = False) -> Table:
-    """``wide`` declares bounds of ten standard deviations of the features; else the squared bound is the paper's 2.5 d."""
+    """``wide`` declares bounds of ten standard deviations of features that are numbers; else the squared bound is the paper's 2.5 d."""
     labels = 20 if kind == "multiple" else 1
     error = ERROR_SD * rng.standard_normal((n, labels))
     x, half = rng.standard_normal((n, features)), NUMBER
@@ -52,16 +52,22 @@ def draw(kind: str, n: int, features: int, rng: np.random.Generator, *, wide: bo
             x = 0.3 * x * np.where(rng.random(n) < 0.001, 10.0, 1.0)[:, None]
         case "skewed":
             x = np.exp(0.8 * x) / 4
+        case "powers":  # of a few variables, each up to the fourth
+            own = 0.5 * x[:, : -(-features // 4)]
+            x = np.column_stack([own**power for power in (1, 2, 3, 4)])[:, :features]
+        case "mixed":  # AR(0.9), of which every second column is only known to be above or below zero
+            for j in range(1, features):
+                x[:, j] = 0.9 * x[:, j - 1] + np.sqrt(0.19) * x[:, j]
+            x[:, 1::2], half = x[:, 1::2] > 0, np.where(np.arange(features) % 2 == 1, INDICATOR, NUMBER)
     beta = rng.uniform(-1, 1, (1 + features, labels))
     own = np.column_stack([np.ones(n), x])
     rows = np.clip(np.column_stack([own, own @ beta + error]), -LARGEST, LARGEST)
     d, p = rows.shape[1], 1 + features
-    units = np.ones(d)
+    halves, units = np.full(d, NUMBER), np.ones(d)
+    halves[0], halves[1:p] = INTERCEPT, half
     if wide:
-        units[1:p], units[p:] = 0.1, 0.05
+        units[1:p], units[p:] = np.where(halves[1:p] == NUMBER, 0.1, 1.0), 0.05
         rows = np.clip(rows * units, -1, 1)
-    halves = np.full(d, half)
-    halves[0], halves[p:] = INTERCEPT, NUMBER
     truths = {}
     for others in (1, 5, 10, 19) if labels > 1 else (0,):
         places = list(range(p + others))

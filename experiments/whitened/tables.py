@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 import numpy as np
 
-from experiments.whitened.protocol import INDICATOR, INTERCEPT, NUMBER
+from experiments.whitened.releases import INDICATOR, INTERCEPT, NUMBER
 
 Array = np.ndarray
 
@@ -235,18 +235,52 @@ TABLES: dict[str, tuple[str, str, tuple[str, float, float], dict[str, tuple[floa
         },
         (),
     ),
+    "cps1988": (
+        "AER",
+        "CPS1988",
+        ("wage", 0, 5000),
+        {"education": (0, 20), "experience": (0, 70)},
+        ("ethnicity", "smsa", "region", "parttime"),
+    ),
+    "txhousing": (
+        "ggplot2",
+        "txhousing",
+        ("median", 0, 500000),
+        {
+            "year": (2000, 2016),
+            "month": (1, 12),
+            "sales": (0, 10000),
+            "volume": (0, 3000000000),
+            "listings": (0, 50000),
+            "inventory": (0, 60),
+        },
+        (),
+    ),
+    "males": (
+        "Ecdat",
+        "Males",
+        ("wage", -4, 5),
+        {"year": (1980, 1987), "school": (0, 20), "exper": (0, 20)},
+        ("union", "ethn", "maried", "health", "industry", "occupation"),
+    ),
+    "flchain": (
+        "survival",
+        "flchain",
+        ("lambda", 0, 30),
+        {"age": (50, 105), "kappa": (0, 25), "creatinine": (0, 12), "futime": (0, 5500), "sample.yr": (1995, 2005)},
+        ("sex", "mgus", "death"),
+    ),
+    "slid": ("carData", "SLID", ("wages", 0, 60), {"education": (0, 25), "age": (16, 95)}, ("sex", "language")),
+    "star": (
+        "AER",
+        "STAR",
+        ("math3", 450, 800),
+        {"read3": (450, 800), "math2": (450, 750), "read2": (450, 750), "experience3": (0, 40)},
+        ("gender", "ethnicity", "lunch3", "star3", "degree3", "school3"),
+    ),
 }
-CHOSEN_ON = (
-    "flights",
-    "diamonds",
-    "cps1",
-    "cpssw8",
-    "fertility",
-    "diabetes",
-    "randhie",
-    "baseball",
-    "movies",
-)  # the others are held out
+CHOSEN_ON = ("flights", "diamonds", "cps1", "cpssw8", "fertility", "diabetes", "randhie", "baseball", "movies")
+FRESH = ("cps1988", "txhousing", "males", "flchain", "slid", "star")  # added when all constants were final
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,7 +292,8 @@ class Real:
     half: Array
     squared_bound: float
     gram: Array  # of the released rows
-    least_squares: Array  # on the released rows, unshrunk and without noise
+    least_squares: Array  # on the released rows, none of them shrunk, without noise
+    grams: dict[float, Array] = field(default_factory=dict)  # of rows clipped at squares
 
     def test_r2(self, b: Array) -> float:
         label = self.test[:, -1]
