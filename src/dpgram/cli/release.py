@@ -149,7 +149,7 @@ def release(
         raise OutputError(f"{out} exists, and a release that was paid for is not replaced: pass --overwrite to do it.")
     width = len(declared.encoded)
     if chosen(arithmetic, width, private=insecure_seed is None) == "exact" and exact_seconds(width) >= WORTH_SAYING:
-        note(f"exact arithmetic on {width} columns takes about {exact_seconds(width):.0f} s after the rows are read")
+        note(f"exact arithmetic on {width} columns takes about {exact_seconds(width):.0f} s after every pass over the rows")
     with reading_bar() as progress:
         made = curator.release(
             data,
