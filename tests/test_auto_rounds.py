@@ -208,3 +208,18 @@ def test_a_release_that_ends_before_it_draws_is_given_back_whole(tmp_path, monke
     assert ledger.settle(entry.number).number == 0
     (entry,) = ledger.account().entries
     assert entry.counted is None
+
+
+def test_the_pass_that_counts_is_one_of_those_that_the_bar_names(passes):
+    begun = []
+
+    class Bar:
+        def __call__(self, fraction):
+            pass
+
+        def begin(self, number, of):
+            begun.append((number, of))
+
+    made_by_auto(TABLE, progress=Bar())
+    assert [number for number, _ in begun] == list(range(1, len(passes) + 1))
+    assert {of for _, of in begun} == {None, len(passes)}

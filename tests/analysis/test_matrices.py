@@ -129,6 +129,15 @@ def test_a_condition_of_the_guarantee_is_said():
         assert "CONDITIONAL" in str(found)
 
 
+def test_that_whitened_rows_were_weighed_is_said():
+    """A few long rows that count for less can be most of a variance, while the share kept of all rows is nearly one."""
+    for mechanism in ("gaussian-noise", "whitened-noise"):
+        for found in (dpgram.covariance(released(mechanism)), dpgram.pca(released(mechanism))):
+            said = " ".join(str(found).split())
+            assert ("A bias from that is not in the standard errors." in said) == (mechanism == "whitened-noise")
+            assert any("count for less" in note for note in found.to_dict()["notes"]) == (mechanism == "whitened-noise")
+
+
 def test_a_protected_number_of_rows_is_not_shown():
     release = released(neighbours="add-remove", epsilon=1.0)
     for found in (dpgram.covariance(release), dpgram.pca(release)):

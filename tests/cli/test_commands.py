@@ -304,6 +304,8 @@ def test_every_mechanism_can_be_chosen(folder, capsys):
 
 def test_every_mechanism_is_named_in_the_help_and_in_the_docs(capsys):
     _, out, _ = call("calibrate --help", capsys)
+    listed = " ".join(out.split()).partition("Mechanisms: ")[2].partition(".")[0].split(", ")
+    assert listed == list(MECHANISMS)
     page = (Path(__file__).parents[2] / "docs" / "mechanisms.md").read_text(encoding="utf-8")
     for name, mechanism in MECHANISMS.items():
         assert name in " ".join(out.split())
@@ -324,6 +326,29 @@ def test_any_option_of_a_mechanism_can_be_given_by_name(capsys):
     code, _, err = call(f"calibrate gaussian-sketch {CALIBRATE} --option sketch_rows", capsys)
     assert code == 2
     assert "must be NAME=VALUE" in err
+
+
+def test_a_guess_of_the_rows_may_be_given_as_an_option_too(folder, capsys):
+    (folder / "schema.toml").write_text('neighbours = "add-remove"\n' + FILLED)
+    line = f"release t.csv {RELEASE} --mechanism whitened-noise --overwrite --json"
+    _, named, _ = call(f"{line} --table-rows 60", capsys)
+    code, other, err = call(f"{line} --option table_rows=60", capsys)
+    assert code == 0, err
+    assert json.loads(named)["parameters"]["rounds"] == json.loads(other)["parameters"]["rounds"]
+    for flag in ("--option table_rows=many", "--option table_rows=0", "--table-rows 0"):
+        code, _, err = call(f"{line} {flag}", capsys)
+        assert code == 2
+        assert "table_rows is" in err
+    _, named, _ = call(f"{line} --dry-run --table-rows 60", capsys)
+    _, other, _ = call(f"{line} --dry-run --option table-rows=60", capsys)
+    assert json.loads(named) == json.loads(other)
+
+
+def test_an_option_with_the_name_of_an_argument_is_refused(folder, capsys):
+    for line in (f"release t.csv {RELEASE}", "plan --schema schema.toml --epsilon 1 --delta 1e-6 --table-rows 500"):
+        code, _, err = call(f"{line} --option epsilon=2", capsys)
+        assert code == 2
+        assert "--option epsilon is not an option of a mechanism" in err
 
 
 def test_a_printed_formula_that_is_less_private_than_it_says_is_refused(folder, capsys):

@@ -99,3 +99,15 @@ def test_another_unit_is_refused(folder, capsys):
 def test_a_release_without_a_ledger_says_so(folder, capsys):
     _, _, err = call("release t.parquet --schema schema.toml --epsilon 1 --delta 1e-6 --out one.json", capsys)
     assert "not recorded in a ledger: pass --ledger" in err
+
+
+def test_the_line_to_settle_is_printed_however_wide_the_rest_is(folder, capsys):
+    call(OPEN, capsys)
+    budget, what = dpgram.Budget(0.1, 1e-7), "gaussian-sketch-adaptive release of 1000 columns"
+    reserved = FileLedger("ledger.sqlite").reserve(budget, dpgram.Neighbours.REPLACE, what, unit="person", by_rounds=True)
+    _, out, _ = call("ledger show", capsys)
+    header, entry = (line for line in out.splitlines() if "rounds" in line or "RESERVED" in line)
+    assert header.split()[0] == "line"
+    assert header.split()[-1] == "rounds"
+    assert entry.split()[0] == str(reserved.number)
+    assert entry.split()[-1] == "none"

@@ -117,6 +117,15 @@ def test_what_is_released_is_what_was_calibrated(neighbours):
     assert unknown["mu"] >= told["mu"] >= unknown["mu"] * (1 - 1e-12)
 
 
+def test_a_guess_that_the_rules_followed_is_on_the_label():
+    asked = task(4, neighbours=ADD_REMOVE, hint=500)
+    assert release(table(), asked, SeededSource(1)).outcome.parameters["table_rows"] == 500
+    assert "table_rows" not in release(table(), task(4, neighbours=ADD_REMOVE), SeededSource(1)).outcome.parameters
+    assert (
+        "table_rows" not in release(table(), task(4, hint=500), SeededSource(1)).outcome.parameters
+    )  # the table's own was known
+
+
 def test_every_round_asks_for_rows_of_norm_one_through_the_map_that_it_publishes():
     told = release(table(), task(4), SeededSource(2))
     for question, each in zip(told.questions, told.outcome.noise.rounds, strict=True):

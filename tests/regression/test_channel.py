@@ -249,3 +249,12 @@ def test_effective_rows_are_the_public_number_unless_rows_were_shrunk():
     shrunk = dataclasses.replace(release, row_bound=schema.largest_norm / 2)
     assert effective_rows(shrunk) == min(max(release.gram[0, 0], 150), 3000)
     assert effective_rows(dataclasses.replace(release, rows=None)) == max(release.gram[0, 0], 1.0)
+
+
+@pytest.mark.parametrize("half", [1e300, 1e-300])
+def test_a_target_whose_squares_leave_double_precision_is_refused(half):
+    schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric(name, -half, half) for name in "xy"])
+    table = {name: half * np.linspace(-1, 1, 50) for name in "xy"}
+    release = dpgram.release(table, schema, epsilon=1.0, delta=1e-6, insecure_seed=1)
+    with pytest.raises(ModelError, match="'y' has bounds so large or so small"):
+        dpgram.regress(release, "y")

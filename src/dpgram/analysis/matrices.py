@@ -16,6 +16,7 @@ from dpgram.regression.moments import Components, Moments, moments, principal_co
 from dpgram.report.figures import draw_matrix, draw_shares, mark
 from dpgram.report.frames import data_frame
 from dpgram.report.summary import Summary, components_document, matrix_document
+from dpgram.terms.noise import WhitenedGaussian
 
 Array = np.ndarray
 
@@ -189,4 +190,18 @@ def _origin(release: GramRelease) -> dict[str, Any]:
         "rows": release.rows,
         "private": release.private,
         "condition": release.condition or None,
+        "notes": _notes(release),
     }
+
+
+def _notes(release: GramRelease) -> list[str]:
+    """What a reader must know about these numbers, in words."""
+    found = [] if release.private else ["NOT PRIVATE: the noise came from a seed, so it can be subtracted."]
+    if release.condition:
+        found.append(f"CONDITIONAL: {release.condition}.")
+    if isinstance(release.noise, WhitenedGaussian):  # whatever share was kept: a few long rows can be much of a variance
+        found.append(
+            "Rows far from the others count for less: means and variances are those of rows as they were weighed. A bias from that is "
+            "not in the standard errors."
+        )
+    return found

@@ -43,7 +43,7 @@ Costs no budget. One HTML file that opens from disk and asks for nothing from an
 CALIBRATE = """Print a mechanism's parameters for a budget.
 
 Touches no data. Mechanisms: gaussian-noise, gaussian-sketch, gaussian-sketch-adaptive, wishart-noise, inverse-wishart,
-inverse-wishart-adaptive, noisy-inverse."""
+inverse-wishart-adaptive, noisy-inverse, whitened-noise."""
 AUDIT = """Attack a mechanism on its worst neighbours.
 
 Touches no data: releases two made-up tables many times, and reports how far apart they can be told, beside what is claimed.

@@ -83,6 +83,7 @@ def show(*, ledger: Path = LEDGER, json: Annotated[bool, Parameter(negative="")]
             for entry in account_data(account)["releases"]
         ],
         caption=_totals(account),
+        words=["time", "release", "known by", "state"],  # the line is what `settle` asks for
     )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dpgram.errors import MechanismError
@@ -19,8 +20,17 @@ def given_options(others: Sequence[str], **named: float | str | None) -> dict[st
     return found
 
 
+def check_free(options: Mapping[str, Any], call: Callable) -> None:
+    """Raise where an option has the name of a parameter of ``call``, to which all of them are passed by name."""
+    for name in options:
+        if name in inspect.signature(call).parameters:
+            raise MechanismError(f"--option {name} is not an option of a mechanism: see --help for how it is given.")
+
+
 def _number_or_word(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return text
+    for read in (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return text

@@ -25,11 +25,16 @@ def console() -> Console:
     return _Output(file=sys.stdout, width=None if sys.stdout.isatty() else WIDTH, highlight=False)
 
 
-def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> None:
-    """A table whose first column is text and whose others are numbers."""
+def print_table(
+    title: str, header: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "", *, words: Sequence[str] = ()
+) -> None:
+    """A table whose first column is text and whose others are numbers; where ``words`` names columns, these are the text.
+
+    Text is folded where the table is too wide, and numbers are not."""
+    folded = set(words or header[:1])
     table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, title_style="bold")
     for place, name in enumerate(header):
-        table.add_column(name, justify="right" if place else "left", no_wrap=bool(place), overflow="fold")
+        table.add_column(name, justify="right" if place else "left", no_wrap=name not in folded, overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     out = console()

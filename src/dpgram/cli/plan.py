@@ -11,10 +11,11 @@ from cyclopts import Parameter
 from dpgram import curator
 from dpgram.cli.app import note
 from dpgram.cli.names import listed_names
-from dpgram.cli.options import given_options
+from dpgram.cli.options import check_free, given_options
 from dpgram.cli.output import print_json, print_table
 from dpgram.errors import PlanError
 from dpgram.planning.assumed import Assumptions
+from dpgram.planning.choice import TABLE_ROWS
 from dpgram.planning.curves import Quantity, curve
 from dpgram.planning.plan import Plan
 from dpgram.report import forecast as words
@@ -89,7 +90,9 @@ def plan(
     """
     if plot is not None:
         check_figure_path(plot)
-    options, declared = given_options(option, rho=rho), Schema.load(schema)
+    options, declared = given_options(option, rho=rho, table_rows=table_rows), Schema.load(schema)
+    table_rows = options.pop(TABLE_ROWS, None)
+    check_free(options, curator.plan)
     made = curator.plan(
         declared,
         epsilon=epsilon,

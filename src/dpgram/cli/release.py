@@ -11,9 +11,10 @@ from dpgram import curator
 from dpgram.artifact.atomic import check_writable
 from dpgram.cli.app import note
 from dpgram.cli.dry_run import show_without_release
-from dpgram.cli.options import given_options
+from dpgram.cli.options import check_free, given_options
 from dpgram.cli.output import print_json, reading_bar
 from dpgram.errors import OutputError
+from dpgram.planning.choice import TABLE_ROWS
 from dpgram.report.label import label_data
 from dpgram.sampling.choose import chosen, exact_seconds
 from dpgram.terms.budget import Budget
@@ -71,7 +72,8 @@ def release(
     calibration
         exact, or paper for the printed formulas of Sheffet 2015.
     table_rows
-        A public number of rows for auto and --dry-run; auto needs it under neighbours = "add-remove" only.
+        A public number of rows for auto, whitened-noise and --dry-run. Under neighbours = "replace" a release counts its own; under
+        "add-remove" auto needs it, and whitened-noise without an intercept.
     query
         A database's answer to this SQL is the table; its text stays out of the release.
     device
@@ -119,7 +121,10 @@ def release(
         rho=rho,
         repair=repair,
         first_stage=first_stage,
+        table_rows=table_rows,
     )
+    table_rows = options.pop(TABLE_ROWS, None)  # an argument of its own, by whichever name it was given
+    check_free(options, curator.release)
     if dry_run:
         rows_of = "table" if query is None else "result"
         show_without_release(
@@ -144,7 +149,7 @@ def release(
         raise OutputError(f"{out} exists, and a release that was paid for is not replaced: pass --overwrite to do it.")
     width = len(declared.encoded)
     if chosen(arithmetic, width, private=insecure_seed is None) == "exact" and exact_seconds(width) >= WORTH_SAYING:
-        note(f"exact arithmetic on {width} columns takes about {exact_seconds(width):.0f} s after the rows are read")
+        note(f"exact arithmetic on {width} columns takes about {exact_seconds(width):.0f} s after every pass over the rows")
     with reading_bar() as progress:
         made = curator.release(
             data,

@@ -102,6 +102,9 @@ def with_rounds(task: Task, sds: tuple[float, ...]) -> Parameters:
     for place, off in enumerate(sds, 1):
         found[f"round_{place}_sd_off_diagonal"] = off
         found[f"round_{place}_mu"] = shift(off, diagonal_sd(off), sensitivity)
+    hint = task.number("table_rows")
+    if hint is not None and task.neighbours is Neighbours.ADD_REMOVE:  # else the rules follow the table's own number
+        found["table_rows"] = hint
     return found
 
 

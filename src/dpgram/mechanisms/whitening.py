@@ -21,6 +21,8 @@ Array = np.ndarray
 HOPELESS = 1.1  # d^1.5 / (n mu), the relative noise of a whitened release, above which looking twice does not pay
 NOISY = 0.1  # above it there are more rounds
 ROUNDS, MORE_ROUNDS = 8, 12
+FEW_COLUMNS = 16  # below so many a row's square spreads widely about its mean, and rounds feed on each other's clipping
+FEWER_ROUNDS = ((0.01, 4), (0.03, 5))  # of few columns, for noise below so much
 UNKNOWN_SHARE = 0.05  # of mu^2, for each round but the last, where nobody knows how many rows there are
 FIRST_CLIP = 0.01  # of the squared row bound: the first round only steers, and rows of one length tell directions best
 OLD_ROUNDS = 3  # the oldest rounds are left out of the estimate
@@ -28,7 +30,7 @@ POOLING_STEPS = 12  # enough for an estimate that only steers
 STEERING = 0.25  # strength of the prior that lifts small eigenvalues between rounds
 LEAST_KEPT = 0.02
 FAINTEST = 2.0**-36  # of the largest eigenvalue
-INDICATOR_LEVERAGE, NUMBER_LEVERAGE = 1.0, 0.005  # of the clip: how far a row may stand out by one column alone
+INDICATOR_LEVERAGE, NUMBER_LEVERAGE = 1.0, 0.01  # of the clip: how far a row may stand out by one column alone
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,11 @@ class Rules:
     shares: tuple[float, ...]
 
     def clip(self, place: int, dim: int, rows: float) -> float:
-        """Where round ``place`` clips a whitened row's square, in units of its expectation, which is the number of columns.
+        """Where round ``place`` clips a whitened row's square, whose expectation is the number of columns."""
+        return dim * self._multiple(place, dim, rows) + max(0, FEW_COLUMNS - dim)
+
+    def _multiple(self, place: int, dim: int, rows: float) -> float:
+        """The same in units of the expectation, where columns are many.
 
         Early rounds clip where their noise is a fifth of what they measure. In the last one a clip of x, the square root of n times mu / d,
         makes noise as large as what the sampling of rows leaves open. Rows are clipped well below that; further out, up to 3, while little
@@ -55,10 +61,12 @@ def rules(dim: int, rows: float | None, mu: float) -> Rules:
     """The rules for about so many rows, or for nobody knows how many, and a total shift of ``mu``."""
     if rows is None:
         return _rules(mu, ROUNDS, UNKNOWN_SHARE)
-    noisy = dim**1.5 / (rows * mu)
+    noisy = dim**1.5 / (max(rows, 1.0) * mu)
     if noisy > HOPELESS:
         return Rules(mu, (1.0,))
     rounds = MORE_ROUNDS if noisy > NOISY else ROUNDS
+    if dim < FEW_COLUMNS:
+        rounds = next((few for below, few in FEWER_ROUNDS if noisy < below), rounds)
     return _rules(mu, rounds, min(max((noisy / 0.3) ** 2, 0.02), 1 / rounds))
 
 
@@ -75,7 +83,7 @@ def next_map(seen: Sequence[Round], plan: Rules, rows: float | None, task: Task)
     """The map that whitens rows by all that was published, and brings those of the clipped length to one."""
     dim, count = task.dim, row_count(seen, rows)
     moments = steering_estimate(seen, rows, task) / count
-    square = plan.clip(len(seen), dim, count) * dim
+    square = plan.clip(len(seen), dim, count)
     whitening = inverse_root(with_least_leverage(moments, square, plan.mu * count, task.spans))
     longest = float(np.linalg.norm(whitening, 2)) ** 2 * task.row_bound**2
     return whitening / math.sqrt(min(square, longest))

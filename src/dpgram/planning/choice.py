@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from dpgram.errors import MechanismError
 from dpgram.mechanisms import registry
@@ -55,14 +56,21 @@ class Choice:
         if not self.mechanism.several:
             yield Drawing(1, 1, plain_cost(task, {}))
         later = self.mechanism.start(task, rng)
-        said = next(later)
+        said, asked = next(later), 1  # what was asked before it began
         try:
             if said == GramQuestion(task.row_bound):
-                said = later.send(answer)
+                said, asked = later.send(answer), 0
             while True:  # one that asks for other sums, or for more
-                said = later.send((yield said))
+                said = later.send((yield _counted(said, asked)))
         except StopIteration as end:
             return end.value
+
+
+def _counted(said: GramQuestion | Drawing, earlier: int) -> GramQuestion | Drawing:
+    """``said``, where a question counts those that came ``earlier`` than the mechanism's own."""
+    if isinstance(said, Drawing) or said.questions is None:
+        return said
+    return replace(said, questions=said.questions + earlier)
 
 
 def _not_yet() -> dict[str, float]:

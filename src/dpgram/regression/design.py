@@ -94,6 +94,7 @@ def assemble(release: GramRelease, label: Part, parts: Sequence[Part], constant:
     """The regression of ``label`` on ``parts``, in this order, after an intercept when ``constant``."""
     if not parts and not constant:
         raise ModelError("there is nothing to regress on: name a feature, or keep the intercept.")
+    check_unit(label.name, label.half)
     for part in parts:
         check_unit(part.name, part.half / label.half if label.half >= part.half else label.half / part.half)
     half = np.array([part.half for part in parts])

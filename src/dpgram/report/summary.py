@@ -215,9 +215,7 @@ def matrix_document(data: dict, kind: str, matrix: Sequence[Sequence[float]]) ->
         blocks.append(
             Block(["std err", *names], [[name, *(number(v) for v in row)] for name, row in zip(names, errors, strict=True)])
         )
-    return Document(
-        f"Private {'partial correlation' if kind == 'partial' else kind}", _origin(data), blocks, _origin_notes(data)
-    )
+    return Document(f"Private {'partial correlation' if kind == 'partial' else kind}", _origin(data), blocks, data["notes"])
 
 
 def components_document(data: dict, count: int) -> Document:
@@ -228,7 +226,7 @@ def components_document(data: dict, count: int) -> Document:
     rows.append(["share", *(f"{data['shares'][k]:.3f}" for k in shown)])
     of = "correlations" if data["standardised"] else "covariance, own units"
     title = f"Private principal components ({of})"
-    return Document(title, _origin(data), [Block(["", *(f"component {k + 1}" for k in shown)], rows)], _origin_notes(data))
+    return Document(title, _origin(data), [Block(["", *(f"component {k + 1}" for k in shown)], rows)], data["notes"])
 
 
 def _origin(data: dict) -> list[tuple[str, str]]:
@@ -239,8 +237,3 @@ def _origin(data: dict) -> list[tuple[str, str]]:
         ("Mechanism", data["mechanism"]),
         ("Neighbours", data["neighbours"]),
     ]
-
-
-def _origin_notes(data: dict) -> list[str]:
-    found = [] if data["private"] else ["NOT PRIVATE: the noise came from a seed, so it can be subtracted."]
-    return found + ([f"CONDITIONAL: {data['condition']}."] if data["condition"] else [])
