@@ -254,10 +254,12 @@ def test_a_share_is_a_share(dim, kept, ratio):
     assert 0 <= share_shrunk(dim, kept) <= 1 + 1e-9
 
 
-def test_only_rows_far_from_the_others_are_spoken_of():
-    shrunk, whole = (dpgram.regress(whitened_release(TABLE, small_schema(), room=room), "y") for room in (0.8, 40.0))
-    assert any("count for less" in note for note in shrunk.notes)
-    assert not any("count for less" in note for note in whole.notes)
+def test_every_whitened_fit_speaks_of_rows_that_count_for_less():
+    """How much is kept on average says nothing of tails: a few long rows can be most of a variance. So it is always said."""
+    for room in (0.8, 40.0):
+        assert any(
+            "count for less" in note for note in dpgram.regress(whitened_release(TABLE, small_schema(), room=room), "y").notes
+        )
 
 
 def test_additive_form_is_symmetric_and_of_the_last_round():

@@ -306,10 +306,11 @@ class Fit:
             found.append(f"Weakly identified, interval by test inversion (Fieller): {', '.join(by_test)}.")
         if self.channel.rows < 0.98 * (release.rows or np.inf) and release.row_bound < release.schema.largest_norm:
             found.append("Rows longer than the row bound were shrunk to it; a bias from that is not in the intervals.")
-        if isinstance(release.noise, WhitenedGaussian) and release.noise.last.kept < 0.98:
+        if isinstance(release.noise, WhitenedGaussian):
             found.append(
                 f"Rows far from the others were shrunk, and count for less: a row's squares for {release.noise.last.kept:.0%} on average. "
-                f"A bias from that is not in the intervals."
+                f"Where tails are long, variances and R-squared come out too small; where a linear model does not hold, coefficients "
+                f"move too. A bias from that is not in the intervals."
             )
         return tuple(found)
 

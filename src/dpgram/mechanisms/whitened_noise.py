@@ -97,8 +97,6 @@ def with_rounds(task: Task, sds: tuple[float, ...]) -> Parameters:
         "frobenius_sensitivity": sensitivity,
         "rounds": float(len(sds)),
     }
-    if task.neighbours is Neighbours.ADD_REMOVE and (hint := hinted_rows(task)) is not None:
-        found["table_rows"] = hint  # the custodian's guess, which the rules followed
     for place, off in enumerate(sds, 1):
         found[f"round_{place}_sd_off_diagonal"] = off
         found[f"round_{place}_mu"] = shift(off, diagonal_sd(off), sensitivity)

@@ -1862,9 +1862,10 @@ function notes(release, coefficients, intervals, seen) {
   if (seen.rows < 0.98 * (release.rows || Infinity) && release.rowBound < release.largestNorm) {
     found.push("Rows longer than the row bound were shrunk to it; a bias from that is not in the intervals.");
   }
-  if (release.rounds && release.rounds.kept < 0.98) {
+  if (release.rounds) {
     found.push(
       `Rows far from the others were shrunk, and count for less: a row's squares for ${release.rounds.keptWords} on average. `
+      + "Where tails are long, variances and R-squared come out too small; where a linear model does not hold, coefficients move too. "
       + "A bias from that is not in the intervals.",
     );
   }
