@@ -30,7 +30,7 @@ POOLING_STEPS = 12  # enough for an estimate that only steers
 STEERING = 0.25  # strength of the prior that lifts small eigenvalues between rounds
 LEAST_KEPT = 0.02
 FAINTEST = 2.0**-36  # of the largest eigenvalue
-INDICATOR_LEVERAGE, NUMBER_LEVERAGE = 1.0, 0.01  # of the clip: how far a row may stand out by one column alone
+INDICATOR_LEVERAGE, NUMBER_LEVERAGE = 1.0, 0.005  # of the clip: how far a row may stand out by one column alone
 
 
 @dataclass(frozen=True)
