@@ -18,7 +18,7 @@ from dpgram.terms.noise import Round
 
 Array = np.ndarray
 
-HOPELESS = 1.1  # d^1.5 / (n mu), the relative noise of a whitened release, above which looking twice does not pay
+HOPELESS = 0.6  # d^1.5 / (n mu), the relative noise of a whitened release, above which looking twice does not pay
 NOISY = 0.1  # above it there are more rounds
 ROUNDS, MORE_ROUNDS = 8, 12
 FEW_COLUMNS = 16  # below so many a row's square spreads widely about its mean, and rounds feed on each other's clipping
