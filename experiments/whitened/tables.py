@@ -280,7 +280,11 @@ TABLES: dict[str, tuple[str, str, tuple[str, float, float], dict[str, tuple[floa
     ),
 }
 CHOSEN_ON = ("flights", "diamonds", "cps1", "cpssw8", "fertility", "diabetes", "randhie", "baseball", "movies")
-FRESH = ("cps1988", "flchain", "slid")  # no constant was chosen by them; three others were added with them, and moved the last rules
+FRESH = (
+    "cps1988",
+    "flchain",
+    "slid",
+)  # no constant was chosen by them; three others were added with them, and moved the last rules
 
 
 @dataclass(frozen=True, eq=False)
