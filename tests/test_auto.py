@@ -90,13 +90,15 @@ def test_every_mechanism_can_be_chosen_late(monkeypatch):
 def test_a_ledger_is_charged_the_plain_budget_where_the_choice_comes_late():
     late, early = Watched(), Watched()
     dpgram.release(small_table(), small_schema(), mechanism="auto", insecure_seed=0, ledger=late, **BUDGET)
-    dpgram.release(small_table(), small_schema(), mechanism="auto", table_rows=4000, insecure_seed=0, ledger=early, **BUDGET)
+    made = dpgram.release(
+        small_table(), small_schema(), mechanism="auto", table_rows=4000, insecure_seed=0, ledger=early, **BUDGET
+    )
     ((what, cost),) = late.asked
     assert what.startswith("auto release")
     assert cost == PlainCost(5.0, 1e-6)
     ((what, cost),) = early.asked
-    assert what.startswith("whitened-noise release")
-    assert isinstance(cost, GaussianCost)
+    assert what.startswith(f"{made.mechanism} release")
+    assert isinstance(cost, GaussianCost)  # of both mechanisms that are ever best here
 
 
 def test_exact_arithmetic_goes_through_the_late_choice():
