@@ -1,4 +1,4 @@
-"""One positive definite matrix from several noisy looks at it, each through its own linear map."""
+"""One matrix from several noisy looks at it, each through its own linear map, and what shrinking rows hides in it."""
 
 from __future__ import annotations
 
@@ -8,61 +8,17 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import chdtr, chdtrc
 
-from dpgram.linalg.symmetric import log_det_repair, square_root
+from dpgram.linalg.symmetric import square_root
 
 Array = np.ndarray
 
 Look = tuple[Array, Array, float]
 """T, a noisy T G T' and the sd of its noise off the diagonal (sqrt(2) times that on it), for one and the same G."""
 
-STEPS = 200  # of the search; it stops before where nothing moves any more
 POOLING_STEPS = 50
 STILL = 1e-13  # relative to the matrix
-POWER_STEPS, GAINED = 20, 0.99  # at most so many for the length of a step, while each makes the bound smaller by 1 %
 MOST_RESCALED = 4.0  # a first entry that is further than this from its known value is noise, not a scale
 FAR_FROM_WHITE = 0.6  # relative to the mean of all columns
-
-
-def most_likely(looks: Sequence[Look], *, strength: float = 0.25, steps: int = STEPS, still: float = STILL) -> Array:
-    """The positive definite S that all looks together make most likely, in the coordinates of the last: S stands for T G T'.
-
-    It minimises 1/2 sum_k |H_k S H_k' - M_k|^2 / t_k^2 - 2 strength d log det S with H_k = T_k T^-1: the posterior mode under the prior of
-    ``log_det_repair``, which is what comes back where there is one look. Accelerated proximal gradient steps, taken afresh
-    where they overshoot (O'Donoghue and Candes 2015). Only ratios of sds matter beside the prior, and the last sd must be positive.
-    The search ends when a step moves S by no more than ``still``, relative to S.
-
-    >>> once = (np.eye(2), np.diag([4.0, -1.0]), 0.5)
-    >>> bool(np.allclose(most_likely([once]), log_det_repair(np.diag([4.0, -1.0]), 0.5)))
-    True
-    >>> twice = most_likely([once, once], strength=0.5)  # half the variance, and as much of the prior
-    >>> bool(np.allclose(twice, log_det_repair(np.diag([4.0, -1.0]), 0.5 / np.sqrt(2), strength=0.5)))
-    True
-    """
-    last, matrix, sd = looks[-1]
-    found = log_det_repair(matrix, sd, strength=strength)
-    if len(looks) == 1:
-        return found
-    # Everything in units of the last look's noise variance, so that its own weight is one.
-    seen = [(np.eye(len(last)), matrix, 1.0)]
-    seen += [(np.linalg.solve(last.T, through.T).T, gram, (sd / other) ** 2) for through, gram, other in looks[:-1]]
-    squares = [(weight, h.T @ h) for h, _, weight in seen]
-    constant = sum(weight * (h.T @ gram @ h) for h, gram, weight in seen)
-    step = 1.0 / _steepest(squares)
-    lift = 2 * strength * len(last) * sd**2 * step
-    at, momentum = found, 1.0
-    for _ in range(steps):
-        slope = sum(weight * (square @ at @ square) for weight, square in squares) - constant
-        new = _towards_large_determinant(at - step * slope, lift)
-        moved = new - found
-        if np.linalg.norm(moved) <= still * np.linalg.norm(new):
-            return new
-        if np.vdot(at - new, moved) > 0:  # the last step went against the slope: forget the speed
-            at, momentum = new, 1.0
-        else:
-            following = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
-            at, momentum = new + (momentum - 1) / following * moved, following
-        found = new
-    return found
 
 
 def pooled(looks: Sequence[Look], *, steps: int = POOLING_STEPS) -> Look:
@@ -181,27 +137,3 @@ def _root(rising: Callable[[float], float]) -> float:
     """Where a function of the logarithm of a length changes its sign; the end of the range where it does not."""
     low, high = -12.0, 6.0
     return low if rising(low) >= 0 else high if rising(high) <= 0 else float(brentq(rising, low, high, xtol=1e-12))
-
-
-def _towards_large_determinant(matrix: Array, lift: float) -> Array:
-    """argmin over S > 0 of 1/2 |S - matrix|^2 - lift log det S: every eigenvalue w becomes (w + sqrt(w^2 + 4 lift)) / 2."""
-    return log_det_repair((matrix + matrix.T) / 2, np.sqrt(lift / (2 * len(matrix))), strength=1.0)
-
-
-def _steepest(squares: Sequence[tuple[float, Array]]) -> float:
-    """An upper bound, most often tight, on the largest eigenvalue of S -> sum of weight P S P.
-
-    The map keeps the cone of positive definite matrices, so that for any X in it the largest generalised eigenvalue of its image and X
-    is an upper bound (Collatz and Wielandt); a few power steps bring X close to where that is the eigenvalue itself."""
-    bound = sum(weight * float(np.linalg.norm(square, 2)) ** 2 for weight, square in squares)
-    x = np.eye(len(squares[0][1]))
-    for _ in range(POWER_STEPS):
-        image = sum(weight * (square @ x @ square) for weight, square in squares)
-        factor = np.linalg.cholesky(x)
-        half = np.linalg.solve(factor, np.linalg.solve(factor, image).T)
-        before, bound = bound, min(bound, float(np.linalg.eigvalsh((half + half.T) / 2)[-1]) * (1 + 1e-9))
-        if bound > GAINED * before:
-            return bound
-        image = image / np.trace(image)
-        x = (image + image.T) / 2 + 1e-4 / len(x) * np.eye(len(x))  # stays well inside the cone
-    return bound
