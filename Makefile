@@ -3,16 +3,33 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 KERNEL := build_kernel.py $(wildcard src/dpgram/native/*.[ch])
 
-.PHONY: demo test test-slow lint smoke coverage errors forecast-study whitened-study bench bench-regress bench-release bench-spark bench-peers bench-end-to-end audit fuzz reproduce reproduce-quick page clean
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+TEAM := -n auto --dist loadgroup
+
+.PHONY: demo test test-system test-packages test-search test-slow lint smoke coverage errors forecast-study whitened-study bench bench-regress bench-release bench-spark bench-peers bench-end-to-end audit fuzz reproduce reproduce-quick page clean
 
 demo: .venv/installed
 	$(BIN)/dpgram demo
 
+# The same examples and the same counts in every run. What needs a program or package that is missing is skipped, and named at the end.
 test: .venv/installed-test
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup -m "not slow"
+	$(PYTEST) $(TEAM) -m "not slow"
+
+# The tests that need PostgreSQL, Java, Chromium or Node: installs what is missing (Debian and its kin, as root or by sudo) and runs them.
+test-system: .venv/installed-test
+	tools/apt_install $$($(BIN)/python -m tests.needs)
+	DPGRAM_REQUIRE=system $(PYTEST) $(TEAM) -m "system and not slow"
+
+# The tests that need PyTorch, diffprivlib or atheris, in an environment of their own.
+test-packages: .venv-packages/installed
+	OMP_NUM_THREADS=1 DPGRAM_REQUIRE=package .venv-packages/bin/python -m pytest $(TEAM) -m "package and not slow"
+
+# The property tests on examples that nobody has seen: other ones in every run. What fails prints how to repeat it.
+test-search: .venv/installed-test
+	$(PYTEST) $(TEAM) -m "hypothesis and not slow" --hypothesis-profile=search
 
 test-slow: .venv/installed-test
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow
+	$(PYTEST) -m slow
 
 lint: .venv/installed-test
 	$(BIN)/ruff check .
@@ -86,7 +103,7 @@ page: .venv/bin/python
 	$(BIN)/python tools/bundle_page.py
 
 clean:
-	rm -rf .venv demo build
+	rm -rf .venv .venv-packages demo build
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
@@ -98,6 +115,11 @@ clean:
 .venv/installed-test: .venv/bin/python pyproject.toml $(KERNEL)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test]"
 	touch $@ .venv/installed
+
+.venv-packages/installed: pyproject.toml $(KERNEL)
+	$(PYTHON) -m venv .venv-packages
+	.venv-packages/bin/python -m pip install --quiet --disable-pip-version-check -e ".[test,bench,fuzz]" torch==2.13.0
+	touch $@
 
 .venv/installed-bench: .venv/installed-test
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test,bench]"

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.timing import machine, note
-from tests.servers import make_server, program
+from tests.needs import program
+from tests.servers import make_server
 
 PAGE = Path("docs/benchmarks.md")
 

@@ -7,11 +7,38 @@ import shutil
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import settings
 
 import dpgram
 from dpgram.mechanisms.registry import MECHANISMS
-from tests import rounds
+from tests import needs, rounds
 from tests.servers import make_server
+
+settings.register_profile("fixed", derandomize=True, deadline=None)  # `make test`: the same examples in every run
+settings.register_profile("search", deadline=None, print_blob=True)  # `make test-search`: others each time
+settings.load_profile("fixed")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test that uses a server, a cluster or a browser needs the program behind it."""
+    for item in items:
+        for fixture in getattr(item, "fixturenames", ()):
+            if fixture in needs.FIXTURES:
+                item.add_marker(pytest.mark.system(needs.FIXTURES[fixture]))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    needs.check(item)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter):
+    """After everything else that is said: what was not run, and what to do about it."""
+    told = yield
+    skipped = terminalreporter.stats.get("skipped", [])
+    for line in needs.closing_lines(str(report.longrepr) for report in skipped):
+        terminalreporter.write_line(line, yellow=True, bold=True)
+    return told
 
 
 def small_schema(**changes) -> dpgram.Schema:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import secrets
 import shutil
@@ -12,24 +11,9 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
+from tests.needs import program
 
-REQUIRED = "DPGRAM_REQUIRE_SERVERS"  # set in CI, where a server that is not there is a failure
 PASSWORD = "PASSWORD-OF-THE-TESTS"
-
-
-def program(name: str) -> str | None:
-    """Where a program of PostgreSQL lies. Debian keeps them off the path."""
-    places = sorted(glob.glob(f"/usr/lib/postgresql/*/bin/{name}"))
-    return shutil.which(name) or (places[-1] if places else None)
-
-
-def missing(what: str) -> None:
-    """Skip, and say so; in CI, fail."""
-    reason = f"{what}: NO TEST RAN AGAINST A REAL SERVER; install postgresql"
-    if os.environ.get(REQUIRED):
-        pytest.fail(reason)
-    pytest.skip(reason)
 
 
 @dataclass
@@ -73,8 +57,6 @@ def as_postgres() -> list[str]:
 
 def make_server() -> Server:
     """A new server that runs; whoever asked stops it and removes its folder."""
-    if not program("initdb") or not program("pg_ctl"):
-        missing("initdb and pg_ctl were not found")
     folder = Path(tempfile.mkdtemp(prefix="dpgram-postgresql-"))  # short, as the path of a socket must be
     (folder / "password").write_text(PASSWORD)
     if os.geteuid() == 0:

@@ -134,10 +134,9 @@ def test_the_commands_on_the_whitened_release_run(tmp_path):
     assert (tmp_path / "whitened.json").stat().st_size > 0
 
 
+@pytest.mark.package("torch")
 def test_the_page_on_gpus_runs(tmp_path):
     """On the host where no GPU is, in a process of its own."""
-    if not os.environ.get("DPGRAM_REQUIRE_SERVERS"):
-        pytest.importorskip("torch", reason="PyTorch is not installed: the example of docs/gpu.md was not run")
     ((_, code),) = BLOCK.findall((ROOT / "docs" / "gpu.md").read_text(encoding="utf-8"))
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

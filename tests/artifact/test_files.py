@@ -42,11 +42,12 @@ COLUMNS = st.lists(
 
 
 SCALE = st.floats(1e-40, 1e40)
-SHIFT = st.floats(0, 1e40)
+SHIFT = st.one_of(st.just(0.0), SCALE)
+DEGREES = st.floats(1e6, 1e12)
 NOISE = st.one_of(
     st.builds(SymmetricGaussian, SCALE, SCALE, SHIFT),
-    st.builds(WishartSample, SCALE, SHIFT, SCALE),
-    st.builds(InverseWishartSample, SCALE, SHIFT, SCALE, SCALE),
+    st.builds(WishartSample, DEGREES, SHIFT, SCALE),
+    st.builds(InverseWishartSample, DEGREES, SHIFT, SCALE, SCALE),
     st.builds(NoisyInverse, SCALE, SCALE, SCALE, st.just(0.0)),
 )
 
@@ -136,7 +137,19 @@ def singular(through):
             "is not what the last of its rounds",
         ),
         (set_in_round(2, kept=0.5), "field 'gram': is not what the last of its rounds says"),
-        (set_in_round(0, kept=0.0), r"field 'noise.rounds\[0\].kept': is 0 and must be positive and at most 1"),
+        (set_in_round(0, kept=0.0), r"field 'noise.rounds\[0\].kept': is 0 and must be positive, at least 1e-06 and at most 1"),
+        (
+            set_in_round(1, sd_off_diagonal=1.5e-260),
+            r"rounds\[1\].sd_off_diagonal': is 1.5e-260 and must be positive, at least 1e-15",
+        ),
+        (
+            set_in_round(2, sd_off_diagonal=1e99),
+            r"rounds\[2\].sd_off_diagonal': is 1e\+99 and must be positive, .* at most 1e\+15",
+        ),
+        (
+            in_round(1, "through", lambda m: [row.__setitem__(k, v * 1e30) for row in m for k, v in enumerate(row)]),
+            r"field 'noise.rounds\[1\].through': is of another size than the last round's",
+        ),
         (set_in_round(1, kept=1.01), r"field 'noise.rounds\[1\].kept': is 1.01 and must be"),
         (set_in_round(1, kept="all"), "expected `float`, got `str`"),
         (set_in_round(1, sd_off_diagonal=0.0), r"field 'noise.rounds\[1\].sd_off_diagonal': is 0 and must be positive"),

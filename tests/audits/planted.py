@@ -280,12 +280,12 @@ def everywhere(name: str, function: Callable, *modules: Any) -> list[Patch]:
 
 def once_for_all_rounds(matrix, off, on, rng):
     """Noise is drawn for the first round of a release, and scaled for the others."""
-    key = ("round", id(rng))
-    if key not in _KEPT:
-        _KEPT.clear()
-        _KEPT[key] = normal_matrix(matrix.shape[-2:], rng)
-    upper = np.triu(np.ones(matrix.shape[-2:]), 1) * _KEPT[key]
-    return matrix + (off * (upper + upper.mT) + on * (np.eye(matrix.shape[-1]) * _KEPT[key]))
+    source, draw = _KEPT.get("round", (None, None))
+    if source is not rng:  # kept itself, because a source that is gone may leave its id to the next
+        draw = normal_matrix(matrix.shape[-2:], rng)
+        _KEPT["round"] = (rng, draw)
+    upper = np.triu(np.ones(matrix.shape[-2:]), 1) * draw
+    return matrix + (off * (upper + upper.mT) + on * (np.eye(matrix.shape[-1]) * draw))
 
 
 def whole_budget_for_each(mu, shares, neighbours):

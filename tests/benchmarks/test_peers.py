@@ -19,9 +19,7 @@ from dpgram.accounting.compose import GaussianCost, composed_delta
 from dpgram.terms.budget import Budget
 
 BUDGET = Budget(1.0, 1e-6)
-HAS_DIFFPRIVLIB = pytest.mark.skipif(
-    diffprivlib_regression.available() is not None, reason='diffprivlib is not installed: pip install "dpgram[bench]"'
-)
+HAS_DIFFPRIVLIB = pytest.mark.package("diffprivlib")
 
 
 def regression(rows: int = 4000, features: int = 3, seed: int = 0) -> Regression:

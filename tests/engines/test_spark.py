@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import decimal
 import os
-import shutil
 import signal
 import socket
 import sys
@@ -104,10 +103,6 @@ def free_port() -> int:
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
     """A classic session on two executors, each a process of its own, and the address at which it answers Spark Connect."""
-    if shutil.which("java") is None:
-        (pytest.fail if os.environ.get("DPGRAM_REQUIRE_SERVERS") == "1" else pytest.skip)(
-            "NO JAVA, so NOTHING of the Spark engine is tested: install a Java 17 runtime"
-        )
     from pyspark.sql import SparkSession
 
     place, port = tmp_path_factory.mktemp("cluster"), free_port()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -75,10 +74,9 @@ def running(*command: str, environment: dict[str, str]):
 
 
 @pytest.mark.slow
+@pytest.mark.system("openjdk-17-jre-headless")
 def test_a_speculative_attempt_counts_once(tmp_path):
     """The first attempt at one partition hangs, Spark runs a second beside it, and takes that."""
-    if shutil.which("java") is None:
-        pytest.skip("NO JAVA: speculation is not tested")
     import pyspark
 
     spark_class = str(Path(pyspark.__file__).parent / "bin" / "spark-class")

@@ -4,7 +4,6 @@ Tests with "cuda" in their name need an NVIDIA GPU: ``pytest tests/engines/test_
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from fractions import Fraction
@@ -22,7 +21,7 @@ from dpgram.engines import device_sum
 from dpgram.engines.device_sum import DeviceSum, Scaling
 from dpgram.engines.local import LocalPass
 from dpgram.engines.open import open_pass
-from dpgram.engines.torch import DevicePass, TensorPass, found_device
+from dpgram.engines.torch import DevicePass, found_device
 from dpgram.errors import (
     BoundBrokenError,
     ColumnTypeError,
@@ -35,65 +34,15 @@ from dpgram.errors import (
     UnreadableTableError,
 )
 from dpgram.rows.clip import GRID
+from dpgram.sources.open import open_source
 from tests.conftest import small_schema, small_table
+from tests.engines.tensors import DEVICES, HAS_CUDA, bits, local_bits, needs_cuda, numbers, on, tensor_bits, wild_cells
+from tests.needs import package
 
-if os.environ.get("DPGRAM_REQUIRE_SERVERS"):
-    import torch
-else:
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed: no tensor and no device was tested")
-
-HAS_CUDA = torch.cuda.is_available()
-needs_cuda = pytest.mark.skipif(not HAS_CUDA, reason="no NVIDIA GPU here: the kernels of gram.cu were not run")
-DEVICES = ["cpu", pytest.param("cuda", marks=needs_cuda)]
+torch = package("torch")
+pytestmark = pytest.mark.package("torch")
 FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool)
-
-
-def numbers(dim: int, **changes) -> dpgram.Schema:
-    """Columns of numbers, each with bounds of its own."""
-    rng = np.random.default_rng(dim)
-    lower = rng.normal(size=dim) - 2
-    upper = lower + rng.exponential(size=dim) + 0.5
-    columns = [dpgram.Numeric(f"x{i}", low, up) for i, (low, up) in enumerate(zip(lower, upper, strict=True))]
-    return dpgram.Schema(**{"unit": "row", "columns": columns, **changes})
-
-
-def wild_cells(rows: int, dim: int, seed: int = 0) -> np.ndarray:
-    """Ordinary numbers, whole numbers, missing, huge and tiny ones."""
-    rng = np.random.default_rng(seed)
-    cells = rng.normal(size=(rows, dim)) * 2 - 1.5
-    for share, value in ((0.03, np.nan), (0.01, np.inf), (0.01, -np.inf), (0.02, 1e308), (0.02, 5e-324), (0.02, -0.0)):
-        cells[rng.random(cells.shape) < share] = value
-    whole = rng.random(cells.shape) < 0.1
-    cells[whole] = rng.integers(-3, 3, cells.shape)[whole]
-    return cells
-
-
-def bits(total) -> tuple:
-    return total.high.tobytes(), total.low.tobytes(), total.rows
-
-
-def local_bits(cells: np.ndarray, schema: dpgram.Schema, row_bound: float) -> tuple:
-    """By the local engine, from NumPy."""
-    names = [column.name for column in schema.columns]
-    return bits(LocalPass(dpgram_source(cells, names), schema).gram(row_bound))
-
-
-def dpgram_source(cells, names):
-    from dpgram.sources.open import open_source
-
-    return open_source(np.ascontiguousarray(cells), columns=names)
-
-
-def tensor_bits(cells, schema, row_bound, device, **options) -> tuple:
-    names = None if isinstance(cells, dict) else list(schema.names)
-    found = open_pass(cells, schema, columns=names, device=device, **options)
-    assert isinstance(found, TensorPass)
-    return bits(found.gram(row_bound))
-
-
-def on(device: str, cells) -> torch.Tensor:
-    return torch.as_tensor(cells).to(device)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -496,7 +445,7 @@ def test_cuda_more_rows_than_32_bits_count():
     schema, rows = numbers(22), 2**32 + 5
     row = torch.randn((1, 22), dtype=torch.float64, device="cuda")
     found = open_pass(row.expand(rows, 22), schema, columns=list(schema.names)).gram(1.0)
-    one = LocalPass(dpgram_source(row.cpu().numpy(), list(schema.names)), schema).gram(1.0)
+    one = LocalPass(open_source(row.cpu().numpy(), columns=list(schema.names)), schema).gram(1.0)
     exact = (one.high.astype(object) * 2**40 + one.low) * rows
     assert np.array_equal(found.high.astype(object) * 2**40 + found.low, exact)
     assert found.rows == rows

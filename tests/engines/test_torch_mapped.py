@@ -13,13 +13,17 @@ from hypothesis.extra import numpy as hnp
 import dpgram
 from dpgram.engines import device_sum
 from dpgram.engines.device_sum import DeviceSum, Scaling
-from dpgram.engines.local import LocalPass
 from dpgram.engines.open import open_pass
-from dpgram.engines.torch import DevicePass, TensorPass
+from dpgram.engines.torch import DevicePass
 from dpgram.errors import BoundBrokenError, InexactDeviceError, MechanismError, SlowDeviceWarning
 from dpgram.terms.public_map import MOST_EXPONENT, PublicMap
 from tests.conftest import small_schema, small_table
-from tests.engines.test_torch import DEVICES, FLOATS, bits, dpgram_source, needs_cuda, numbers, on, torch, wild_cells
+from tests.engines.tensors import DEVICES, bits, local_bits, needs_cuda, numbers, on, tensor_bits, wild_cells
+from tests.needs import package
+
+torch = package("torch")
+pytestmark = pytest.mark.package("torch")
+FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 
 
 def wild_map(dim: int) -> PublicMap:
@@ -33,18 +37,6 @@ def wild_map(dim: int) -> PublicMap:
 def tame_map(dim: int) -> PublicMap:
     """Some mapped rows are longer than one, others are not."""
     return PublicMap.near(np.random.default_rng(dim).normal(size=(dim, dim)) / dim)
-
-
-def local_bits(cells, schema, row_bound, through) -> tuple:
-    return bits(LocalPass(dpgram_source(cells, list(schema.names)), schema).gram(row_bound, through))
-
-
-def tensor_bits(cells, schema, row_bound, device, through) -> tuple:
-    found = open_pass(cells, schema, columns=list(schema.names), device=device)
-    assert isinstance(found, TensorPass)
-    total = found.gram(row_bound, through)
-    assert (total.row_bound, total.through) == (row_bound, through.digest)
-    return bits(total)
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -55,9 +55,7 @@ def test_a_gram_is_that_of_the_rows_whatever_the_blocks(setting, monkeypatch):
     np.testing.assert_allclose(grams.gram(setting, 12, 3)[0], gram, rtol=1e-12, atol=1e-9)
 
 
-@pytest.mark.skipif(
-    find_spec("torch") is None, reason="PyTorch is not installed: tables on its devices are not compared with NumPy's"
-)
+@pytest.mark.package("torch")
 def test_pytorch_makes_the_same_tables():
     for setting in SETTINGS:
         ours, theirs = (grams.gram(setting, 12, 0, device=device)[0] for device in ("cpu", "cpu:0"))

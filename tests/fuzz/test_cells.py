@@ -14,10 +14,7 @@ import dpgram
 from tests.fuzz import target
 from tests.fuzz.target import DERIVED, PLAIN, SCHEMAS, check_table
 
-# Derandomised: these run with every change, and a change must not fail by what another change left to chance. `make fuzz` searches on.
-ORDINARY = settings(
-    max_examples=40, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
+ORDINARY = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 NUMBERS = {"f2": np.uint16, "f4": np.uint32, "f8": np.uint64}
 NUMBER_LIKE = st.text("0123456789+-.eE", max_size=12)
 STRANGE = st.sampled_from(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import struct
@@ -26,9 +25,7 @@ from tests.fuzz.replay import INPUTS
 from tests.fuzz.target import PLAIN, SCHEMAS, check_table, without_kernel
 
 ROOT = Path(__file__).parents[2]
-ORDINARY = settings(
-    max_examples=100, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
+ORDINARY = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 def child(*command: str) -> subprocess.CompletedProcess:
@@ -56,11 +53,10 @@ def test_no_input_ends_the_process(which, tmp_path):
     assert refused >= 3
 
 
+@pytest.mark.package("atheris")
 @pytest.mark.parametrize("kind", seeds.FORMATS)
 def test_the_fuzzer_of_files_runs(kind, tmp_path):
     """A couple of seconds of what `make fuzz` does for longer."""
-    if importlib.util.find_spec("atheris") is None:
-        pytest.skip("ATHERIS IS NOT INSTALLED: the fuzzer of files did not run; pip install 'dpgram[fuzz]' brings it")
     done = child("tests.fuzz.atheris_files", kind, "2", str(tmp_path))
     assert done.returncode == 0, done.stderr[-5000:]
     assert list(tmp_path.glob("*/failed-*")) == []

@@ -22,6 +22,7 @@ import dpgram
 from dpgram.accounting.compose import GaussianCost, PlainCost, SamplingCost, composed_delta
 from dpgram.accounting.gaussian import calibrate_mu
 from dpgram.errors import BudgetSpentError, LedgerError, LedgerFullError, UnreadableTableError
+from dpgram.ledger import file
 from dpgram.ledger.base import Ledger
 from dpgram.ledger.file import FileLedger
 from dpgram.terms.budget import Budget, Neighbours
@@ -417,6 +418,7 @@ def test_a_reader_is_not_disturbed_by_a_line_that_is_added_meanwhile(tmp_path, m
                 ledger.reserve(Budget(0.5, 1e-7), Neighbours.REPLACE, "meanwhile")
             return super().execute(sql, *values)
 
+    monkeypatch.setattr(file, "WAIT", 0.2)  # the reader here waits for the writer, so the writer must not wait for the reader
     monkeypatch.setattr(sqlite3, "connect", lambda *given, **named: connect(*given, factory=Interrupted, **named))
     assert ledger.account().entries == ()
     assert added

@@ -4,7 +4,6 @@ Screenshots are kept in the folder that DPGRAM_SCREENSHOTS names, if it does."""
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import os
 import re
@@ -15,9 +14,8 @@ import pytest
 
 import dpgram
 from dpgram.regression.moments import moments
-from tests.page.node import chromium, needed
+from tests.needs import PROGRAMS, program
 from tests.page.releases import CELLS, HOSTILE, borrowed_names, hard_release, release_of
-from tests.servers import REQUIRED
 
 ARGUMENTS = [
     "--no-sandbox",
@@ -53,16 +51,13 @@ pytestmark = pytest.mark.xdist_group("browser")
 
 @pytest.fixture(scope="module")
 def browser():
-    where = chromium()
-    with contextlib.suppress(ImportError):
-        from playwright.sync_api import sync_playwright
+    from playwright.sync_api import sync_playwright
 
-        with sync_playwright() as playwright:
-            found = playwright.chromium.launch(executable_path=where, args=ARGUMENTS)
-            yield found
-            found.close()
-        return
-    needed(None, "playwright")
+    where = program(*PROGRAMS["chromium"][0])
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=where, args=ARGUMENTS)
+        yield launched
+        launched.close()
 
 
 @pytest.fixture(scope="module")
@@ -413,12 +408,3 @@ def test_colours_follow_the_button(open_page):
         page.click("#theme")
     assert [name for name, _ in colours] == ["Colours: system", "Colours: light", "Colours: dark"]
     assert colours[1][1] == "rgb(255, 255, 255)" != colours[0][1] == colours[2][1]
-
-
-def test_a_browser_that_is_missing_fails_where_everything_must_run(monkeypatch):
-    monkeypatch.setenv(REQUIRED, "1")
-    with pytest.raises(pytest.fail.Exception, match="THE PAGE WAS NOT TESTED"):
-        needed(None, "chromium")
-    monkeypatch.delenv(REQUIRED)
-    with pytest.raises(pytest.skip.Exception, match="THE PAGE WAS NOT TESTED"):
-        needed(None, "chromium")

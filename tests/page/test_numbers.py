@@ -18,6 +18,7 @@ from tests.page.node import evaluate
 from tests.page.releases import CELLS, MECHANISMS, every_kind, release_of, table
 from tests.releases import matrix_release, whitened_release
 
+pytestmark = pytest.mark.system("nodejs")
 CLOSE = 1e-8
 STRONG, WEAK = ["age", "region", "urban", "hour"], None
 ENCODED = {"age": 41.5, "weight": 70.0, "region": 1, "urban": 1, "seen": 18764.5625}  # as the script has CELLS

@@ -19,7 +19,8 @@ from dpgram.errors import OutputError
 from dpgram.mechanisms.registry import MECHANISMS
 from dpgram.report.page.officer import evaluation_points, noise_facts, proof_file
 from dpgram.report.page.write import HERE, report_page
-from tests.page.node import ROOT, node
+from tests.needs import program
+from tests.page.node import ROOT
 from tests.page.releases import HOSTILE, hard_release, release_of
 from tools import bundle_page
 
@@ -62,9 +63,10 @@ def test_the_bundler_refuses_what_it_does_not_know(tmp_path, monkeypatch):
         bundle_page.bundle()
 
 
+@pytest.mark.system("nodejs")
 def test_the_modules_pass_their_own_tests():
     files = sorted(str(path) for path in (ROOT / "web" / "tests").glob("*.test.js"))
-    done = subprocess.run([node(), "--test", *files], capture_output=True, text=True, check=False)
+    done = subprocess.run([str(program("node")), "--test", *files], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
     assert "# fail 0" in done.stdout
 

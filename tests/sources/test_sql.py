@@ -460,6 +460,7 @@ def started_release(table, query, folder):
     )
 
 
+@pytest.mark.system("postgresql")
 def test_a_server_that_dies_in_the_middle_leaves_no_release(tmp_path):
     server = make_server()
     try:

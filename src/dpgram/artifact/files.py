@@ -26,8 +26,12 @@ from dpgram.terms.noise import (
 from dpgram.terms.schema import Schema
 
 FORMAT = 1
-MOST_ROWS, LARGEST_SD = 1e19, 1e100  # far above anything real; what is larger was changed, and would overflow later
+MOST_ROWS = 1e19  # far above anything real; here and below, what is larger was changed, and would overflow later
+NOISE_SIZE = 1e-70, 1e70  # of any number that describes noise: its fourth power is still a float
 WORST_CONDITION = 1e14  # of a round's map: beyond it, undoing the map leaves no digits
+MOST_APART = 1e20  # two rounds' maps, which tell of the same rows
+ROUND_SD = 1e-15, 1e15  # of noise in a sum over rows of norm one at most: it is one over the round's mu
+LEAST_KEPT = 1e-6
 ROUNDING = 1e-8  # between the matrix and what the last round makes of it, relative to the sizes that are added up
 
 
@@ -174,6 +178,11 @@ def load(path: str | Path) -> GramRelease:
     raise ReleaseFileError(where=str(path), field=None, problem=problem)
 
 
+def _least_degrees(file: _File) -> float:
+    """The fewest degrees of freedom that a draw can have: for the inverse-Wishart law, the number of columns."""
+    return float(len(file.columns)) if isinstance(file.noise, _InverseWishartSample) else 1.0
+
+
 class _Reader:
     def __init__(self, where: str):
         self._where = where
@@ -261,29 +270,35 @@ class _Reader:
         if isinstance(file.noise, _WhitenedGaussian):
             return self._whitened(file, file.noise)
         for name, value in msgspec.structs.asdict(file.noise).items():
-            if not (0 < value < LARGEST_SD or (name == "shift" and 0 <= value < LARGEST_SD)):
-                self._refuse(f"noise.{name}", f"is {value:g} and must be positive and below {LARGEST_SD:g}")
+            least, most = (_least_degrees(file), NOISE_SIZE[1]) if name == "degrees_of_freedom" else NOISE_SIZE
+            if not (least <= value <= most or (name == "shift" and value == 0)):
+                self._refuse(f"noise.{name}", f"is {value:g} and must be positive, at least {least:g} and at most {most:g}")
         model = next(model for model, shape in _SHAPES.items() if shape is type(file.noise))
         return model(**msgspec.structs.asdict(file.noise))
 
     def _whitened(self, file: _File, noise: _WhitenedGaussian) -> WhitenedGaussian:
         if not noise.rounds:
             self._refuse("noise.rounds", "is empty, and there is at least one round")
-        return WhitenedGaussian(tuple(self._round(file, f"noise.rounds[{k}]", r) for k, r in enumerate(noise.rounds)))
+        rounds = tuple(self._round(file, f"noise.rounds[{k}]", r) for k, r in enumerate(noise.rounds))
+        sizes = [float(np.abs(r.through).max()) for r in rounds]
+        for k, size in enumerate(sizes):
+            if not 1 / MOST_APART < size / sizes[-1] < MOST_APART:
+                self._refuse(f"noise.rounds[{k}].through", "is of another size than the last round's: one of them was changed")
+        return WhitenedGaussian(rounds)
 
     def _round(self, file: _File, field: str, found: _Round) -> Round:
-        if not 0 < found.sd_off_diagonal < LARGEST_SD:
-            self._refuse(
-                f"{field}.sd_off_diagonal", f"is {found.sd_off_diagonal:g} and must be positive and below {LARGEST_SD:g}"
-            )
-        if not 0 < found.kept <= 1:
-            self._refuse(f"{field}.kept", f"is {found.kept:g} and must be positive and at most 1")
+        for name, (least, most) in {"sd_off_diagonal": ROUND_SD, "kept": (LEAST_KEPT, 1.0)}.items():
+            if not least <= getattr(found, name) <= most:
+                self._refuse(
+                    f"{field}.{name}",
+                    f"is {getattr(found, name):g} and must be positive, at least {least:g} and at most {most:g}",
+                )
         gram = self._symmetric(file, f"{field}.gram", found.gram)
         if np.abs(gram).max() > MOST_ROWS + 100 * found.sd_off_diagonal:  # mapped rows have norm one at most
             self._refuse(f"{field}.gram", "holds a number too large for a sum over rows: it was changed or damaged")
         through = self._matrix(file, f"{field}.through", found.through)
         largest = float(np.abs(through).max())
-        if not 1 / LARGEST_SD < largest < LARGEST_SD or not np.linalg.cond(through / largest) < WORST_CONDITION:
+        if not NOISE_SIZE[0] < largest < NOISE_SIZE[1] or not np.linalg.cond(through / largest) < WORST_CONDITION:
             self._refuse(
                 f"{field}.through", "cannot be undone: it is (nearly) singular, or its numbers are too large or too small"
             )
