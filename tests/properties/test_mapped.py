@@ -57,7 +57,7 @@ def in_python(encoded: np.ndarray, bound: float, through: PublicMap) -> list[lis
     return rows
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(both=rows_and_map(), bound=BOUNDS)
 def test_mapped_rows_are_those_of_whole_numbers_and_within_the_bound(both, bound):
     encoded, through = both

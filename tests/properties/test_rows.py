@@ -69,7 +69,7 @@ COLUMNS = st.one_of(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(column=COLUMNS, cells=st.lists(CELLS, min_size=1, max_size=12), intercept=st.booleans(), bound=BOUNDS)
 def test_encoding_never_leaves_the_bounds_whatever_the_cell(column, cells, intercept, bound):
     schema = Schema(unit="p", columns=[column], intercept=intercept)
