@@ -87,7 +87,7 @@ def test_no_room_but_the_doors_reaches_rows():
 @pytest.mark.parametrize(
     ("source", "rooms"),
     [
-        ("from dpgram.gram.kernel import integer_gram", {"gram"}),
+        ("from dpgram.rows.gram_sum import integer_gram", {"rows"}),
         ("def f():\n    import dpgram.rows.clip", {"rows"}),
         ("from dpgram import curator", {"curator"}),
         ("x = 'dpgram.cli.release:release'", {"cli"}),
