@@ -29,6 +29,7 @@ from benchmarks.peers.questions import Regression
 from benchmarks.peers.shares import gaussian_share
 from dpgram.accounting.wishart import calibrate_floor
 from dpgram.terms.budget import Budget, Neighbours
+from experiments.markers import fill_page
 
 Array = np.ndarray
 
@@ -37,7 +38,6 @@ BUDGET, REACH = Budget(1.0, 1e-6), 4.0  # every column is declared within +-4
 BLOCK = 4096
 MOST_SKETCHED = 1_000_000  # rows; the literal sketch of more is extrapolated
 RESULTS, PAGE = Path("benchmarks/results/end_to_end.json"), Path("docs/peers.md")
-START, END = "<!-- end to end: made by `python -m benchmarks.bench_end_to_end --save` -->\n", "<!-- end of end to end -->"
 
 
 @dataclass(frozen=True)
@@ -262,10 +262,7 @@ def table_of(result: dict[str, Any]) -> str:
 def save(result: dict[str, Any]) -> None:
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
     RESULTS.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    before, found, rest = PAGE.read_text(encoding="utf-8").partition(START)
-    if not found:
-        raise ValueError(f"{PAGE} has no marker for this table.")
-    PAGE.write_text(before + START + table_of(result) + END + rest.partition(END)[2], encoding="utf-8")
+    fill_page(PAGE, {"end to end": table_of(result)})
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -23,10 +23,10 @@ import scipy
 
 from benchmarks.timing import machine
 from dpgram.accounting import additive_wishart, gaussian, wishart
-from dpgram.gram.accumulator import LIMB_BITS, LIMB_MASK, GramSum
 from dpgram.mechanisms.conversation import GramAnswer, Mechanism, Task, hold
 from dpgram.mechanisms.registry import MECHANISMS, task
 from dpgram.rows.clip import GRID_BITS
+from dpgram.rows.gram_sum import LIMB_BITS, LIMB_MASK, GramSum
 from dpgram.sampling.base import RandomSource, exact_gram
 from dpgram.sampling.exact import ExactSource
 from dpgram.sampling.secure import SecureSource

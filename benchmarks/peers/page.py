@@ -7,26 +7,22 @@ from pathlib import Path
 
 from benchmarks.peers.registry import METHODS
 from benchmarks.peers.study import NON_PRIVATE, Cell
+from experiments.markers import fill_page
 
-START, END = "<!-- {}: made by `make bench-peers` -->\n", "<!-- end of {} -->"
 OURS = ("one Gram", "one whitened release")
 
 
 def update(page: Path, cells: Sequence[Cell]) -> None:
-    text = page.read_text(encoding="utf-8")
-    for name, table in {
-        "methods": methods(),
-        "tables": tables(cells),
-        "lost": lost(cells),
-        "wins": wins(cells),
-        "whitened wins": wins(cells, OURS[1]),
-    }.items():
-        before, found, rest = text.partition(START.format(name))
-        if not found:
-            raise ValueError(f"{page} has no marker for the table {name!r}.")
-        after = rest.partition(END.format(name))[2]
-        text = before + START.format(name) + table + END.format(name) + after
-    page.write_text(text, encoding="utf-8")
+    fill_page(
+        page,
+        {
+            "methods": methods(),
+            "tables": tables(cells),
+            "lost": lost(cells),
+            "wins": wins(cells),
+            "whitened wins": wins(cells, OURS[1]),
+        },
+    )
 
 
 def methods() -> str:

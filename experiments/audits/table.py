@@ -6,17 +6,14 @@ from pathlib import Path
 
 from dpgram.report.figures import draw_trade_off, save_figure
 from experiments.audits.study import everything, read
+from experiments.markers import fill_page
 
 PAGE, RESULTS, FIGURE = Path("docs/audits.md"), Path("experiments/audits/results.json"), Path("docs/images/audits.png")
-START, END = "<!-- audits: made by `make audit` -->\n", "<!-- end of audits -->"
 
 
 def update(page: Path, results: Path, draws: int) -> None:
     """Put the table of all settings between the markers of ``page``."""
-    before, found, rest = page.read_text(encoding="utf-8").partition(START)
-    if not found:
-        raise ValueError("the page has no marker for the table.")
-    page.write_text(before + START + "\n" + table(results, draws) + "\n" + END + rest.partition(END)[2], encoding="utf-8")
+    fill_page(page, {"audits": table(results, draws)})
 
 
 def table(results: Path, draws: int) -> str:

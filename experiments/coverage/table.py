@@ -9,6 +9,7 @@ from pathlib import Path
 from experiments.coverage.measure import Row
 from experiments.coverage.rounds import MECHANISM
 from experiments.coverage.study import read
+from experiments.markers import fill_page
 
 PAGE, RESULTS = Path("docs/coverage.md"), Path("experiments/coverage/results.csv")
 PAPER_SETTINGS = ("single", "multi")
@@ -17,18 +18,7 @@ LOWEST, HIGHEST, HIGHEST_BOOTSTRAP = 0.935, 0.975, 0.985
 
 def update(page: Path, results: Path) -> None:
     """Put the tables made from ``results`` between their markers in ``page``."""
-    page.write_text(filled(page.read_text(encoding="utf-8"), read(results)), encoding="utf-8")
-
-
-def filled(text: str, rows: list[Row]) -> str:
-    """``text`` with every table renewed."""
-    for name, table in tables(rows).items():
-        start, end = f"<!-- {name}: made by `make coverage` -->\n", f"<!-- end of {name} -->"
-        before, found, rest = text.partition(start)
-        if not found:
-            raise ValueError(f"the page has no marker for the table {name!r}.")
-        text = before + start + "\n" + table + "\n" + end + rest.partition(end)[2]
-    return text
+    fill_page(page, tables(read(results)))
 
 
 def tables(rows: list[Row]) -> dict[str, str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from experiments.errors.estimators import ESTIMATORS
 from experiments.errors.study import Cell, read
+from experiments.markers import fill_page
 
 PAGE, RESULTS = Path("docs/errors.md"), Path("experiments/errors/results.csv")
 MOST_OVER_BEST, MOST_OVER_PLAIN = 1.25, 1.08
@@ -14,17 +15,7 @@ MOST_OVER_BEST, MOST_OVER_PLAIN = 1.25, 1.08
 
 def update(page: Path, results: Path) -> None:
     """Put the tables made from ``results`` between their markers in ``page``."""
-    page.write_text(filled(page.read_text(encoding="utf-8"), read(results)), encoding="utf-8")
-
-
-def filled(text: str, cells: list[Cell]) -> str:
-    for name, table in tables(cells).items():
-        start, end = f"<!-- {name}: made by `make errors` -->\n", f"<!-- end of {name} -->"
-        before, found, rest = text.partition(start)
-        if not found:
-            raise ValueError(f"the page has no marker for the table {name!r}.")
-        text = before + start + "\n" + table + "\n" + end + rest.partition(end)[2]
-    return text
+    fill_page(page, tables(read(results)))
 
 
 def tables(cells: list[Cell]) -> dict[str, str]:

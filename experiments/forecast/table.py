@@ -5,21 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 from experiments.forecast.study import HIGHEST, LOWEST, Cell, read
+from experiments.markers import fill_page
 
 PAGE, RESULTS = Path("docs/plan.md"), Path("experiments/forecast/results.csv")
-START, END = "<!-- study: made by `make forecast-study` -->\n", "<!-- end of study -->"
 
 
 def update(page: Path, results: Path) -> None:
     """Put the table made from ``results`` between the markers in ``page``."""
-    page.write_text(filled(page.read_text(encoding="utf-8"), read(results)), encoding="utf-8")
+    fill_page(page, tables(read(results)))
 
 
-def filled(text: str, cells: list[Cell]) -> str:
-    before, found, rest = text.partition(START)
-    if not found:
-        raise ValueError("the page has no marker for the table.")
-    return f"{before}{START}\n{table(cells)}\n{END}{rest.partition(END)[2]}"
+def tables(cells: list[Cell]) -> dict[str, str]:
+    return {"study": table(cells)}
 
 
 def table(cells: list[Cell]) -> str:

@@ -11,10 +11,11 @@ import time
 from dataclasses import astuple
 from pathlib import Path
 
+from experiments.markers import fill_page
 from experiments.sheffet2015.claims import Book, claims
 from experiments.sheffet2015.figures import draw_all
 from experiments.sheffet2015.lasso import EXPONENTS, Zeros, draw_zeros, read_zeros, write_zeros, zeros_of
-from experiments.sheffet2015.page import fill, parts
+from experiments.sheffet2015.page import parts
 from experiments.sheffet2015.run import make_grams, progress, read_results, run_techniques, write_results
 from experiments.sheffet2015.settings import MULTIPLE, REPETITIONS, Cell, cells
 from experiments.sheffet2015.techniques import Result
@@ -90,7 +91,7 @@ def run(
     written = [*draw_all(found, images, long=long), *draw_zeros(zeros, images / "figure-7")]
     said = claims(found, zeros) if largest >= 20 else []
     if out is None:
-        fill(PAGE, parts(Book(found), said))
+        fill_page(PAGE, parts(Book(found), said))
     facts = {"largest": largest, "repetitions": repetitions, **made}
     if only_whitened:
         facts = json.loads((HERE / "run.json").read_text(encoding="utf-8")) | facts

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from pathlib import Path
 
 from experiments.sheffet2015.claims import Book, Claim
 from experiments.sheffet2015.figures import NOT_PRIVATE, OURS, SIX, WHITENED, WHITENED_EXTRAS
@@ -89,17 +87,6 @@ def whitened_table(book: Book) -> str:
 
 def _cell(numbers: dict[int, float], exponent: int, digits: int = 3) -> str:
     return f"{numbers[exponent]:.{digits}g}" if exponent in numbers else ""
-
-
-def fill(page: Path, parts: dict[str, str]) -> None:
-    """Replace what stands between ``<!-- name -->`` and ``<!-- /name -->`` in ``page``."""
-    text = page.read_text(encoding="utf-8")
-    for name, content in parts.items():
-        pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", flags=re.DOTALL)
-        if not pattern.search(text):
-            raise ValueError(f"{page} has no place for {name}: it needs <!-- {name} --> and <!-- /{name} -->.")
-        text = pattern.sub(lambda found, content=content: f"{found[1]}{content}\n{found[2]}", text)
-    page.write_text(text, encoding="utf-8")
 
 
 def parts(book: Book, claims: Sequence[Claim]) -> dict[str, str]:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from pathlib import Path
 
+from experiments.markers import fill_page
 from experiments.whitened.study import CHOSEN, COMPARED, EPSILONS, HELD_OUT, Line, read
 
 RESULTS, TABLES, PAGE = (
@@ -13,7 +14,6 @@ RESULTS, TABLES, PAGE = (
     Path("experiments/whitened/tables.md"),
     Path("docs/whitened.md"),
 )
-START, END = "<!-- measured: made by `make whitened-study` -->\n", "<!-- /measured -->"
 
 AIMS = {  # the mean l2 error that was asked for, by setting, log2 of rows and epsilon
     ("single", 14, 0.1): 0.16,
@@ -31,16 +31,9 @@ MOST_OVER_SINGLE = 1.02  # of the error on real tables, for epsilon 3 and 5
 
 
 def update(root: Path) -> None:
-    lines, page = read(root / RESULTS), root / PAGE
+    lines = read(root / RESULTS)
     (root / TABLES).write_text(everything(lines), encoding="utf-8")
-    page.write_text(filled(page.read_text(encoding="utf-8"), lines), encoding="utf-8")
-
-
-def filled(text: str, lines: list[Line]) -> str:
-    before, found, rest = text.partition(START)
-    if not found or END not in rest:
-        raise ValueError("the page has no markers for the tables.")
-    return before + START + "\n" + summary(lines) + "\n" + END + rest.partition(END)[2]
+    fill_page(root / PAGE, {"measured": summary(lines)})
 
 
 def summary(lines: list[Line]) -> str:

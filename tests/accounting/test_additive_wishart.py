@@ -15,7 +15,6 @@ from dpgram import Budget
 from dpgram.accounting.additive_wishart import (
     MARGIN,
     additive_delta,
-    additive_epsilon,
     calibrate_b,
     calibrate_degrees,
     corners,
@@ -23,6 +22,7 @@ from dpgram.accounting.additive_wishart import (
 from dpgram.accounting.chi_square import log_expectation
 from dpgram.accounting.gaussian import calibrate_mu
 from dpgram.terms.budget import Neighbours
+from tests.accounting.inverses import additive_epsilon
 
 REPLACE, ADD_REMOVE = Neighbours.REPLACE, Neighbours.ADD_REMOVE
 FALSE_ALARM = 1e-9  # of each Monte Carlo comparison, when the code is right

@@ -12,13 +12,11 @@ from dpgram.accounting.compose import (
     SamplingCost,
     composed_delta,
     composed_epsilon,
-    gaussian_renyi,
-    two_stage_delta,
-    two_stage_epsilon,
 )
-from dpgram.accounting.gaussian import gaussian_delta, gaussian_epsilon
+from dpgram.accounting.gaussian import gaussian_delta
 from dpgram.accounting.wishart import mixture_delta, sampling_delta, spread
 from dpgram.terms.budget import Neighbours
+from tests.accounting.inverses import gaussian_epsilon
 
 REPLACE = Neighbours.REPLACE
 
@@ -69,17 +67,3 @@ def test_plain_costs_add():
 def test_epsilon_and_delta_invert_each_other_from_the_private_side(costs, delta):
     epsilon = composed_epsilon(delta, costs)
     assert delta * (1 - 1e-6) <= composed_delta(epsilon, costs) <= delta
-
-
-@pytest.mark.parametrize("neighbours", Neighbours)
-def test_two_stages_add(neighbours):
-    given = (0.3, 1e-7, 44.0, 50.0, neighbours, 5)
-    assert two_stage_delta(1.3, *given) == pytest.approx(1e-7 + sampling_delta(1.0, 44, 50.0, neighbours, 5))
-    assert two_stage_delta(0.2, *given) == 1.0
-    epsilon = two_stage_epsilon(1e-6, *given)
-    assert 1e-6 * (1 - 1e-6) <= two_stage_delta(epsilon, *given) <= 1e-6
-    assert two_stage_epsilon(1e-8, *given) == math.inf
-
-
-def test_renyi_divergence_of_gaussians():
-    assert gaussian_renyi(3.0, 0.5) == pytest.approx(3 * 0.25 / 2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,10 @@ def rooms_imported(source: str) -> set[str]:
     return {module.split(".")[1] for module in imported_modules(source) if module.startswith("dpgram.")}
 
 
+def libraries_imported(source: str) -> set[str]:
+    return {module.split(".")[0] for module in imported_modules(source)}
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SRC)))
 def test_every_import_is_on_the_plan(path):
     room = room_of(path)
@@ -55,8 +60,37 @@ def test_every_import_is_on_the_plan(path):
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SRC)))
 def test_every_library_is_on_the_plan(path):
     allowed = {"dpgram", "numpy", "scipy", *sys.stdlib_module_names, *LIBRARIES.get(room_of(path), [])}
-    wrong = {module.split(".")[0] for module in imported_modules(path.read_text())} - allowed
+    wrong = libraries_imported(path.read_text()) - allowed
     assert not wrong, f"{room_of(path)} may not use {', '.join(sorted(wrong))}: see rooms.toml"
+
+
+def unused(allowed: dict[str, list[str]], used: dict[str, set[str]]) -> list[str]:
+    """What a room may import and does not, as "room: other"."""
+    return [f"{room}: {other}" for room, others in allowed.items() for other in others if other not in used.get(room, set())]
+
+
+def of_every_room(imports: Callable[[str], set[str]]) -> dict[str, set[str]]:
+    """What the files of each room import, by ``imports`` of their source."""
+    together: dict[str, set[str]] = {}
+    for path in FILES:
+        together.setdefault(room_of(path), set()).update(imports(path.read_text()))
+    return together
+
+
+def test_every_room_on_the_plan_is_built():
+    missing = set(ROOMS) - {room_of(path) for path in FILES}
+    assert not missing, f"rooms.toml names rooms that are not there: {', '.join(sorted(missing))}"
+
+
+def test_every_allowed_import_is_used():
+    idle = unused(ROOMS, of_every_room(rooms_imported))
+    assert not idle, f"nobody uses these, so rooms.toml should not allow them: {'; '.join(idle)}"
+    idle = unused(LIBRARIES, of_every_room(libraries_imported))
+    assert not idle, f"nobody uses these libraries, so rooms.toml should not allow them: {'; '.join(idle)}"
+
+
+def test_an_import_that_nobody_uses_is_noticed():
+    assert unused({"a": ["b", "c"], "b": ["c"]}, {"a": {"b"}, "b": {"c"}}) == ["a: c"]
 
 
 def reachable(room: str) -> set[str]:
@@ -87,7 +121,7 @@ def test_no_room_but_the_doors_reaches_rows():
 @pytest.mark.parametrize(
     ("source", "rooms"),
     [
-        ("from dpgram.gram.kernel import integer_gram", {"gram"}),
+        ("from dpgram.rows.gram_sum import integer_gram", {"rows"}),
         ("def f():\n    import dpgram.rows.clip", {"rows"}),
         ("from dpgram import curator", {"curator"}),
         ("x = 'dpgram.cli.release:release'", {"cli"}),

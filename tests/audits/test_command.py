@@ -11,10 +11,10 @@ import pytest
 from dpgram.cli.app import run
 from dpgram.cli.audit_rows import faults_of_rows
 from dpgram.engines import summing
-from dpgram.gram.accumulator import GramSum
 from dpgram.mechanisms import registry
 from dpgram.mechanisms.conversation import GramQuestion, Mechanism, Outcome
 from dpgram.rows.clip import BoundedRows, clip
+from dpgram.rows.gram_sum import GramSum
 from dpgram.sampling.base import FLOAT
 from dpgram.sampling.variates import laplace
 from dpgram.terms.noise import SymmetricGaussian

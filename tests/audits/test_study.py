@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 
 from experiments.audits.study import everything
-from experiments.audits.table import END, START, update
+from experiments.audits.table import update
+
+START, END = "<!-- audits: made by `make audit` -->\n", "<!-- end of audits -->"
 
 
 def test_every_setting_has_a_name_of_its_own():

@@ -14,6 +14,7 @@ from scipy import stats
 
 from dpgram.mechanisms.conversation import GramQuestion
 from dpgram.terms.public_map import PublicMap
+from experiments.markers import fill
 from experiments.sheffet2015 import __main__ as program
 from experiments.sheffet2015 import grams, page, whitened
 from experiments.sheffet2015.claims import Book, claims
@@ -166,8 +167,6 @@ def test_the_page_says_what_the_results_say(committed):
     assert len(said) >= 20
     text = program.PAGE.read_text(encoding="utf-8")
     for name, content in page.parts(Book(committed), said).items():
-        found = re.search(rf"<!-- {name} -->\n(.*?)\n<!-- /{name} -->", text, flags=re.DOTALL)
-        assert found is not None, name
-        assert found[1] == content, name
+        assert fill(text, {name: content}) == text, name
     for image in re.findall(r"!\[[^]]*\]\((images/sheffet2015/[^)]+)\)", text):
         assert (program.PAGE.parent / image).stat().st_size > 10_000

@@ -18,9 +18,9 @@ from dpgram.engines import summing
 from dpgram.engines.local import LocalPass
 from dpgram.engines.summing import Summing
 from dpgram.errors import ColumnTypeError, DpgramError, MissingColumnError
-from dpgram.gram.accumulator import LIMB_BITS, GramSum
 from dpgram.native.library import kernel
 from dpgram.rows.clip import largest_square
+from dpgram.rows.gram_sum import LIMB_BITS, GramSum
 from dpgram.sources.base import Source
 from dpgram.sources.open import open_source
 from dpgram.terms.public_map import PublicMap, digest_of

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from dpgram.accounting.additive_wishart import additive_delta, additive_epsilon
+from dpgram.accounting.additive_wishart import additive_delta
 from dpgram.accounting.gaussian import calibrate_mu
 from dpgram.errors import MechanismError
 from dpgram.mechanisms.conversation import GramAnswer, hold
@@ -15,6 +15,7 @@ from dpgram.mechanisms.noisy_inverse import inverse_sensitivity
 from dpgram.mechanisms.registry import MECHANISMS
 from dpgram.sampling.seeded import SeededSource
 from dpgram.terms.budget import Budget, Neighbours
+from tests.accounting.inverses import additive_epsilon
 from tests.mechanisms.test_contract import task
 
 E9 = math.exp(-9)

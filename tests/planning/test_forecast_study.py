@@ -8,8 +8,9 @@ import pytest
 from dpgram.mechanisms import registry
 from experiments.coverage.releases import calibrated_once
 from experiments.forecast.study import HIGHEST, LOWEST, compared, read
-from experiments.forecast.table import PAGE, RESULTS, filled, outside, table
+from experiments.forecast.table import PAGE, RESULTS, outside, table, tables
 from experiments.forecast.tables import assumed, flights, paper
+from experiments.markers import fill
 from experiments.sheffet2015 import settings
 
 ROOT = Path(__file__).parents[2]
@@ -31,7 +32,7 @@ def test_every_forecast_of_the_study_came_true_but_those_of_clipped_rounds_on_re
 
 def test_the_page_shows_the_study():
     text = (ROOT / PAGE).read_text(encoding="utf-8")
-    assert filled(text, CELLS) == text
+    assert fill(text, tables(CELLS)) == text
     assert f"{len(CELLS) - len(outside(CELLS))} of {len(CELLS)} ratios lie within" in table(CELLS)
 
 

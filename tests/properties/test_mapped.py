@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from dpgram.gram.accumulator import GramSum
 from dpgram.rows.clip import GRID, JUST_BELOW_ONE, clip, largest_square, mapped
+from dpgram.rows.gram_sum import GramSum
 from dpgram.terms.public_map import MOST_EXPONENT, PublicMap
 
 BOUNDS = st.one_of(st.floats(2**-10, 1), st.sampled_from([1.0, 2.0**-30]))

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from dpgram import Boolean, Categorical, Numeric, Schema
-from dpgram.gram.accumulator import GramSum
 from dpgram.rows.clip import clip, largest_square
 from dpgram.rows.encode import Encoder
+from dpgram.rows.gram_sum import GramSum
 from dpgram.sources.cells import untyped_array
 
 ENCODED = st.integers(1, 6).flatmap(

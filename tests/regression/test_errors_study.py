@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from experiments.errors.study import grid_cell, read, write
-from experiments.errors.table import MOST_OVER_BEST, MOST_OVER_PLAIN, PAGE, RESULTS, filled
+from experiments.errors.table import MOST_OVER_BEST, MOST_OVER_PLAIN, PAGE, RESULTS, tables
+from experiments.markers import fill
 
 ROOT = Path(__file__).parents[2]
 RUNS = 25
@@ -29,7 +30,7 @@ def test_the_default_is_the_plain_solve_where_noise_is_small():
 
 def test_the_page_says_what_the_numbers_say(tmp_path):
     page, cells = (ROOT / PAGE).read_text(encoding="utf-8"), read(ROOT / RESULTS)
-    assert filled(page, cells) == page
+    assert fill(page, tables(cells)) == page
     write(tmp_path / "again.csv", cells)
     assert (tmp_path / "again.csv").read_text() == (ROOT / RESULTS).read_text()
     gaussian = [c for c in cells if c.mechanism == "gaussian-noise"]

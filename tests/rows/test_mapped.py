@@ -9,8 +9,8 @@ from dpgram import Numeric, Schema
 from dpgram.engines.local import LocalPass
 from dpgram.engines.summing import Summing
 from dpgram.errors import MapMismatchError, MechanismError
-from dpgram.gram.accumulator import GramSum
 from dpgram.rows.clip import GRID, clip, mapped
+from dpgram.rows.gram_sum import GramSum
 from dpgram.sources.open import open_source
 from dpgram.terms.public_map import PublicMap
 

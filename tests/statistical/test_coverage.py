@@ -12,7 +12,8 @@ from experiments.coverage.releases import calibrated_once, make_release, plain_s
 from experiments.coverage.rounds import release_rows
 from experiments.coverage.settings import FEATURES, Setting, data_sets, draw, draw_rows
 from experiments.coverage.study import Batch, read, run, write
-from experiments.coverage.table import HIGHEST, LOWEST, PAGE, RESULTS, filled, outside
+from experiments.coverage.table import HIGHEST, LOWEST, PAGE, RESULTS, outside, tables
+from experiments.markers import fill
 
 ROOT = Path(__file__).parents[2]
 FALSE_ALARM = 1e-6  # per case, when the true coverage lies within the bounds; the suite's README adds these up
@@ -69,7 +70,7 @@ def test_the_standard_error_counts_releases():
 
 def test_the_page_says_what_the_numbers_say():
     page, rows = (ROOT / PAGE).read_text(encoding="utf-8"), read(ROOT / RESULTS)
-    assert filled(page, rows) == page
+    assert fill(page, tables(rows)) == page
     assert min(r.releases for r in rows if r.method == "auto") >= 400
 
 

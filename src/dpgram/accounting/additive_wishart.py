@@ -20,7 +20,7 @@ from scipy.special import betainc, k0e
 
 from dpgram.accounting.chi_square import expm1_minus, log_constant, log_excess, log_expectation, log_integral, refuse_nonsense
 from dpgram.accounting.gaussian import steepness, usual_mu
-from dpgram.accounting.roots import epsilon_for, largest, smallest
+from dpgram.accounting.roots import largest, smallest
 from dpgram.terms.budget import Budget, Neighbours
 
 Array = np.ndarray
@@ -57,14 +57,6 @@ def additive_delta(epsilon: float, k: float, dim: int, b: float, neighbours: Nei
 def meets_budget(budget: Budget, k: float, dim: int, b: float, neighbours: Neighbours) -> bool:
     """Whether noise W_d(C I, k) with b = B^2/C meets ``budget``, with the margin that the calibrations keep."""
     return additive_delta(budget.epsilon, k, dim, b, neighbours) <= budget.delta * (1 - MARGIN)
-
-
-def additive_epsilon(delta: float, k: int, dim: int, b: float, neighbours: Neighbours) -> float:
-    """Smallest epsilon that holds at ``delta``, from above; infinite when none does."""
-    aim = delta * (1 - MARGIN)
-    if additive_delta(1e4, k, dim, b, neighbours) > aim:
-        return math.inf  # the chance of too small a noise alone exceeds delta
-    return epsilon_for(lambda epsilon: additive_delta(epsilon, k, dim, b, neighbours), aim)
 
 
 @lru_cache(maxsize=1024)

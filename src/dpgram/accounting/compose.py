@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from dpgram.accounting.gaussian import MARGIN, gaussian_delta
 from dpgram.accounting.roots import epsilon_for
-from dpgram.accounting.wishart import mixture_delta, sampling_delta, spread
-from dpgram.terms.budget import Neighbours
+from dpgram.accounting.wishart import mixture_delta, spread
 
 
 @dataclass(frozen=True)
@@ -73,27 +72,3 @@ def composed_epsilon(delta: float, costs: Iterable[Cost]) -> float:
     if not others:
         return base
     return base + epsilon_for(lambda epsilon: composed_delta(epsilon, others), (delta - spent) * (1 - MARGIN))
-
-
-def two_stage_delta(
-    epsilon: float, first_epsilon: float, first_delta: float, r: float, floor: float, neighbours: Neighbours, dim: int
-) -> float:
-    """Delta of a truncated Laplace first stage followed by a Wishart draw that relies on it; 1 below the first stage's epsilon."""
-    if epsilon < first_epsilon:
-        return 1.0
-    return min(1.0, first_delta + sampling_delta(epsilon - first_epsilon, r, floor, neighbours, dim))
-
-
-def two_stage_epsilon(
-    delta: float, first_epsilon: float, first_delta: float, r: float, floor: float, neighbours: Neighbours, dim: int
-) -> float:
-    """Smallest epsilon of both stages at ``delta``, from above; infinite when the first stage alone exceeds it."""
-    if delta <= first_delta:
-        return math.inf
-    aim = (delta - first_delta) * (1 - MARGIN)
-    return first_epsilon + epsilon_for(lambda epsilon: sampling_delta(epsilon, r, floor, neighbours, dim), aim)
-
-
-def gaussian_renyi(alpha: float, mu: float) -> float:
-    """Renyi divergence of order ``alpha`` between neighbours of a mu-GDP mechanism."""
-    return alpha * mu**2 / 2

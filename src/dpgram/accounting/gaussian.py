@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import erfcx, ndtr, ndtri
 
-from dpgram.accounting.roots import epsilon_for, largest
+from dpgram.accounting.roots import largest
 from dpgram.terms.budget import Budget
 
 Array = np.ndarray
@@ -78,15 +78,6 @@ def usual_mu(budget: Budget) -> float:
 def steepness(budget: Budget) -> float:
     """About how fast the curve's normal quantile rises with ln mu where it meets ``budget``: epsilon/mu + mu/2."""
     return math.hypot(float(ndtri(budget.delta)), math.sqrt(2 * budget.epsilon))
-
-
-def gaussian_epsilon(delta: float, mu: float) -> float:
-    """Smallest epsilon that holds at ``delta`` for a mu-GDP mechanism, from above.
-
-    >>> round(gaussian_epsilon(gaussian_delta(1.0, 0.5), 0.5), 6)
-    1.0
-    """
-    return epsilon_for(lambda epsilon: gaussian_delta(epsilon, mu), delta * (1 - MARGIN))
 
 
 def _mills(z: Array) -> Array:

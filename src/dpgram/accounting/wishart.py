@@ -18,7 +18,7 @@ import numpy as np
 
 from dpgram.accounting.chi_square import log1p_minus, log_excess, log_expectation
 from dpgram.accounting.gaussian import MARGIN, log_gaussian_delta, steepness, usual_mu
-from dpgram.accounting.roots import epsilon_for, largest, smallest
+from dpgram.accounting.roots import largest, smallest
 from dpgram.terms.budget import Budget, Neighbours
 
 Array = np.ndarray
@@ -79,11 +79,6 @@ def _tail(a: float) -> float:
     return -b - math.log1p(-b) if b > 0.01 else b * b * sum(b**k / (k + 2) for k in range(9))
 
 
-def sampling_epsilon(delta: float, r: float, floor: float, neighbours: Neighbours, dim: int) -> float:
-    """Smallest epsilon that holds at ``delta``, from above."""
-    return epsilon_for(lambda epsilon: sampling_delta(epsilon, r, floor, neighbours, dim), delta * (1 - MARGIN))
-
-
 @lru_cache(maxsize=1024)
 def calibrate_floor(budget: Budget, r: float, neighbours: Neighbours, dim: int) -> float:
     """Smallest floor (in units of B^2) that meets ``budget`` with ``r`` degrees of freedom, from the private side.
@@ -118,18 +113,3 @@ def calibrate_degrees(budget: Budget, floor: float, neighbours: Neighbours, dim:
 def _movers(neighbours: Neighbours, dim: int) -> int:
     """By what the degrees of freedom are divided when one eigenvalue moves instead of two, about: only for places to start."""
     return 1 if neighbours is Neighbours.REPLACE and dim >= 2 else 2
-
-
-def sampling_renyi(alpha: float, r: float, floor: float) -> float:
-    """Renyi divergence of order ``alpha`` > 1 between neighbours (REPLACE, d >= 2); infinite from some order on."""
-    inside = 1 - spread(floor) * alpha * (alpha - 1)
-    return -r / (2 * (alpha - 1)) * math.log(inside) if inside > 0 else math.inf
-
-
-def certificate(epsilon: float, r: float, floor: float) -> float:
-    """An upper bound on delta (REPLACE, d >= 2) that needs no quadrature: a Chernoff bound, minimised over its order."""
-    g = spread(floor)
-    top = (math.sqrt(1 + 4 / g) - 1) / 2  # g t (1 + t) < 1
-    t = np.exp(np.linspace(math.log(1e-6 * top), math.log(top * (1 - 1e-9)), 4000))
-    bound = -r / 2 * np.log1p(-g * t * (1 + t)) - t * epsilon + t * np.log(t) - (1 + t) * np.log1p(t)
-    return min(1.0, math.exp(float(bound.min())))

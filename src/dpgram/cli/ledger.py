@@ -31,9 +31,9 @@ def open_command(
     Parameters
     ----------
     epsilon
-        What all releases together may cost at most.
+        The epsilon that all releases together may cost at most.
     delta
-        The same.
+        The delta that all releases together may cost at most.
     unit
         Whom a release protects, as its schema says, such as person.
     dataset
@@ -43,7 +43,7 @@ def open_command(
     composition
         composed (exact curves where they are known), or plain (epsilons and deltas are added).
     ledger
-        The file, which must not exist.
+        The ledger's file, which must not exist yet.
     """
     FileLedger.create(
         ledger, epsilon=epsilon, delta=delta, unit=unit, dataset=dataset, neighbours=neighbours, composition=composition
@@ -57,7 +57,7 @@ def show(*, ledger: Path = LEDGER, json: Annotated[bool, Parameter(negative="")]
     Parameters
     ----------
     ledger
-        The file.
+        The ledger's file.
     json
         Print JSON.
     """
@@ -95,7 +95,7 @@ def settle(line: int, /, *, ledger: Path = LEDGER) -> None:
     line
         The line of the release, as `dpgram ledger show` prints it: one of several rounds that was reserved, and ended early.
     ledger
-        The file.
+        The ledger's file.
     """
     drawn = FileLedger(ledger).settle(line)
     note(

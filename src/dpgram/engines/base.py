@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from dpgram.gram.accumulator import GramSum
+from dpgram.rows.gram_sum import GramSum
 from dpgram.terms.public_map import PublicMap
 
 Progress = Callable[[float], None]

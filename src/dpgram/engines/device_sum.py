@@ -23,9 +23,8 @@ import numpy as np
 
 from dpgram.engines.nvrtc import Kernel, KernelError
 from dpgram.errors import BoundBrokenError, InexactDeviceError, SlowDeviceWarning
-from dpgram.gram.accumulator import LIMB_BITS, LIMB_MASK, GramSum
-from dpgram.gram.kernel import BLOCK_ROWS
 from dpgram.rows.clip import GRID, JUST_BELOW_ONE, MAPPED_BITS, check_map, largest_square
+from dpgram.rows.gram_sum import BLOCK_ROWS, LIMB_BITS, LIMB_MASK, GramSum
 from dpgram.terms.columns import Boolean, Numeric
 from dpgram.terms.public_map import PublicMap, digest_of
 from dpgram.terms.schema import Schema

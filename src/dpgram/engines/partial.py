@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from dpgram.engines.summing import Summing
 from dpgram.errors import TableError
-from dpgram.gram.accumulator import GramSum
+from dpgram.rows.gram_sum import GramSum
 from dpgram.sources.base import quiet_iterator, quietly, record_batch
 from dpgram.terms.public_map import PublicMap
 from dpgram.terms.schema import Schema

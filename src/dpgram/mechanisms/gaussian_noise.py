@@ -34,8 +34,6 @@ from dpgram.sampling.variates import normal_matrix
 from dpgram.terms.budget import Neighbours
 from dpgram.terms.noise import SymmetricGaussian
 
-Array = np.ndarray
-
 REPAIRS = ("none", "psd", "shift")
 
 

@@ -5,10 +5,6 @@ against it. A test recomputes the digests: code that moved on makes the test fai
 
 from __future__ import annotations
 
-import ast
-import hashlib
-import inspect
-import textwrap
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -25,15 +21,3 @@ def proven(statement: str) -> Callable[[F], F]:
         return function
 
     return mark
-
-
-def code_digest(function: Callable) -> str:
-    """Twelve hex digits of the code of a function or a class; comments, docstrings, layout and the marker itself do not count."""
-    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    definition = tree.body[0]
-    assert isinstance(definition, ast.FunctionDef | ast.ClassDef)
-    definition.decorator_list = []
-    for part in ast.walk(definition):
-        if isinstance(part, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(part) is not None:
-            part.body = part.body[1:]
-    return hashlib.sha256(ast.unparse(tree).encode()).hexdigest()[:12]

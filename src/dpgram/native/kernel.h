@@ -1,4 +1,4 @@
-/* One pass over bounded rows: cells to grid points, points to exact sums. See rows/clip.py and gram/kernel.py, whose results
+/* One pass over bounded rows: cells to grid points, points to exact sums. See rows/clip.py and rows/gram_sum.py, whose results
  * these functions give to the bit; tests compare the two. */
 #ifndef DPGRAM_KERNEL_H
 #define DPGRAM_KERNEL_H

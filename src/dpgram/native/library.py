@@ -67,7 +67,7 @@ class Kernel:
         layouts = getattr(library, "dpgram_layouts", None)
         if layouts is None or layouts(c_int64(COLUMN.itemsize), c_int64(MAP.itemsize)) != 0:
             raise OSError(f"{file} was compiled for another version of dpgram: install dpgram again.")
-        library.dpgram_scratch.restype = library.dpgram_map_scratch.restype = c_int64
+        library.dpgram_scratch.restype = c_int64
         self._library = library
         self.isa = library.dpgram_best_isa() if isa is None else isa
 
@@ -109,7 +109,7 @@ class Kernel:
 
         ``out`` may hold more rows, and a multiple of 8; it is overwritten."""
         if out is None:
-            out = _room(columns, rows)
+            out = np.empty((len(columns), max(8, -(-rows // 8) * 8)))
         broken = self._library.dpgram_points(
             c_int32(self.isa),
             c_void_p(columns.ctypes.data),
@@ -124,32 +124,9 @@ class Kernel:
             raise BoundBrokenError
         return out[:, :rows]
 
-    def mapped_points(self, columns: Array, rows: int, largest_square: int, through: MapPanels) -> Array:
-        """The same for rows that are multiplied by ``through`` before they are shrunk."""
-        out, scratch = _room(columns, rows), np.empty(self._library.dpgram_map_scratch(c_int32(len(columns))))
-        broken = self._library.dpgram_mapped_points(
-            c_int32(self.isa),
-            c_void_p(columns.ctypes.data),
-            c_int32(len(columns)),
-            c_int64(0),
-            c_int64(rows),
-            c_double(float(largest_square)),
-            c_void_p(through.table.ctypes.data),
-            c_void_p(scratch.ctypes.data),
-            c_void_p(out.ctypes.data),
-            c_int64(out.shape[1]),
-        )
-        if broken:
-            raise BoundBrokenError
-        return out[:, :rows]
-
     def add_sums(self, sums: Array, total: Array) -> None:
         """Add whole numbers in float64 to the upper triangle of ``total``, both (columns, columns)."""
         self._library.dpgram_add_sums(c_int32(len(total)), c_void_p(sums.ctypes.data), c_void_p(total.ctypes.data))
-
-
-def _room(columns: Array, rows: int) -> Array:
-    return np.empty((len(columns), max(8, -(-rows // 8) * 8)))
 
 
 @cache

@@ -8,7 +8,6 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-WIDTH = 118
 WHOLE_LINE = "not identified at this budget"
 
 

@@ -1,1 +1,1 @@
-"""From declared columns to bounded rows. Every step is a function of one row alone. Holds people's rows."""
+"""From declared columns to bounded rows, each a function of one row alone, and to their exact sum. Holds people's rows."""

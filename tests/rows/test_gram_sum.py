@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from dpgram.errors import BoundMismatchError
-from dpgram.gram.accumulator import GramSum
-from dpgram.gram.kernel import BLOCK_ROWS, BLOCKS_PER_SUM, integer_gram
 from dpgram.rows.clip import GRID, GRID_BITS, clip
+from dpgram.rows.gram_sum import BLOCK_ROWS, BLOCKS_PER_SUM, GramSum, integer_gram
 
 
 def exact_total(total: GramSum) -> list[list[int]]:

@@ -1,4 +1,4 @@
-"""Bounds declared too wide: ``python -m experiments.whitened_bounds`` writes the table of docs/whitened.md between its markers.
+"""Bounds declared too wide: ``python -m experiments.whitened.bounds`` writes the table of docs/whitened.md between its markers.
 
 Rows are those of the paper's single regression and of its regression with five redundant features; every column is declared within so many
 standard deviations of its own. Releases and regressions are the library's, with default estimators."""
@@ -6,17 +6,17 @@ standard deviations of its own. Releases and regressions are the library's, with
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 import dpgram
+from experiments.markers import fill_page
 from experiments.sheffet2015.grams import coefficients, whole_rows
 from experiments.sheffet2015.settings import FEATURES, MULTIPLE, SINGLE, Setting, seed
 
-PAGE = Path(__file__).parents[1] / "docs" / "whitened.md"
+PAGE = Path(__file__).parents[2] / "docs" / "whitened.md"
 EXPONENT = 16
 WIDTHS = (5, 20, 100, 1000)  # half of the declared range, in standard deviations
 CASES = ((SINGLE, 0, 0.1), (SINGLE, 0, 1.0), (MULTIPLE, 5, 0.1), (MULTIPLE, 5, 1.0))
@@ -41,8 +41,8 @@ def errors(setting: Setting, extra: int, epsilon: float, mechanism: str, width: 
         insecure_seed=repetition,
     )
     fit = dpgram.regress(released, names[-1], names[: FEATURES + extra])
-    found = np.array(list(fit.estimates.values()))
-    return float(np.linalg.norm(found - np.concatenate([beta[:, -1], np.zeros(extra)])))
+    estimates = np.array(list(fit.estimates.values()))
+    return float(np.linalg.norm(estimates - np.concatenate([beta[:, -1], np.zeros(extra)])))
 
 
 def lines(repetitions: int) -> Iterator[str]:
@@ -56,15 +56,13 @@ def lines(repetitions: int) -> Iterator[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m experiments.whitened_bounds", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m experiments.whitened.bounds", description=__doc__)
     parser.add_argument("--repetitions", type=int, default=5)
-    found = []
+    table = []
     for line in lines(parser.parse_args().repetitions):
         print(line, flush=True)
-        found.append(line)
-    text = PAGE.read_text(encoding="utf-8")
-    pattern = re.compile(r"(<!-- bounds.*? -->\n).*?(<!-- /bounds -->)", flags=re.DOTALL)
-    PAGE.write_text(pattern.sub(lambda m: m[1] + "\n".join(found) + "\n" + m[2], text), encoding="utf-8")
+        table.append(line)
+    fill_page(PAGE, {"bounds": "\n".join(table)})
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The idea of the whitened release in one picture: ``python -m experiments.whitened_picture`` writes docs/images/whitened.png.
+"""The idea of the whitened release in one picture: ``python -m experiments.whitened.picture`` writes docs/images/whitened.png.
 
 Two columns that say nearly the same, released a dozen times at one budget: in one look, and in rounds. Everything in it is drawn from
 the mechanisms themselves."""
@@ -23,7 +23,7 @@ Array = np.ndarray
 ROWS, BUDGET, RELEASES = 1000, Budget(1.0, 1e-6), 12
 SD, CORRELATION = 0.38, 0.965
 CLOUD, TRUTH, NOISY, CLIP = "#56B4E9", "#000000", "#D55E00", "#0072B2"  # of Okabe and Ito
-PICTURE = Path(__file__).parents[1] / "docs" / "images" / "whitened.png"
+PICTURE = Path(__file__).parents[2] / "docs" / "images" / "whitened.png"
 
 
 def rows() -> Array:
@@ -118,7 +118,7 @@ def _frame(axis: Any, half: float, title: str) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m experiments.whitened_picture", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m experiments.whitened.picture", description=__doc__)
     parser.add_argument("--out", type=Path, default=PICTURE)
     draw(parser.parse_args().out)
 

@@ -1,0 +1,76 @@
+"""Every command is on the page of public names, every exit code too, and every parameter has words of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cyclopts import App
+
+from dpgram.cli import app as program
+
+ROOT = Path(__file__).parents[2]
+API = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def commands(app: App, before: str = "dpgram") -> Iterator[tuple[str, App]]:
+    """Every command that does something, by its full name: "dpgram ledger show", not "dpgram ledger"."""
+    for name in app:
+        if name.startswith("-"):
+            continue  # --help and --version
+        inner = list(commands(app[name], f"{before} {name}"))
+        yield from inner or [(f"{before} {name}", app[name])]
+
+
+def wordless(app: App) -> list[str]:
+    """Parameters whose help is missing, or only points to another one's."""
+    helped = {each.name: each.parameter.help or "" for each in app.assemble_argument_collection(parse_docstring=True)}
+    return [name for name, words in helped.items() if len(words.split()) < 2 or words.startswith("The same")]
+
+
+COMMANDS = dict(commands(program.app))
+
+
+def test_the_walk_finds_the_commands():
+    assert {"dpgram release", "dpgram ledger settle", "dpgram schema draft"} <= COMMANDS.keys()
+    assert "dpgram ledger" not in COMMANDS
+
+
+def test_every_command_is_on_the_page_of_public_names():
+    assert re.findall(r"^\| `(dpgram [a-z ]+)` \|", API, flags=re.MULTILINE) == list(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_and_words_for_every_parameter(name, capsys):
+    assert len(COMMANDS[name].help.split()) >= 3
+    assert not wordless(COMMANDS[name]), f"{name} --help says nothing about these"
+    assert program.run([*name.split()[1:], "--help"]) == 0
+    assert COMMANDS[name].help.splitlines()[0] in capsys.readouterr().out
+
+
+def test_a_parameter_without_words_is_noticed():
+    toy = App()
+
+    @toy.default
+    def command(data: str, *, epsilon: float, delta: float) -> None:
+        """Do something.
+
+        Parameters
+        ----------
+        epsilon
+            Of the privacy budget.
+        delta
+            The same.
+        """
+
+    assert wordless(toy) == ["--data", "--delta"]
+
+
+def test_every_exit_code_is_documented():
+    codes = {"0", "1", str(program.BAD_INPUT), str(program.INTERRUPTED), str(program.BROKEN_PIPE)}
+    assert set(re.findall(r"^\| (\d+) \|", API, flags=re.MULTILINE)) == codes
+    (listed,) = re.findall(r"Exit codes: (.*?)\.", README, flags=re.DOTALL)
+    assert set(re.findall(r"\b\d+\b", listed)) == codes
