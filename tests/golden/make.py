@@ -23,9 +23,10 @@ import dpgram
 from tests.golden import doors, plans, refusals
 from tests.golden.answers import answers, plain
 from tests.golden.compare import TOLERANCE, count, differences, in_words, largest
-from tests.golden.page import node, shown
+from tests.golden.page import shown
 from tests.golden.releases import SETTINGS, contents, loaded, numbers
 from tests.golden.store import FILES, HERE, WHOLE, golden, keep
+from tests.needs import program
 
 SAMPLE = "gaussian-noise/replace"  # the release that commands and refusals are about
 
@@ -107,7 +108,7 @@ def main() -> int:
     parser.add_argument("--slow", action="store_true", help="with --compare-with: plans that take long, too")
     parser.add_argument("--dump", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args()
-    if node() is None:
+    if program("node") is None:
         parser.error("node is not installed, and the page's numbers need it")
     if asked.dump is not None:
         dump(asked.dump, slow=asked.slow)

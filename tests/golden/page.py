@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 import tempfile
 from pathlib import Path
@@ -16,6 +15,7 @@ import dpgram
 from tests.golden.answers import plain
 from tests.golden.releases import Setting
 from tests.golden.tables import TABLES
+from tests.needs import program
 
 EMBEDDED = re.compile(r'<script type="application/json" id="release">(.*?)</script>', flags=re.DOTALL)
 CELLS = {  # as the page's form hands them on: a category's place, a date's days
@@ -57,10 +57,6 @@ COEFFICIENT = {
 }
 
 
-def node() -> str | None:
-    return shutil.which("node")
-
-
 def embedded(release: dpgram.GramRelease) -> dict:
     """What the page's script is given."""
     with tempfile.TemporaryDirectory() as folder:
@@ -84,7 +80,7 @@ def shown(setting: Setting, release: dpgram.GramRelease) -> dict:
     ]
     script = Path(dpgram.__file__).parents[2] / "tests" / "page" / "evaluate.mjs"
     done = subprocess.run(
-        [str(node()), str(script)],
+        [str(program("node")), str(script)],
         input=json.dumps({"data": embedded(release), "cases": cases}),
         capture_output=True,
         text=True,

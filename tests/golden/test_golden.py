@@ -8,10 +8,9 @@ import dpgram
 from tests.golden import doors, plans, refusals
 from tests.golden.answers import answers, plain
 from tests.golden.compare import differences, in_words
-from tests.golden.page import node, shown
+from tests.golden.page import shown
 from tests.golden.releases import SETTINGS, contents, loaded, numbers
 from tests.golden.store import FILES, WHOLE, golden
-from tests.page.node import needed
 
 MADE = [name for name, file in golden("releases").items() if "error" not in file]
 SAMPLE = "gaussian-noise/replace"
@@ -66,9 +65,9 @@ def test_answers_are_what_they_were(name):
     agree(golden("answers")[name], answers(SETTINGS[name], loaded(golden("releases")[name])))
 
 
+@pytest.mark.system("nodejs")
 @pytest.mark.parametrize("name", [name for name in MADE if SETTINGS[name].page])
 def test_the_page_shows_what_it_did(name):
-    needed(node(), "nodejs")
     agree(golden("page")[name], shown(SETTINGS[name], loaded(golden("releases")[name])))
 
 
