@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpgram
+from dpgram.encoding.encode import Encoder
 from dpgram.engines import summing
 from dpgram.errors import BoundBrokenError, OptionError
 from dpgram.gram.kernel import integer_gram
 from dpgram.native import library
 from dpgram.native.library import Kernel, kernel
 from dpgram.rows.clip import clip, largest_square
-from dpgram.rows.encode import Encoder
 from dpgram.rows.table import CellTable
 from dpgram.sources.base import ArrayBatch, MatrixBatch
 

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpgram
+from dpgram.encoding.encode import Encoder
 from dpgram.engines import summing
 from dpgram.errors import BoundBrokenError
 from dpgram.gram.kernel import integer_gram
 from dpgram.native import library
 from dpgram.native.library import Kernel, MapPanels
 from dpgram.rows.clip import largest_square, mapped
-from dpgram.rows.encode import Encoder
 from dpgram.rows.table import CellTable
 from dpgram.sources.base import ArrayBatch, MatrixBatch
 from dpgram.terms.public_map import MOST_EXPONENT, PublicMap

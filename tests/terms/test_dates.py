@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpgram import Date
+from dpgram.encoding.dates import date_part, days_of_seconds
+from dpgram.encoding.elementary import log1p, power
 from dpgram.errors import SchemaError
-from dpgram.terms.dates import PARTS, date_part, days_of_seconds, part_range
-from dpgram.terms.elementary import log1p, power
+from dpgram.terms.dates import PARTS, part_range
 
 EPOCH = datetime.datetime(1970, 1, 1)
 MOMENTS = st.datetimes().map(lambda m: m.replace(microsecond=0))

@@ -7,11 +7,11 @@ from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 
+from dpgram.encoding.batch import Batch
+from dpgram.encoding.encode import Encoder
 from dpgram.gram.accumulator import GramSum
 from dpgram.native.library import MOST_ROWS, Kernel, MapPanels, kernel
-from dpgram.rows.batch import Batch
 from dpgram.rows.clip import bounded_images, check_map, clip, largest_square, mapped
-from dpgram.rows.encode import Encoder
 from dpgram.rows.table import CellTable
 from dpgram.sources.base import slices
 from dpgram.terms.public_map import PublicMap, digest_of

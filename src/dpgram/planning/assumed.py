@@ -91,6 +91,13 @@ def assumed_table(
     return {c.name: _cells(c, latent[c.name], assumptions.spreads.get(c.name, assumptions.spread)) for c in schema.columns}
 
 
+def assumed_rows(schema: Schema, assumptions: Assumptions, target: str) -> Array:
+    """(rows, encoded columns): a table drawn under ``assumptions``, encoded as a release's rows are."""
+    from dpgram.encoding.encode import encoded_columns  # brings Arrow along, which reading a plan does not need
+
+    return encoded_columns(schema, assumed_table(schema, assumptions, target))
+
+
 def _declared_parents(schema: Schema, target: str) -> list[str]:
     """The declared columns whose cells decide the target; none where the name is unknown, which the design says better."""
     own = [e for e in schema.encoded if target in (e.name, e.column)]

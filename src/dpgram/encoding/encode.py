@@ -5,14 +5,17 @@ The result depends on one row at a time, on the schema and on nothing else: no r
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from dpgram.rows.batch import Batch, arrow_column
-from dpgram.rows.cells import as_days, as_numbers, as_truth, number_levels, text_levels
-from dpgram.rows.types import check_type
+from dpgram.encoding.batch import Batch, arrow_column
+from dpgram.encoding.cells import as_days, as_numbers, as_truth, number_levels, text_levels
+from dpgram.encoding.columns import arrow_cells, as_column, is_untyped
+from dpgram.encoding.derive import derived_values
+from dpgram.encoding.types import check_type
 from dpgram.terms.columns import MISSING, Boolean, Categorical, Column, Date, Numeric, bounds
 from dpgram.terms.schema import EncodedColumn, Schema
 
@@ -85,7 +88,7 @@ class Encoder:
                 self._encode(column, cells, out)
             for derived in self._schema.derived:
                 place = self.places[derived.name]
-                _scale(self._schema.derive(derived, parents), self._schema.encoded[place.start], out[place])
+                _scale(derived_values(self._schema, derived, parents), self._schema.encoded[place.start], out[place])
         return out
 
     def _encode_matrix(self, matrix: Array, numbers: _Numbers) -> Array:
@@ -119,6 +122,19 @@ class Encoder:
             case Boolean():
                 cells[missing] = column.missing
                 out[place.start] = cells
+
+
+def encoded_columns(schema: Schema, columns: Mapping[str, object]) -> Array:
+    """(rows, encoded columns) of a table given as columns by name, each an array, a series or a list."""
+    given = {name: as_column(columns[name]) for name in schema.names}
+    untyped = frozenset(name for name, values in given.items() if is_untyped(values))
+    batch = pa.record_batch({name: arrow_cells(values) for name, values in given.items()})
+    return Encoder(schema, untyped=untyped).encode(batch).T
+
+
+def own_units(schema: Schema, scaled: Array) -> Array:
+    """Encoded rows, (rows, encoded columns), back in the columns' own units."""
+    return np.array([e.centre for e in schema.encoded]) + np.array([e.half for e in schema.encoded]) * scaled
 
 
 def cells_of(column: Column, cells: pa.Array) -> Array:
