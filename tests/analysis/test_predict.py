@@ -143,6 +143,22 @@ def test_any_frame_gives_the_same_predictions(name):
     assert FIT.predict(FRAMES[name]) == pytest.approx(FIT.predict(CELLS), rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("spelled", "plain"),
+    [
+        ({"b": ["true", "yes", " N ", "f"]}, {"b": [True, True, False, False]}),
+        ({"x": [" 0.5 ", "TRUE", "", "+1e0"]}, {"x": [0.5, 1.0, None, 1.0]}),
+        ({"x": [1, "2", None, 2.5]}, {"x": [1.0, 2.0, None, 2.5]}),
+        ({"k": [" 1", "2.0", True, "9"]}, {"k": [1, 2, 1, 9]}),
+        ({"d": ["2020-05-05T01:00+02:00"] * 4}, {"d": [dt.datetime(2020, 5, 4, 23)] * 4}),
+        ({"d": pd.to_datetime(["2020-05-05 01:00"] * 4).tz_localize("Europe/Paris")}, {"d": [dt.datetime(2020, 5, 4, 23)] * 4}),
+        ({"x": np.ma.masked_array([1.0, 2.0, 3.0, 4.0], mask=[0, 1, 0, 1])}, {"x": [1.0, None, 3.0, None]}),
+    ],
+)  # fmt: skip
+def test_cells_are_read_as_a_release_reads_them(spelled, plain):
+    assert FIT.predict(CELLS | spelled) == pytest.approx(FIT.predict(CELLS | plain), rel=1e-12)
+
+
 def test_one_row_and_no_rows():
     assert FIT.predict({name: cells[0] for name, cells in CELLS.items()}) == pytest.approx(FIT.predict(CELLS)[:1])
     assert FIT.predict({name: [] for name in CELLS}).shape == (0,)

@@ -148,6 +148,8 @@ def _lost(given: Array | pa.ChunkedArray, cells: pa.Array) -> Array:
 
 def _says_missing(cell: object) -> bool:
     try:
-        return cell is None or pa.array([cell], from_pandas=True).null_count == 1  # NaN, pandas' NA and NaT
-    except (pa.ArrowException, TypeError, ValueError, ArithmeticError):
+        return cell is None or bool(cell != cell)  # NaN and NaT equal nothing
+    except TypeError:
+        return True  # pandas' NA cannot say what it equals
+    except (ValueError, ArithmeticError):
         return False

@@ -6,12 +6,11 @@ The result depends on one row at a time, on the schema and on nothing else: no r
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from dpgram.encoding.batch import Batch, arrow_column
 from dpgram.encoding.cells import as_days, as_numbers, as_truth, number_levels, text_levels
 from dpgram.encoding.columns import arrow_cells, as_column, is_untyped
 from dpgram.encoding.derive import derived_values
@@ -20,6 +19,19 @@ from dpgram.terms.columns import MISSING, Boolean, Categorical, Column, Date, Nu
 from dpgram.terms.schema import EncodedColumn, Schema
 
 Array = np.ndarray
+Cells: TypeAlias = pa.Array | Array  # NumPy's hold numbers in this machine's byte order, none missing but NaN
+
+
+class Batch(Protocol):
+    """Some rows, by column. Arrow's record batches are such; so is anything that holds NumPy arrays by name."""
+
+    @property
+    def num_rows(self) -> int: ...
+
+    @property
+    def schema(self) -> pa.Schema: ...
+
+    def column(self, name: str) -> Cells: ...
 
 
 class _Numbers(NamedTuple):
@@ -82,7 +94,7 @@ class Encoder:
         parents: dict[str, Array] = {}
         with np.errstate(all="ignore"):  # a warning would depend on somebody's row
             for column in self._schema.columns:
-                cells = cells_of(column, arrow_column(batch.column(column.name)))
+                cells = cells_of(column, batch.column(column.name))
                 if column.name in self.parents:
                     parents[column.name] = cells.copy()
                 self._encode(column, cells, out)
@@ -137,8 +149,9 @@ def own_units(schema: Schema, scaled: Array) -> Array:
     return np.array([e.centre for e in schema.encoded]) + np.array([e.half for e in schema.encoded]) * scaled
 
 
-def cells_of(column: Column, cells: pa.Array) -> Array:
+def cells_of(column: Column, given: Cells) -> Array:
     """A new array of numbers in own units, places among the levels, or 0 and 1; NaN where a cell is missing."""
+    cells = pa.array(np.ascontiguousarray(given)) if isinstance(given, np.ndarray) else given
     match column:
         case Numeric():
             return as_numbers(cells)

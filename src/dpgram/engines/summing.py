@@ -7,8 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 
-from dpgram.encoding.batch import Batch
-from dpgram.encoding.encode import Encoder
+from dpgram.encoding.encode import Batch, Encoder
 from dpgram.gram.accumulator import GramSum
 from dpgram.native.library import MOST_ROWS, Kernel, MapPanels, kernel
 from dpgram.rows.clip import bounded_images, check_map, clip, largest_square, mapped

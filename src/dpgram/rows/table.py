@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from dpgram.encoding.batch import Batch, arrow_column
 from dpgram.encoding.derive import derived_values
-from dpgram.encoding.encode import Encoder, cells_of
+from dpgram.encoding.encode import Batch, Encoder, cells_of
 from dpgram.errors import BoundBrokenError
 from dpgram.native.library import CELLS, COLUMN, LEVEL, NUMBER, ONE, TRUTH
 from dpgram.terms.columns import Boolean, Categorical, Column, Date, Numeric, bounds
@@ -74,7 +73,7 @@ class CellTable:
             for column in self._schema.columns:
                 if column.name in done:
                     continue
-                values = cells_of(column, arrow_column(batch.column(column.name)))
+                values = cells_of(column, batch.column(column.name))
                 if column.name in self._encoder.parents:
                     parents[column.name] = values
                 self._hold_made(column, values)

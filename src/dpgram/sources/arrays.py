@@ -54,11 +54,10 @@ class NamedArrays:
         whole = self._columns[name]
         if type(whole) is np.ndarray and whole.dtype.str in PLAIN_NUMBERS and name not in self.untyped:
             return whole[part]
-        if isinstance(whole, pa.ChunkedArray):
-            cells = whole.slice(part.start, part.stop - part.start)
+        cells = whole[part]
+        if isinstance(cells, pa.ChunkedArray):
             check_buffers(cells)
-            return arrow_cells(cells)
-        return arrow_cells(whole[part])
+        return arrow_cells(cells)
 
 
 class Matrix:
