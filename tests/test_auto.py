@@ -6,6 +6,7 @@ import pytest
 import dpgram
 from dpgram import curator
 from dpgram.accounting.compose import GaussianCost, PlainCost
+from dpgram.encoding import encode
 from dpgram.errors import MechanismError, PlanError
 from dpgram.ledger.base import Reservation
 from dpgram.mechanisms import registry
@@ -137,8 +138,9 @@ def test_a_very_wide_schema_gets_the_default_without_a_forecast(monkeypatch):
 def test_a_plan_reads_no_table(monkeypatch):
     """Rows are encoded, but only the assumed ones."""
     seen = []
-    before = curator.encoded_rows
-    monkeypatch.setattr(curator, "encoded_rows", lambda table, schema: seen.append(table) or before(table, schema))
+    before = encode.encoded_columns
+    monkeypatch.setattr(encode, "encoded_columns", lambda schema, table: seen.append(table) or before(schema, table))
+    monkeypatch.setattr(curator, "encoded_rows", lambda *_: pytest.fail("a table was encoded"))
     monkeypatch.setattr(curator, "open_pass", lambda *_, **__: pytest.fail("a table was opened"))
     dpgram.plan(small_schema(), table_rows=1000, mechanisms=["gaussian-noise"], **BUDGET)
     assert [set(table) for table in seen] == [{"x", "y", "c", "b"}]

@@ -1,5 +1,5 @@
 // Cells as a reader types them, encoded as the release's rows were: clamped to the declared bounds, missing ones filled, derived columns
-// computed from them. As dpgram.analysis.frames and dpgram.terms.
+// computed from them. As dpgram.encoding.
 
 import { apply, solve, transpose } from "./linalg.js";
 

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from dpgram.report.page.write import write_report
     from dpgram.terms.budget import Budget, Neighbours
     from dpgram.terms.columns import Boolean, Categorical, Date, Numeric
-    from dpgram.terms.derived import DatePart, Interval, Log1p, Power
-    from dpgram.terms.products import Product
+    from dpgram.terms.derived import DatePart, Interval, Log1p, Power, Product
     from dpgram.terms.schema import Schema
 
 _HOMES = {
@@ -60,7 +59,7 @@ _HOMES = {
     "PrivateLinearRegression": "dpgram.estimators.regressors",
     "PrivatePCA": "dpgram.estimators.components",
     "PrivateRidge": "dpgram.estimators.regressors",
-    "Product": "dpgram.terms.products",
+    "Product": "dpgram.terms.derived",
     "Schema": "dpgram.terms.schema",
     "Selection": "dpgram.inference.selection",
     "SessionLedger": "dpgram.ledger.session",

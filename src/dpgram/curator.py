@@ -1,6 +1,6 @@
 """The one module on both sides of the wall: source -> engine -> mechanism -> artifact. It orders calls, computes nothing.
 
-A plan is made here too, because assumed rows are encoded as a table's are; it reads no table but a public sample."""
+A plan is made here too, because it may be given a public sample in any form of a table; it reads no other."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import numpy as np
 from dpgram.accounting.compose import Cost
 from dpgram.artifact.atomic import check_writable
 from dpgram.artifact.release import GramRelease
+from dpgram.encoding.types import likely_kind
 from dpgram.engines.base import Pass, WholeProgress
 from dpgram.engines.local import LocalPass
 from dpgram.engines.open import open_header, open_pass
@@ -33,12 +34,11 @@ from dpgram.ledger.base import Drawn, Ledger, Reservation, RoundLedger
 from dpgram.ledger.file import FileLedger
 from dpgram.mechanisms import registry
 from dpgram.mechanisms.conversation import Drawing, GramAnswer, GramQuestion, Mechanism, Outcome, Task, hold, plain_cost
-from dpgram.planning.assumed import Assumptions, assumed_table, default_target
+from dpgram.planning.assumed import Assumptions, assumed_rows, default_target
 from dpgram.planning.choice import AUTO, TABLE_ROWS, WIDEST, Choice, check_hint
 from dpgram.planning.curves import Quantity, smallest
 from dpgram.planning.ground import Ground, ground
 from dpgram.planning.plan import SAMPLE_WORDS, Plan, make_plan
-from dpgram.rows.types import likely_kind
 from dpgram.sampling.base import EXACT, RandomSource, exact_gram
 from dpgram.sampling.choose import source_for
 from dpgram.sources.base import check_header
@@ -274,7 +274,7 @@ def _assumed_ground(schema: Schema) -> Ground | None:
         return None
     target = default_target(schema)
     try:
-        return ground(schema, encoded_rows(assumed_table(schema, Assumptions(), target), schema), target)
+        return ground(schema, assumed_rows(schema, Assumptions(), target), target)
     except (ModelError, PlanError):
         return None
 
@@ -307,7 +307,7 @@ def plan(
     named = default_target(schema) if target is None else target
     if sample is None:
         guess = Assumptions() if assumptions is None else assumptions
-        rows, words, data = encoded_rows(assumed_table(schema, guess, named), schema), guess.in_words, guess.to_dict()
+        rows, words, data = assumed_rows(schema, guess, named), guess.in_words, guess.to_dict()
     else:
         _check_sample(sample_is_public, assumptions)
         rows, data = encoded_rows(sample, schema), None

@@ -143,6 +143,22 @@ def test_any_frame_gives_the_same_predictions(name):
     assert FIT.predict(FRAMES[name]) == pytest.approx(FIT.predict(CELLS), rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("spelled", "plain"),
+    [
+        ({"b": ["true", "yes", " N ", "f"]}, {"b": [True, True, False, False]}),
+        ({"x": [" 0.5 ", "TRUE", "", "+1e0"]}, {"x": [0.5, 1.0, None, 1.0]}),
+        ({"x": [1, "2", None, 2.5]}, {"x": [1.0, 2.0, None, 2.5]}),
+        ({"k": [" 1", "2.0", True, "9"]}, {"k": [1, 2, 1, 9]}),
+        ({"d": ["2020-05-05T01:00+02:00"] * 4}, {"d": [dt.datetime(2020, 5, 4, 23)] * 4}),
+        ({"d": pd.to_datetime(["2020-05-05 01:00"] * 4).tz_localize("Europe/Paris")}, {"d": [dt.datetime(2020, 5, 4, 23)] * 4}),
+        ({"x": np.ma.masked_array([1.0, 2.0, 3.0, 4.0], mask=[0, 1, 0, 1])}, {"x": [1.0, None, 3.0, None]}),
+    ],
+)  # fmt: skip
+def test_cells_are_read_as_a_release_reads_them(spelled, plain):
+    assert FIT.predict(CELLS | spelled) == pytest.approx(FIT.predict(CELLS | plain), rel=1e-12)
+
+
 def test_one_row_and_no_rows():
     assert FIT.predict({name: cells[0] for name, cells in CELLS.items()}) == pytest.approx(FIT.predict(CELLS)[:1])
     assert FIT.predict({name: [] for name in CELLS}).shape == (0,)
@@ -162,11 +178,12 @@ def test_a_value_that_is_not_a_number_is_missing():
         (CELLS | {"x": ["u", "v", "w", "z"]}, "column 'x' of the frame cannot be read as numeric"),
         (CELLS | {"x": CELLS["d"]}, "column 'x' of the frame cannot be read as numeric"),
         (CELLS | {"x": [[1], [2], [3], [4]]}, "column 'x' of the frame cannot be read as numeric"),
-        (CELLS | {"d": [18387, 18262, 18445, 18627]}, "column 'd' of the frame holds int64, and dates, times"),
+        (CELLS | {"d": np.array([18387, 18262, 18445, 18627])}, "column 'd' of the frame holds int64, and dates, times"),
+        (CELLS | {"d": [18387, 18262, 18445, 18627]}, "column 'd' of the frame cannot be read as date: a cell holds 18387"),
         (CELLS | {"d": ["nope"] * 4}, "column 'd' of the frame cannot be read as date"),
-        (CELLS | {"x": [1, "a", None, 2.0]}, "the frame cannot be read as columns with names"),
+        (CELLS | {"x": [1, "a", None, 2.0]}, "column 'x' of the frame cannot be read as numeric: a cell holds 'a'"),
         (CELLS | {"x": np.zeros((4, 1))}, "the frame cannot be read as columns with names"),
-        (pd.DataFrame([[1.0, 1.0]], columns=["x", "x"]), "the frame cannot be read as columns with names: Duplicate"),
+        (pd.DataFrame([[1.0, 1.0]], columns=["x", "x"]), "the frame has two columns 'x': keep one"),
         (pa.table([pa.array([1.0])] * 6, names=["x", "x", "c", "k", "b", "d"]), "the frame has two columns 'x': keep one"),
         (pd.Series([1.0]), "the frame cannot be read as columns with names"),
         (np.zeros((3, 4)), "the frame is a ndarray, and columns with names are needed"),

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpgram
+from dpgram.encoding.encode import Encoder
 from dpgram.engines import summing
 from dpgram.errors import BoundBrokenError, OptionError
 from dpgram.native import library
 from dpgram.native.library import Kernel, kernel
 from dpgram.rows.clip import clip, largest_square
-from dpgram.rows.encode import Encoder
 from dpgram.rows.gram_sum import integer_gram
 from dpgram.rows.table import CellTable
 from dpgram.sources.base import ArrayBatch, MatrixBatch

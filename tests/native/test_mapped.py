@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpgram
+from dpgram.encoding.encode import Encoder
 from dpgram.engines import summing
 from dpgram.errors import BoundBrokenError
 from dpgram.native import library
 from dpgram.native.library import Kernel, MapPanels
 from dpgram.rows.clip import largest_square, mapped
-from dpgram.rows.encode import Encoder
 from dpgram.rows.gram_sum import integer_gram
 from dpgram.rows.table import CellTable
 from dpgram.sources.base import ArrayBatch, MatrixBatch

@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from dpgram import Boolean, Categorical, Date, DatePart, Interval, Log1p, Numeric, Power, Product, Schema
+from dpgram.encoding.columns import untyped_array
+from dpgram.encoding.encode import Encoder
 from dpgram.errors import SchemaError
 from dpgram.rows.clip import GRID, clip, largest_square
-from dpgram.rows.encode import Encoder
-from dpgram.sources.cells import untyped_array
 from dpgram.terms.dates import PARTS
 
 NUMBERS = ("x", "y", "z")

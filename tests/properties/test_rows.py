@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from dpgram import Boolean, Categorical, Numeric, Schema
+from dpgram.encoding.columns import untyped_array
+from dpgram.encoding.encode import Encoder
 from dpgram.rows.clip import clip, largest_square
-from dpgram.rows.encode import Encoder
 from dpgram.rows.gram_sum import GramSum
-from dpgram.sources.cells import untyped_array
 
 ENCODED = st.integers(1, 6).flatmap(
     lambda d: arrays(float, st.tuples(st.just(d), st.integers(0, 40)), elements=st.floats(-1, 1))

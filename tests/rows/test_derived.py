@@ -12,10 +12,11 @@ import pytest
 
 import dpgram
 from dpgram import Boolean, Categorical, Date, DatePart, Interval, Log1p, Numeric, Power, Product, Schema
+from dpgram.encoding.cells import as_days
+from dpgram.encoding.columns import untyped_array
+from dpgram.encoding.derive import derived_values
+from dpgram.encoding.encode import Encoder
 from dpgram.report.label import label_data, label_sections
-from dpgram.rows.cells import as_days
-from dpgram.rows.encode import Encoder
-from dpgram.sources.cells import untyped_array
 
 COLUMNS = [
     Numeric("x", -2, 3),
@@ -217,8 +218,8 @@ def test_no_rows_make_no_columns_fewer():
 def test_values_for_an_analyst_who_has_plain_arrays():
     schema = Schema(unit="p", columns=COLUMNS, derived=[Product("d", of=("x", "c")), Power("e", of="x")])
     cells = {"x": np.array([1e9, -np.inf, np.nan, 1.0, 2.0]), "c": np.array([1.0, 1.0, 2.0, 7.0, 0.5])}
-    assert schema.derive(schema.derived[0], cells).tolist() == [[3, 0, 0, 0, 0], [0] * 5, [0] * 5]
-    assert schema.derive(schema.derived[1], cells).tolist() == [[9, 4.5, 4.5, 1, 4]]
+    assert derived_values(schema, schema.derived[0], cells).tolist() == [[3, 0, 0, 0, 0], [0] * 5, [0] * 5]
+    assert derived_values(schema, schema.derived[1], cells).tolist() == [[9, 4.5, 4.5, 1, 4]]
     assert np.isinf(cells["x"][1])  # what came in is left alone
 
 

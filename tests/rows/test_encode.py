@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 from dpgram import Boolean, Categorical, Numeric, Schema
+from dpgram.encoding.cells import as_numbers
+from dpgram.encoding.encode import Encoder
 from dpgram.errors import ColumnTypeError
-from dpgram.rows.cells import as_numbers
-from dpgram.rows.encode import Encoder
 
 
 def encoded(column, cells, *, untyped=False, intercept=True):

@@ -6,13 +6,14 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dpgram import Date
+from dpgram import Date, Log1p, Numeric, Schema
+from dpgram.encoding.dates import date_part, days_of_seconds
+from dpgram.encoding.elementary import log1p, power
 from dpgram.errors import SchemaError
-from dpgram.terms.dates import PARTS, date_part, days_of_seconds, part_range
-from dpgram.terms.elementary import log1p, power
+from dpgram.terms.dates import PARTS, part_range
 
 EPOCH = datetime.datetime(1970, 1, 1)
 MOMENTS = st.datetimes().map(lambda m: m.replace(microsecond=0))
@@ -113,6 +114,15 @@ def test_log1p_is_right_to_four_units_in_the_last_place(x):
     with mpmath.workprec(200):
         true = mpmath.log1p(mpmath.mpf(x))
         assert abs(mpmath.mpf(float(log1p(np.array([x]))[0])) - true) <= 4 * math.ulp(float(true))
+
+
+@given(st.floats(-0.999, 1e300), st.floats(1e-3, 1e300))
+def test_a_bound_of_log1p_has_the_bits_of_a_cell_there(lower, width):
+    """Bounds are declared one number at a time, cells are computed many at a time."""
+    assume(lower + width < 1e300 and width > 1e-8 * abs(lower))
+    schema = Schema(unit="p", columns=[Numeric("x", lower, lower + width)], derived=[Log1p("d", of="x")])
+    ends = log1p(np.array([lower, lower + width])).tolist()
+    assert (schema.made["d"].lower, schema.made["d"].upper) == tuple(ends)
 
 
 @given(st.floats(-1e30, 1e30), st.integers(1, 9))

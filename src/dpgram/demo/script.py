@@ -10,18 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from dpgram import curator
 from dpgram.analysis.fit import Fit
 from dpgram.artifact.atomic import write_whole
 from dpgram.artifact.release import GramRelease
 from dpgram.demo.figure import Panel, check_matplotlib, draw
+from dpgram.encoding.encode import own_units
 from dpgram.errors import OutputError
 from dpgram.regression.design import design as design_of
 from dpgram.report.page.write import write_report
-from dpgram.terms.columns import Categorical, Numeric
 from dpgram.terms.schema import Schema
 
 Array = np.ndarray
@@ -85,20 +83,7 @@ def compare(release: GramRelease, rows: dict[str, Array], target: str, features:
 
 def bounded_columns(schema: Schema) -> dict[str, Array]:
     """The table as the schema sees it, in its own units: clamped, filled, indicators for categories. NOT PRIVATE."""
-    table = pq.read_table(TABLE)
-    columns: dict[str, Array] = {"(intercept)": np.ones(table.num_rows)}
-    for column in schema.columns:
-        cells = table[column.name]
-        match column:
-            case Numeric():
-                values = pc.fill_null(cells.cast("float64"), column.fill).to_numpy()
-                columns[column.name] = np.clip(values, column.lower, column.upper)
-            case Categorical():
-                text = np.array(cells.to_pylist())
-                known = np.isin(text, column.categories)
-                for level in column.levels[1:]:
-                    columns[f"{column.name}[{level}]"] = (np.where(known, text, "other") == level).astype(float)
-    return columns
+    return dict(zip(schema.encoded_names, own_units(schema, curator.encoded_rows(TABLE, schema)).T, strict=True))
 
 
 def _make_folder(out: Path) -> None:

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dpgram.encoding.encode import Encoder
 from dpgram.engines.base import Progress, Steps
 from dpgram.engines.summing import Summing, one_blas_thread
 from dpgram.errors import OptionError
-from dpgram.rows.encode import Encoder
 from dpgram.rows.gram_sum import GramSum
 from dpgram.sources.again import one_state, rereadable
 from dpgram.sources.base import Part, Piece, Source, check_columns, parts_of, quietly

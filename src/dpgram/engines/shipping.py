@@ -15,7 +15,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-SENT = ("__init__.py", "version.py", "errors.py", "terms", "linalg", "native", "rows", "sources", "engines")
+SENT = ("__init__.py", "version.py", "errors.py", "terms", "encoding", "linalg", "native", "rows", "sources", "engines")
 
 
 @cache

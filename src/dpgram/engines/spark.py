@@ -18,12 +18,12 @@ from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 
+from dpgram.encoding.encode import Encoder
 from dpgram.engines.base import Progress, Steps
 from dpgram.engines.partial import add_pieces, count_pieces, from_pieces, sum_part
 from dpgram.engines.shipping import shipped
 from dpgram.errors import ColumnTypeError, DpgramError, MissingExtraError, TableError, UnreadableTableError
 from dpgram.rows.clip import check_map
-from dpgram.rows.encode import Encoder
 from dpgram.rows.gram_sum import GramSum
 from dpgram.sources.base import check_columns
 from dpgram.terms.public_map import PublicMap, digest_of

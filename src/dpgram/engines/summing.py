@@ -7,10 +7,9 @@ from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 
+from dpgram.encoding.encode import Batch, Encoder
 from dpgram.native.library import MOST_ROWS, Kernel, MapPanels, kernel
-from dpgram.rows.batch import Batch
 from dpgram.rows.clip import bounded_images, check_map, clip, largest_square, mapped
-from dpgram.rows.encode import Encoder
 from dpgram.rows.gram_sum import GramSum
 from dpgram.rows.table import CellTable
 from dpgram.sources.base import slices

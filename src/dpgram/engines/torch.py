@@ -13,11 +13,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from dpgram.encoding.encode import Encoder
 from dpgram.engines.base import Pass, Progress, Steps
 from dpgram.engines.device_sum import DeviceSum, Scaling
 from dpgram.engines.local import LocalPass
 from dpgram.errors import DeviceError, MissingExtraError, TableError
-from dpgram.rows.encode import Encoder
 from dpgram.rows.gram_sum import GramSum
 from dpgram.sources.again import one_state, rereadable
 from dpgram.sources.base import BATCH_ROWS, Piece, Source, check_columns, quietly, record_batch

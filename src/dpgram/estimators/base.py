@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpgram import curator
 from dpgram.artifact.release import GramRelease
+from dpgram.encoding.encode import own_units
 from dpgram.errors import BudgetError, EmptyTableError, NotPrivateWarning, RefitWarning
 from dpgram.estimators.declared import Declaration, declare
 from dpgram.estimators.intake import Columns, feature_columns
@@ -115,9 +116,8 @@ class PrivateEstimator(BaseEstimator):
         """The rows of X in own units, one column per coefficient, clamped and filled as in ``fit``. NOT protected."""
         check_is_fitted(self)
         schema = self._declaration.feature_schema
-        scaled = curator.encoded_rows(feature_columns(self, X, reset=False), schema)[:, 1:]
-        encoded = schema.encoded[1:]
-        return np.array([e.centre for e in encoded]) + np.array([e.half for e in encoded]) * scaled
+        scaled = curator.encoded_rows(feature_columns(self, X, reset=False), schema)
+        return own_units(schema, scaled)[:, 1:]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "release_")

@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
+from dpgram.encoding.columns import object_array
 from dpgram.errors import RowsShapeError, UnreadableTableError
 
 Columns = dict[str, Any]
@@ -114,10 +115,7 @@ def _listed(values: list | tuple) -> np.ndarray:
     NumPy would look into all of them, and one row of another shape would change what every other row becomes. Here such a row is
     cut or filled with missing cells, and no other is touched."""
     if not len(values) or not _is_row(values[0]):
-        array = np.empty(len(values), dtype=object)
-        for place, cell in enumerate(values):
-            array[place] = cell
-        return array
+        return object_array(values)
     width = len(values[0])
     table = np.full((len(values), width), None, dtype=object)
     for place, row in enumerate(values):

@@ -16,12 +16,12 @@ from scipy.special import ndtr
 
 from dpgram.errors import PlanError
 from dpgram.terms.columns import MISSING, OTHER, Boolean, Categorical, Column, Date, Numeric, bounds
+from dpgram.terms.dates import DAY
 from dpgram.terms.schema import INTERCEPT, Schema
 
 Array = np.ndarray
 
 ROWS = 16_384  # of an assumed table: their moments are within a few per cent of the law's
-SECONDS_PER_DAY = 24 * 3600
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,13 @@ def assumed_table(
     return {c.name: _cells(c, latent[c.name], assumptions.spreads.get(c.name, assumptions.spread)) for c in schema.columns}
 
 
+def assumed_rows(schema: Schema, assumptions: Assumptions, target: str) -> Array:
+    """(rows, encoded columns): a table drawn under ``assumptions``, encoded as a release's rows are."""
+    from dpgram.encoding.encode import encoded_columns  # brings Arrow along, which reading a plan does not need
+
+    return encoded_columns(schema, assumed_table(schema, assumptions, target))
+
+
 def _declared_parents(schema: Schema, target: str) -> list[str]:
     """The declared columns whose cells decide the target; none where the name is unknown, which the design says better."""
     own = [e for e in schema.encoded if target in (e.name, e.column)]
@@ -103,7 +110,7 @@ def _cells(column: Column, latent: Array, spread: float) -> Array:
             lower, upper = bounds(column)
             middle, half = lower / 2 + upper / 2, upper / 2 - lower / 2
             values = np.clip(middle + half * np.clip(spread * latent, -1.0, 1.0), lower, upper)
-            return values if isinstance(column, Numeric) else np.rint(values * SECONDS_PER_DAY).astype("datetime64[s]")
+            return values if isinstance(column, Numeric) else np.rint(values * DAY).astype("datetime64[s]")
         case Boolean():
             return latent > 0
         case Categorical():

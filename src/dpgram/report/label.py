@@ -10,9 +10,8 @@ from dpgram.artifact.release import GramRelease
 from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.columns import Boolean, Categorical, Column, Date, Numeric
 from dpgram.terms.derivation import Derived
-from dpgram.terms.derived import DatePart, Interval, Log1p, Power
+from dpgram.terms.derived import DatePart, Interval, Log1p, Power, Product
 from dpgram.terms.noise import SymmetricGaussian, WhitenedGaussian
-from dpgram.terms.products import Product
 from dpgram.terms.schema import Schema
 
 ASSUMED = {

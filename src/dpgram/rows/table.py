@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from dpgram.encoding.derive import derived_values
+from dpgram.encoding.encode import Batch, Encoder, cells_of
 from dpgram.errors import BoundBrokenError
 from dpgram.native.library import CELLS, COLUMN, LEVEL, NUMBER, ONE, TRUTH
-from dpgram.rows.batch import Batch, arrow_column
-from dpgram.rows.encode import Encoder, cells_of
 from dpgram.terms.columns import Boolean, Categorical, Column, Date, Numeric, bounds
 from dpgram.terms.schema import MOST_ENCODED_COLUMNS, EncodedColumn, Schema
 
@@ -73,13 +73,13 @@ class CellTable:
             for column in self._schema.columns:
                 if column.name in done:
                     continue
-                values = cells_of(column, arrow_column(batch.column(column.name)))
+                values = cells_of(column, batch.column(column.name))
                 if column.name in self._encoder.parents:
                     parents[column.name] = values
                 self._hold_made(column, values)
             for derived in self._schema.derived:
                 place = self._encoder.places[derived.name]
-                for target, values in enumerate(self._schema.derive(derived, parents), place.start):
+                for target, values in enumerate(derived_values(self._schema, derived, parents), place.start):
                     self._point(target, np.ascontiguousarray(values))
 
     def _hold_matrix(self, batch: Batch) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from dpgram.encoding.columns import is_pandas_text, pandas_column
 from dpgram.sources.base import Piece, batch_rows, quiet_iterator, quietly, record_batch
-from dpgram.sources.cells import check_buffers, declared_type, is_arrow_text, text_as_bytes, untyped_array
+from dpgram.sources.cells import check_buffers, declared_type
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +31,7 @@ class PandasFrame:
         self._frame = frame
         named = [(i, name) for i, name in enumerate(frame.columns) if isinstance(name, str)]
         kinds = {i: frame.dtypes.iloc[i] for i, _ in named}
-        self.untyped = frozenset(name for i, name in named if _is_text(kinds[i]))
+        self.untyped = frozenset(name for i, name in named if is_pandas_text(kinds[i]))
         self.columns = pa.schema([pa.field(name, self._type(i, name)) for i, name in named])
         self._places = {name: i for i, name in named}
 
@@ -50,26 +51,6 @@ class PandasFrame:
         array = pandas_column(part.iloc[:, self._places[name]])
         check_buffers(array)
         return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-
-
-def pandas_column(column: pd.Series) -> pa.Array | pa.ChunkedArray:
-    """The column in Arrow by its declared dtype: what its cells hold has no say. Text and objects as bytes."""
-    if not _is_text(column.dtype):
-        return pa.Array.from_pandas(column)
-    if column.dtype != object and hasattr(column.array, "__arrow_array__"):
-        found = column.array.__arrow_array__()  # text that Arrow holds never becomes Python strings: one may not be UTF-8
-        if is_arrow_text(found.type):
-            return text_as_bytes(found)
-    return untyped_array(column.array)
-
-
-def _is_text(dtype: Any) -> bool:
-    """Whether a pandas dtype is object or a string type, or a category of such values."""
-    categories = getattr(dtype, "categories", None)
-    if categories is not None and hasattr(categories, "dtype"):
-        return _is_text(categories.dtype)
-    name = getattr(dtype, "name", "")
-    return name in ("object", "str") or name.startswith("string")
 
 
 class PolarsLazyFrame:

@@ -1,31 +1,39 @@
-"""Dates as numbers: days since 1970-01-01 00:00 UTC, in whole seconds, and the parts of a date.
+"""Dates as they are declared: ISO 8601 text in UTC, the number of days it stands for, and which parts dates between two bounds have.
 
-A date stands for its midnight. A time without a zone is taken as UTC, one with a zone is converted to it; fractions of a
-second are dropped. Days are a float64 whose error stays below 20 microseconds until the year 9999, so that the whole second
-is found again by rounding, and every part below is exact."""
+A date stands for its midnight. A time without a zone is taken as UTC, one with a zone is converted to it. The number is days since
+1970-01-01 00:00 UTC, in whole seconds: a float64 whose error stays below 20 microseconds until the year 9999, so that the whole second
+is found again by rounding."""
 
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
 
 import numpy as np
 
 from dpgram.errors import SchemaError
 
-Array = np.ndarray
+Moment = datetime.datetime
 
 DAY = 86_400  # seconds
-EPOCH = datetime.datetime(1970, 1, 1)
+EPOCH = Moment(1970, 1, 1)
 
-# Each part, the cycle within which it never falls, and its range over a whole cycle. Weekdays are ISO's: Monday is 1.
-PARTS: dict[str, tuple[str, tuple[int, int]]] = {
-    "year": ("", (1, 9999)),
-    "quarter": ("year", (1, 4)),
-    "month": ("year", (1, 12)),
-    "day_of_year": ("year", (1, 366)),
-    "day": ("month", (1, 31)),
-    "weekday": ("week", (1, 7)),
-    "hour": ("day", (0, 23)),
+# Each part of a moment, the cycle within which it never falls, and its range over a whole cycle. Weekdays are ISO's: Monday is 1.
+PARTS: dict[str, tuple[Callable[[Moment], int], str, tuple[int, int]]] = {
+    "year": (lambda m: m.year, "", (1, 9999)),
+    "quarter": (lambda m: (m.month + 2) // 3, "year", (1, 4)),
+    "month": (lambda m: m.month, "year", (1, 12)),
+    "day_of_year": (lambda m: m.timetuple().tm_yday, "year", (1, 366)),
+    "day": (lambda m: m.day, "month", (1, 31)),
+    "weekday": (lambda m: m.isoweekday(), "week", (1, 7)),
+    "hour": (lambda m: m.hour, "day", (0, 23)),
+}
+CYCLES: dict[str, Callable[[Moment], object]] = {
+    "": lambda m: "years never start again",
+    "year": lambda m: m.year,
+    "month": lambda m: (m.year, m.month),
+    "week": lambda m: (m.toordinal() - 1) // 7,  # day 1 of the calendar was a Monday
+    "day": lambda m: m.toordinal(),
 }
 
 
@@ -61,64 +69,8 @@ def days_of(text: str) -> float:
     return apart.days + apart.seconds / DAY
 
 
-def days_of_seconds(seconds: Array) -> Array:
-    """Whole seconds since 1970 (int64) as days: one division and one sum, so every source and machine gets the same bits."""
-    whole = seconds // DAY
-    return whole + (seconds - whole * DAY) / DAY
-
-
-def date_part(days: Array, part: str) -> Array:
-    """The part of each date as a number; NaN where the date is. The dates lie in the years 1 to 9999."""
-    missing = np.isnan(days)
-    seconds = _whole_seconds(np.where(missing, 0.0, days))
-    whole = seconds // DAY
-    dates = whole.astype("datetime64[D]")
-    match part:
-        case "year":
-            found = _count(dates, "Y") + 1970
-        case "quarter":
-            found = _count(dates, "M") % 12 // 3 + 1
-        case "month":
-            found = _count(dates, "M") % 12 + 1
-        case "day_of_year":
-            found = (dates - dates.astype("datetime64[Y]").astype("datetime64[D]")).astype(np.int64) + 1
-        case "day":
-            found = (dates - dates.astype("datetime64[M]").astype("datetime64[D]")).astype(np.int64) + 1
-        case "weekday":
-            found = (whole + 3) % 7 + 1  # 1970-01-01 was a Thursday
-        case _:
-            found = (seconds - whole * DAY) // 3600
-    return np.where(missing, np.nan, found)
-
-
 def part_range(part: str, lower: float, upper: float) -> tuple[int, int]:
     """The smallest and largest value of ``part`` between two dates, given as days."""
-    cycle, whole_cycle = PARTS[part]
-    ends = np.array([lower, upper])
-    first, last = _cycle_number(ends, cycle)
-    if first != last:
-        return whole_cycle
-    low, high = date_part(ends, part)
-    return int(low), int(high)
-
-
-def _cycle_number(days: Array, cycle: str) -> Array:
-    whole = _whole_seconds(days) // DAY
-    match cycle:
-        case "year" | "month":
-            return _count(whole.astype("datetime64[D]"), "Y" if cycle == "year" else "M")
-        case "week":
-            return (whole + 3) // 7
-        case "day":
-            return whole
-        case _:
-            return np.zeros(len(days))  # years never start again
-
-
-def _whole_seconds(days: Array) -> Array:
-    return np.rint(days * DAY).astype(np.int64)
-
-
-def _count(dates: Array, unit: str) -> Array:
-    """Whole years or months since 1970."""
-    return dates.astype(f"datetime64[{unit}]").astype(np.int64)
+    part_of, cycle, whole_cycle = PARTS[part]
+    first, last = (EPOCH + datetime.timedelta(seconds=round(days * DAY)) for days in (lower, upper))
+    return (part_of(first), part_of(last)) if CYCLES[cycle](first) == CYCLES[cycle](last) else whole_cycle

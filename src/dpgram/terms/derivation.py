@@ -1,8 +1,8 @@
 """What a derived column is: computed from declared ones, row by row, with bounds that follow from theirs.
 
 Derived columns are declared before the release, like everything else. They are computed from the parents' clamped cells, so
-that nothing about them is read from the data, and a derived cell is missing when a parent's cell is. The arithmetic is on
-plain arrays, so that an analyst's code can use it too."""
+that nothing about them is read from the data, and a derived cell is missing when a parent's cell is. ``encoding/derive.py``
+computes them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-
 from dpgram.errors import SchemaError
-from dpgram.terms.columns import Boolean, Categorical, Column, Date, Numeric, bounds
+from dpgram.terms.columns import Column, Date, Numeric
 
-Array = np.ndarray
 Columns = Mapping[str, Column]  # the declared columns by name
-Cells = Mapping[str, Array]  # see ``derived_values``
 
 
 @dataclass(frozen=True)
@@ -51,34 +47,6 @@ class Derived(Protocol):
     def made(self, columns: Columns) -> Made:
         """What it becomes, or a SchemaError that says why it cannot."""
         ...
-
-    def compute(self, columns: Columns, cells: Cells) -> Array:
-        """(encoded columns, rows) from clamped cells, NaN where a parent's cell is missing."""
-        ...
-
-
-def derived_values(derived: Derived, made: Made, columns: Columns, cells: Cells) -> Array:
-    """The derived column in its own units, (encoded columns, rows): clamped, and filled where it is missing.
-
-    ``cells`` holds an array per parent: numbers in own units (days for a date), 0 and 1 for a truth value, for a category the
-    place among ``levels``. NaN is a missing cell, and so is whatever makes no sense for the kind; numbers are clamped here."""
-    with np.errstate(all="ignore"):  # a warning would depend on somebody's row
-        clamped = {parent.name: clamp(parent, cells[parent.name]) for parent in derived.parents(columns)}
-        values = derived.compute(columns, clamped)
-        missing = np.isnan(values).any(axis=0)
-        values[:, missing] = np.array(made.fill)[:, None]
-        return np.clip(values, made.lower, made.upper, out=values)
-
-
-def clamp(column: Column, values: Array) -> Array:
-    """A new array of cells that the column's kind allows: numbers within its bounds, places of levels, 0 and 1, or NaN."""
-    match column:
-        case Numeric() | Date():
-            return np.where(np.isfinite(values), np.clip(values, *bounds(column)), np.nan)
-        case Categorical():
-            return np.where((values >= 0) & (values < len(column.levels)) & (values == np.trunc(values)), values, np.nan)
-        case Boolean():
-            return np.where((values == 0) | (values == 1), values, np.nan)
 
 
 def declared(derived: Derived, columns: Columns, name: object) -> Column:

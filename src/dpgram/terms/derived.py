@@ -1,25 +1,96 @@
-"""Columns computed from one declared column: powers, log1p, indicators of an interval, parts of a date.
+"""The kinds of columns that are computed from declared ones: products, powers, log1p, indicators of an interval, parts of a date.
 
-All of it is made of sums, products, quotients and comparisons, which are correctly rounded: every machine gets the same
-bits. ``derivation.py`` says what derived columns have in common, and ``products.py`` holds the products."""
+Each says what it is computed from and which columns and bounds follow; ``derivation.py`` has what they share. Bounds are computed one
+number at a time, by the same sums, products and quotients that ``encoding/derive.py`` uses on cells: every machine gets the same bits."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import ClassVar
 
-import numpy as np
-
 from dpgram.errors import SchemaError
-from dpgram.terms.columns import Categorical, Date, Numeric, bounds, check_name, set_fields
-from dpgram.terms.dates import PARTS, date_part, days_of, iso_text, part_range
-from dpgram.terms.derivation import Array, Cells, Columns, Made, declared, number_column, number_made
-from dpgram.terms.elementary import log1p, power
-from dpgram.terms.products import Product
+from dpgram.terms.columns import Categorical, Column, Date, Numeric, bounds, check_name, set_fields
+from dpgram.terms.dates import PARTS, days_of, iso_text, part_range
+from dpgram.terms.derivation import Columns, Made, declared, number_column, number_made
 
 LARGEST_EXPONENT = 9
+MOST_LEVELS = 4096  # as many as a schema can have encoded columns
+LN2_HIGH = float.fromhex("0x1.62e42fee00000p-1")  # its last 21 bits are zero, so that times an exponent it is exact
+LN2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
+SERIES = [2 / (2 * k + 1) for k in range(12)]  # of 2 atanh(s) / s in s^2; the next term is below 2^-65 for |s| < 0.172
+
+
+@dataclass(frozen=True)
+class Product:
+    """The product of two declared columns: numbers, dates, truth values, single levels (``carrier[AA]``) or categories.
+
+    A category stands for its levels but the first: one column each, named like ``name[AA]``, for two categories one per
+    pair, ``name[AA:JFK]``. ``missing`` is for a product of two numbers: "midpoint" of its bounds (the default) or a number
+    within them. Where a factor is a level or a truth value, a missing cell becomes 0."""
+
+    name: str
+    of: tuple[str, str]
+    missing: float | str | None = None
+    kind: ClassVar[str] = "product"
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        names = () if isinstance(self.of, str) or not isinstance(self.of, Iterable) else tuple(self.of)
+        if len(names) != 2 or not all(isinstance(n, str) for n in names):
+            raise SchemaError(
+                f"derived column {self.name!r}: of is {self.of!r} and must name two columns, such as ['age', 'sex']."
+            )
+        set_fields(self, of=names)
+
+    def parents(self, columns: Columns) -> tuple[Column, ...]:
+        return tuple(column for column, _ in self.factors(columns))
+
+    def factors(self, columns: Columns) -> list[tuple[Column, tuple[int, ...]]]:
+        """Each factor's column, and the places of the levels it stands for: none of a number or a truth value."""
+        factors = [self._column_and_places(columns, text) for text in self.of]
+        if factors[0][0] == factors[1][0]:
+            instead = "use a power" if isinstance(factors[0][0], Numeric | Date) else "it would say nothing new"
+            raise SchemaError(f"derived column {self.name!r}: both factors come from column {factors[0][0].name!r}: {instead}.")
+        return factors
+
+    def _column_and_places(self, columns: Columns, text: str) -> tuple[Column, tuple[int, ...]]:
+        categories = [c for c in columns.values() if isinstance(c, Categorical)] if text not in columns else []
+        for column in categories:
+            for place, level in enumerate(column.levels):
+                if text == f"{column.name}[{level}]":
+                    return column, (place,)
+        whole = declared(self, columns, text)
+        return whole, tuple(range(1, len(whole.levels))) if isinstance(whole, Categorical) else ()
+
+    def made(self, columns: Columns) -> Made:
+        factors = self.factors(columns)
+        corners = [a * b for a in _ends(factors[0][0]) for b in _ends(factors[1][0])]
+        lower, upper = min(corners), max(corners)  # rounding is monotone: products of cells, rounded, lie within
+        if all(isinstance(column, Numeric | Date) for column, _ in factors):
+            return number_made(self, lower, upper, self.missing)
+        if self.missing is not None:
+            raise SchemaError(
+                f"derived column {self.name!r}: missing is {self.missing!r} and must be left out, because a factor is a level or "
+                f"a truth value: a missing cell becomes 0."
+            )
+        levels = [
+            c.levels[1:] for (c, _), text in zip(factors, self.of, strict=True) if isinstance(c, Categorical) and text == c.name
+        ]
+        if math.prod(len(some) for some in levels) > MOST_LEVELS:
+            raise SchemaError(f"derived column {self.name!r} would make more than {MOST_LEVELS} columns: use single levels.")
+        names = [""]
+        for some in levels:
+            names = [f"{before}:{level}" if before else level for before in names for level in some]
+        named = tuple(f"{self.name}[{levels}]" if levels else self.name for levels in names)
+        return Made(named, lower, upper, (0.0,) * len(named), is_number=False)
+
+
+def _ends(column: Column) -> tuple[float, float]:
+    """The bounds of a factor: those of a number, or 0 and 1."""
+    return bounds(column) if isinstance(column, Numeric | Date) else (0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -47,13 +118,9 @@ class Power:
     def made(self, columns: Columns) -> Made:
         (parent,) = self.parents(columns)
         ends = bounds(parent)
-        with np.errstate(over="ignore"):  # ``number_made`` refuses what is not finite
-            powers = power(np.array(ends), self.exponent).tolist()
+        powers = [math.prod([end] * self.exponent) for end in ends]  # ``number_made`` refuses what is not finite
         through_zero = self.exponent % 2 == 0 and ends[0] < 0 < ends[1]
         return number_made(self, 0.0 if through_zero else min(powers), max(powers), self.missing)
-
-    def compute(self, columns: Columns, cells: Cells) -> Array:
-        return power(cells[self.of], self.exponent)[None]
 
 
 @dataclass(frozen=True)
@@ -78,11 +145,21 @@ class Log1p:
             raise SchemaError(
                 f"derived column {self.name!r}: the lower bound of {self.of!r} is {lower:g} and must be above -1."
             )
-        low, high = log1p(np.array([lower, upper])).tolist()
-        return number_made(self, low, high, self.missing)
+        return number_made(self, _log1p(lower), _log1p(upper), self.missing)
 
-    def compute(self, columns: Columns, cells: Cells) -> Array:
-        return log1p(cells[self.of])[None]
+
+def _log1p(x: float) -> float:
+    """log(1 + x) of a bound, to the bits that ``encoding/elementary.py`` gives a cell there, which explains the steps."""
+    u = 1.0 + x
+    dropped = x - (u - 1.0) if x < 1 else 1.0 - (u - x)
+    mantissa, exponent = math.frexp(u)
+    if mantissa < math.sqrt(0.5):
+        mantissa, exponent = 2 * mantissa, exponent - 1
+    s = (mantissa - 1.0) / (mantissa + 1.0)
+    series = SERIES[-1]
+    for coefficient in reversed(SERIES[:-1]):
+        series = series * (s * s) + coefficient
+    return exponent * LN2_HIGH + (s * series + (exponent * LN2_LOW + dropped / u))
 
 
 @dataclass(frozen=True)
@@ -121,7 +198,8 @@ class Interval:
     def parents(self, columns: Columns) -> tuple[Numeric | Date]:
         return (number_column(self, columns, self.of),)
 
-    def _ends(self, columns: Columns) -> tuple[float, float]:
+    def ends(self, columns: Columns) -> tuple[float, float]:
+        """The interval's ends as numbers, infinite where one is left out."""
         (parent,) = self.parents(columns)
         for which, end in (("lower", self.lower), ("upper", self.upper)):
             if end is not None and isinstance(end, str) != isinstance(parent, Date):
@@ -131,7 +209,7 @@ class Interval:
         return -math.inf if low is None else low, math.inf if high is None else high
 
     def made(self, columns: Columns) -> Made:
-        (parent,), (low, high) = self.parents(columns), self._ends(columns)
+        (parent,), (low, high) = self.parents(columns), self.ends(columns)
         lower, upper = bounds(parent)
         if low >= high:
             raise SchemaError(
@@ -143,11 +221,6 @@ class Interval:
                 f"[{parent.lower}, {parent.upper}]: choose an interval that holds some of them and not all."
             )
         return Made((self.name,), 0.0, 1.0, (float(self.missing),), is_number=False)
-
-    def compute(self, columns: Columns, cells: Cells) -> Array:
-        low, high = self._ends(columns)
-        x = cells[self.of]
-        return np.where(np.isnan(x), np.nan, (low <= x) & (x < high))[None]
 
 
 @dataclass(frozen=True)
@@ -182,6 +255,11 @@ class DatePart:
         (parent,) = self.parents(columns)
         return part_range(self.part, parent.first, parent.last)
 
+    def wanted(self, columns: Columns) -> list[float]:
+        """The value that each indicator stands for, where they are levels; no date has the part infinity, which stands for "missing"."""
+        low, high = self._range(columns)
+        return [*range(low + 1, high + 1), *([math.inf] if self.missing == "level" else [])]
+
     def made(self, columns: Columns) -> Made:
         low, high = self._range(columns)
         if low == high:
@@ -195,14 +273,6 @@ class DatePart:
         names = tuple(f"{self.name}[{level}]" for level in column.levels[1:])
         own_level = (0.0,) * (len(names) - 1) + (float(missing == "level"),)
         return Made(names, 0.0, 1.0, own_level, is_number=False)
-
-    def compute(self, columns: Columns, cells: Cells) -> Array:
-        values = date_part(cells[self.of], self.part)
-        if not self.levels:
-            return values[None]
-        low, high = self._range(columns)
-        wanted = [*range(low + 1, high + 1), *([math.inf] if self.missing == "level" else [])]  # no date has the part inf
-        return np.where(np.isnan(values), np.nan, values == np.array(wanted)[:, None])
 
 
 DERIVED_KINDS = (Product, Power, Log1p, Interval, DatePart)

@@ -14,7 +14,7 @@ from dpgram.errors import SchemaError
 from dpgram.terms import schema_file
 from dpgram.terms.budget import Neighbours
 from dpgram.terms.columns import COLUMN_KINDS, Boolean, Categorical, Column, Date, Numeric, bounds
-from dpgram.terms.derivation import Array, Cells, Derived, Made, derived_values
+from dpgram.terms.derivation import Derived, Made
 from dpgram.terms.derived import DERIVED_KINDS
 
 INTERCEPT = "(intercept)"
@@ -120,10 +120,6 @@ class Schema:
     def made(self) -> dict[str, Made]:
         """What each derived column becomes, by name."""
         return {derived.name: derived.made(self.by_name) for derived in self.derived}
-
-    def derive(self, derived: Derived, cells: Cells) -> Array:
-        """A derived column in its own units, (its encoded columns, rows); ``derived_values`` says what ``cells`` holds."""
-        return derived_values(derived, self.made[derived.name], self.by_name, cells)
 
     @cached_property
     def encoded(self) -> tuple[EncodedColumn, ...]:

@@ -1230,7 +1230,7 @@ return { makeChannel, noiseVariance, errorSquares, inOwnUnits, countedRows, weig
 
 const module_encode = (() => {
 // Cells as a reader types them, encoded as the release's rows were: clamped to the declared bounds, missing ones filled, derived columns
-// computed from them. As dpgram.analysis.frames and dpgram.terms.
+// computed from them. As dpgram.encoding.
 
 const { apply, solve, transpose } = module_linalg;
 

@@ -13,9 +13,8 @@ from dpgram.regression.channel import additive_form, counted_rows, weighed_rows
 from dpgram.regression.design import design
 from dpgram.regression.repair import repaired
 from dpgram.terms.columns import Boolean, Categorical, Column, Date, Numeric, bounds
-from dpgram.terms.dates import days_of, part_range
 from dpgram.terms.derivation import Derived
-from dpgram.terms.derived import DatePart, Interval, Power
+from dpgram.terms.derived import DatePart, Interval, Power, Product
 from dpgram.terms.noise import (
     InverseWishartSample,
     NoiseModel,
@@ -24,7 +23,6 @@ from dpgram.terms.noise import (
     WhitenedGaussian,
     WishartSample,
 )
-from dpgram.terms.products import Product
 from dpgram.terms.schema import Schema
 
 SHAPES: dict[type, str] = {
@@ -121,34 +119,21 @@ def _derived(derived: Derived, schema: Schema) -> dict[str, Any]:
     }
     match derived:
         case Product():
-            factors = [_factor(text, schema) for text in derived.of]
-            return {**common, "factors": [{"column": column, "levels": levels} for column, levels in factors]}
+            factors = derived.factors(columns)
+            return {
+                **common,
+                "factors": [{"column": column.name, "levels": list(places) or None} for column, places in factors],
+            }
         case Power():
             return {**common, "of": derived.of, "exponent": derived.exponent}
         case Interval():
-            ends = [days_of(end) if isinstance(end, str) else end for end in (derived.lower, derived.upper)]
-            return {**common, "of": derived.of, "from": ends[0], "to": ends[1]}
+            low, high = (end if math.isfinite(end) else None for end in derived.ends(columns))
+            return {**common, "of": derived.of, "from": low, "to": high}
         case DatePart():
-            (parent,) = derived.parents(columns)
-            low, high = part_range(derived.part, parent.first, parent.last)
-            own = [None] if derived.missing == "level" else []  # no date has it
-            wanted = [*range(low + 1, high + 1), *own] if derived.levels else None
+            wanted = [part if math.isfinite(part) else None for part in derived.wanted(columns)] if derived.levels else None
             return {**common, "of": derived.of, "part": derived.part, "wanted": wanted}
         case _:
             return {**common, "of": derived.of}  # type: ignore[attr-defined]
-
-
-def _factor(text: str, schema: Schema) -> tuple[str, list[int] | None]:
-    """A factor's column, and the places of the levels it stands for; None for a number or a truth value."""
-    column = schema.by_name.get(text)
-    if column is not None:
-        return text, list(range(1, len(column.levels))) if isinstance(column, Categorical) else None
-    for one in schema.columns:
-        if isinstance(one, Categorical):
-            for place, level in enumerate(one.levels):
-                if text == f"{one.name}[{level}]":
-                    return one.name, [place]
-    raise AssertionError("a schema has checked its factors")
 
 
 def _bootstrap(release: GramRelease, target: str, confidence: float) -> dict[str, Any]:

@@ -9,11 +9,9 @@ import math
 
 import numpy as np
 
-Array = np.ndarray
+from dpgram.terms.derived import LN2_HIGH, LN2_LOW, SERIES
 
-LN2_HIGH = float.fromhex("0x1.62e42fee00000p-1")  # its last 21 bits are zero, so that times an exponent it is exact
-LN2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
-SERIES = [2 / (2 * k + 1) for k in range(12)]  # of 2 atanh(s) / s in s^2; the next term is below 2^-65 for |s| < 0.172
+Array = np.ndarray
 
 
 def power(x: Array, exponent: int) -> Array:

@@ -9,9 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from dpgram.rows.types import is_text
+from dpgram.encoding.dates import days_of_seconds
+from dpgram.encoding.types import as_bytes, is_text
 from dpgram.terms.columns import EXACT_INTEGERS
-from dpgram.terms.dates import DAY, days_of_seconds
+from dpgram.terms.dates import DAY
 
 Array = np.ndarray
 
@@ -29,7 +30,7 @@ YES, NO = ("t", "yes", "y"), ("f", "no", "n")  # besides numbers, true and false
 
 def as_numbers(cells: pa.Array) -> Array:
     """float64, NaN where a cell is missing, does not parse or is not finite. True and false are 1 and 0."""
-    cells = _plain(cells)
+    cells = plain(cells)
     if pt.is_decimal(cells.type):
         cells = cells.cast(pa.string())  # by way of text a decimal becomes the nearest float, as it does in a CSV
     if is_text(cells.type):
@@ -43,7 +44,7 @@ def as_numbers(cells: pa.Array) -> Array:
 
 def _numbers_of_text(cells: pa.Array) -> pa.Array:
     """float64, null where a cell holds no number. Where all cells are numbers or empty, as they mostly are, they are cast at once."""
-    plain = _as_bytes(cells)
+    plain = as_bytes(cells)
     try:
         return pc.if_else(pc.equal(pc.binary_length(plain), 0), None, plain).cast(pa.float64())
     except pa.ArrowInvalid:  # its message quotes a cell, and goes no further
@@ -56,21 +57,21 @@ def _numbers_of_text(cells: pa.Array) -> pa.Array:
 
 def as_text(cells: pa.Array) -> pa.Array:
     """UTF-8 strings, null where a cell is missing, empty or not UTF-8. A whole number is written without a point."""
-    cells = _plain(cells)
+    cells = plain(cells)
     if pt.is_floating(cells.type) or pt.is_decimal(cells.type):
         numbers = as_numbers(cells)
         whole = pa.array(numbers, mask=~(np.abs(numbers) <= EXACT_INTEGERS) | (numbers != np.trunc(numbers)))
         other = pc.if_else(pa.array(np.isfinite(numbers)), cells.cast(pa.large_string()), None)
         cells = pc.coalesce(whole.cast(pa.int64(), safe=False).cast(pa.large_string()), other)
     if is_text(cells.type):
-        cells = _decoded(_as_bytes(cells))
+        cells = _decoded(as_bytes(cells))
     text = cells.cast(pa.large_string())
     return pc.if_else(pc.equal(text, ""), None, text)
 
 
 def as_truth(cells: pa.Array) -> Array:
     """0.0 and 1.0, NaN where a cell is neither. Text may say it in words."""
-    cells = _plain(cells)
+    cells = plain(cells)
     values = as_numbers(cells)
     if is_text(cells.type):
         text = pc.utf8_lower(pc.utf8_trim_whitespace(as_text(cells)))
@@ -84,7 +85,7 @@ def as_days(cells: pa.Array) -> Array:
     """Days since 1970-01-01 00:00 UTC, cut to the second; NaN where a cell is missing or is no date.
 
     Timestamps with a time zone are instants, which Arrow keeps in UTC; those without are taken as UTC."""
-    cells = _plain(cells)
+    cells = plain(cells)
     if is_text(cells.type):
         return _days_of_text(pc.utf8_trim_whitespace(as_text(cells)))
     missing = np.asarray(cells.is_null())
@@ -143,23 +144,14 @@ def _of_values(cells: pa.DictionaryArray, place: Array, present: Array) -> tuple
     return _with_nan(places), _truth(pa.array(present).take(cells.indices))
 
 
-def _plain(cells: pa.Array) -> pa.Array:
+def plain(cells: pa.Array) -> pa.Array:
     """Dictionaries decoded."""
     if not pt.is_dictionary(cells.type):
         return cells
     values = cells.dictionary
     if is_text(values.type):
-        values = _as_bytes(values)  # views cannot be taken from, and what they hold is checked later
+        values = as_bytes(values)  # views cannot be taken from, and what they hold is checked later
     return values.take(cells.indices)
-
-
-def _as_bytes(cells: pa.Array) -> pa.Array:
-    """The bytes of text, unchecked."""
-    if pt.is_large_string(cells.type):
-        return cells.cast(pa.large_binary())
-    if pt.is_large_binary(cells.type):
-        return cells
-    return cells.cast(pa.binary()).cast(pa.large_binary())
 
 
 def _decoded(cells: pa.Array) -> pa.Array:

@@ -1,4 +1,4 @@
-"""Which declared Arrow types each kind of column takes. Types are public, so a wrong one is an error."""
+"""Arrow types: which of them each kind of column takes, and what counts as text. Types are public, so a wrong one is an error."""
 
 from __future__ import annotations
 
@@ -55,8 +55,14 @@ def is_date(type_: pa.DataType) -> bool:
 
 
 def is_text(type_: pa.DataType) -> bool:
-    return pt.is_string(type_) or pt.is_large_string(type_) or pt.is_string_view(type_) or is_bytes(type_)
+    """Text, or bytes that may be text."""
+    text = pt.is_string(type_) or pt.is_large_string(type_) or pt.is_string_view(type_)
+    return (
+        text or pt.is_binary(type_) or pt.is_large_binary(type_) or pt.is_binary_view(type_) or pt.is_fixed_size_binary(type_)
+    )
 
 
-def is_bytes(type_: pa.DataType) -> bool:
-    return pt.is_binary(type_) or pt.is_large_binary(type_) or pt.is_binary_view(type_) or pt.is_fixed_size_binary(type_)
+def as_bytes(cells: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """The bytes of text, unchecked: files may lie, and what is not UTF-8 is a missing cell."""
+    plain = cells if pt.is_large_string(cells.type) or pt.is_large_binary(cells.type) else cells.cast(pa.binary())
+    return plain.cast(pa.large_binary())

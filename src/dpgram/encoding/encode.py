@@ -5,18 +5,33 @@ The result depends on one row at a time, on the schema and on nothing else: no r
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from dpgram.rows.batch import Batch, arrow_column
-from dpgram.rows.cells import as_days, as_numbers, as_truth, number_levels, text_levels
-from dpgram.rows.types import check_type
+from dpgram.encoding.cells import as_days, as_numbers, as_truth, number_levels, text_levels
+from dpgram.encoding.columns import arrow_cells, as_column, is_untyped
+from dpgram.encoding.derive import derived_values
+from dpgram.encoding.types import check_type
 from dpgram.terms.columns import MISSING, Boolean, Categorical, Column, Date, Numeric, bounds
 from dpgram.terms.schema import EncodedColumn, Schema
 
 Array = np.ndarray
+Cells: TypeAlias = pa.Array | Array  # NumPy's hold numbers in this machine's byte order, none missing but NaN
+
+
+class Batch(Protocol):
+    """Some rows, by column. Arrow's record batches are such; so is anything that holds NumPy arrays by name."""
+
+    @property
+    def num_rows(self) -> int: ...
+
+    @property
+    def schema(self) -> pa.Schema: ...
+
+    def column(self, name: str) -> Cells: ...
 
 
 class _Numbers(NamedTuple):
@@ -79,13 +94,13 @@ class Encoder:
         parents: dict[str, Array] = {}
         with np.errstate(all="ignore"):  # a warning would depend on somebody's row
             for column in self._schema.columns:
-                cells = cells_of(column, arrow_column(batch.column(column.name)))
+                cells = cells_of(column, batch.column(column.name))
                 if column.name in self.parents:
                     parents[column.name] = cells.copy()
                 self._encode(column, cells, out)
             for derived in self._schema.derived:
                 place = self.places[derived.name]
-                _scale(self._schema.derive(derived, parents), self._schema.encoded[place.start], out[place])
+                _scale(derived_values(self._schema, derived, parents), self._schema.encoded[place.start], out[place])
         return out
 
     def _encode_matrix(self, matrix: Array, numbers: _Numbers) -> Array:
@@ -121,8 +136,22 @@ class Encoder:
                 out[place.start] = cells
 
 
-def cells_of(column: Column, cells: pa.Array) -> Array:
+def encoded_columns(schema: Schema, columns: Mapping[str, object]) -> Array:
+    """(rows, encoded columns) of a table given as columns by name, each an array, a series or a list."""
+    given = {name: as_column(columns[name]) for name in schema.names}
+    untyped = frozenset(name for name, values in given.items() if is_untyped(values))
+    batch = pa.record_batch({name: arrow_cells(values) for name, values in given.items()})
+    return Encoder(schema, untyped=untyped).encode(batch).T
+
+
+def own_units(schema: Schema, scaled: Array) -> Array:
+    """Encoded rows, (rows, encoded columns), back in the columns' own units."""
+    return np.array([e.centre for e in schema.encoded]) + np.array([e.half for e in schema.encoded]) * scaled
+
+
+def cells_of(column: Column, given: Cells) -> Array:
     """A new array of numbers in own units, places among the levels, or 0 and 1; NaN where a cell is missing."""
+    cells = pa.array(np.ascontiguousarray(given)) if isinstance(given, np.ndarray) else given
     match column:
         case Numeric():
             return as_numbers(cells)
