@@ -12,7 +12,7 @@ from dpgram.ledger.base import Reservation
 from dpgram.mechanisms import registry
 from dpgram.planning import choice
 from dpgram.planning.ground import ground
-from dpgram.report.label import label_data, label_sections
+from dpgram.report.label import label_data, label_groups
 from tests.conftest import small_schema, small_table
 
 BUDGET = {"epsilon": 5.0, "delta": 1e-6}
@@ -41,7 +41,7 @@ def test_the_release_is_that_of_the_chosen_mechanism_and_says_how_it_was_chosen(
     assert made.choice.startswith("auto, by a forecast for 4,000 rows")
     assert named.choice == ""
     assert label_data(made)["chosen_by"] == made.choice
-    assert ("chosen by", made.choice) in dict(label_sections(made))["Mechanism"]
+    assert [made.choice] in [fact.lines for _, group in label_groups(made) for fact in group if fact.key == ("chosen_by",)]
     assert label_data(named)["chosen_by"] is None
 
 

@@ -17,7 +17,7 @@ import pytest
 import dpgram
 from dpgram.cli.app import app, run
 from dpgram.mechanisms.registry import MECHANISMS
-from dpgram.report.label import declared
+from dpgram.report.columns import declared
 from tests.conftest import small_table
 
 FILLED = """

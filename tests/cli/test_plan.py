@@ -141,7 +141,7 @@ def test_a_dry_run_shows_the_label_and_the_forecast_and_opens_nothing(folder, ca
     assert code == 0
     for words in (
         "Guarantee of the release to be made",
-        "sd_off_diagonal",
+        "noise sd off the diagonal",
         "clamped to [-5, 5]",
         "A release of 20,000 rows",
         "will be public",
@@ -224,7 +224,9 @@ def test_a_dry_run_of_rounds_tells_how_often_the_table_is_read_and_how_the_budge
     code, out, err = call(line, capsys)
     rounds = int(json.loads(call(f"{line} --json", capsys)[1])["label"]["parameters"]["rounds"])
     assert code == 0
-    assert f"the table is read {rounds} times, once for each round; shares of mu^2: " in " ".join(out.split())
+    assert f"the table is read {rounds} times, once for each round" in " ".join(out.split())
+    assert "share of the budget" in out
+    assert f"1 to {rounds - 1}, each" in out
     assert "can be read again" in out
     assert "Choosing row_bound" not in out
     assert "No row bounds are compared" in err
@@ -232,7 +234,8 @@ def test_a_dry_run_of_rounds_tells_how_often_the_table_is_read_and_how_the_budge
     code, out, _ = call(line, capsys)
     assert code == 0
     assert "stay protected" in out
-    assert "round_1_mu" in out
+    assert "share of the budget" in out
+    assert "round_1" not in out
 
 
 ROUNDS = "calibrate whitened-noise --epsilon 1 --delta 1e-6 --dim 5 --row-bound 2 --json"

@@ -17,8 +17,11 @@ import dpgram
 from dpgram.cli.app import run
 from dpgram.errors import OutputError
 from dpgram.mechanisms.registry import MECHANISMS
-from dpgram.report.page.officer import evaluation_points, noise_facts, proof_file
+from dpgram.report.fact import Group
+from dpgram.report.facts import facts
+from dpgram.report.notes import meaning
 from dpgram.report.page.write import HERE, report_page
+from dpgram.terms.words import Point
 from tests.needs import program
 from tests.page.node import ROOT
 from tests.page.releases import HOSTILE, hard_release, release_of
@@ -122,31 +125,24 @@ def test_no_count_of_rows_is_shown_under_add_remove(page, hard):
     assert embedded(public)["rows"] == 20_000
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
-def test_every_mechanism_has_its_proof_named(name):
-    assert proof_file(name) == MECHANISMS[name].proof
-
-
-@pytest.mark.parametrize("mechanism", ["gaussian-noise", "gaussian-sketch", "inverse-wishart", "noisy-inverse"])
+@pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_the_label_answers_every_point(mechanism):
     release = release_of(mechanism, "add-remove")
-    points = {point.title: point for point in evaluation_points(release)}
-    assert list(points) == [
-        "Privacy loss: epsilon and delta",
-        "Unit of privacy and neighbours",
-        "Trust model",
-        "Bounds",
-        "Mechanism and proof",
-        "Accounting",
-        "Arithmetic and randomness",
-        "What is public, what is protected",
-        "Known limits",
-    ]
-    assert all(point.words and point.facts for point in points.values())
-    assert dict(points["Mechanism and proof"].facts)["mechanism"] == mechanism
-    assert ("CONDITIONAL" in dict(points["Mechanism and proof"].facts)) == (mechanism == "noisy-inverse")
-    assert "NOT PRIVATE" in dict(points["Known limits"].facts)
-    assert dict(noise_facts(release))["units"].startswith("scaled units")
+    known = facts(release)
+    page = report_page(release)
+    cards = re.findall(r'<section class="point"><h3>(\d+)\. ([^<]+)</h3><p>([^<]+)</p><dl class="facts"><div>', page)
+    assert [int(number) for number, _, _ in cards] == list(Point) == list(range(1, 16))
+    assert all(title and words for _, title, words in cards)
+    for fact in known:
+        column = fact.group in (Group.COLUMNS, Group.DERIVED)
+        said = fact.value.values() if fact.name and column else fact.lines if fact.name else ()
+        assert all(html.escape(line) in page for line in said), fact
+    told = {fact.key: fact for fact in known if fact.name}
+    assert told["mechanism",].value == mechanism
+    assert (("conditional",) in told) == ("<dt>CONDITIONAL</dt>" in page) == (mechanism == "noisy-inverse")
+    assert told["private",].name == "NOT PRIVATE"
+    assert told["noise", "units"].value.startswith("scaled units")
+    assert MECHANISMS[mechanism].proof in page
 
 
 @pytest.mark.parametrize(
@@ -159,7 +155,9 @@ def test_the_label_answers_every_point(mechanism):
     ],
 )
 def test_epsilon_is_said_in_plain_words(small_release, epsilon, factor, belief):
-    words = evaluation_points(dataclasses.replace(small_release, budget=dpgram.Budget(epsilon, 1e-7)))[0].words
+    release = dataclasses.replace(small_release, budget=dpgram.Budget(epsilon, 1e-7))
+    words = meaning(release.schema, release.budget)
+    assert words in report_page(release)
     assert factor in words
     assert f"from 50 % to {belief} sure" in words
     assert "one in 10,000,000" in words

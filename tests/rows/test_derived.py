@@ -16,7 +16,9 @@ from dpgram.encoding.cells import as_days
 from dpgram.encoding.columns import untyped_array
 from dpgram.encoding.derive import derived_values
 from dpgram.encoding.encode import Encoder
-from dpgram.report.label import label_data, label_sections
+from dpgram.report.fact import Group
+from dpgram.report.facts import facts
+from dpgram.report.label import label_data
 
 COLUMNS = [
     Numeric("x", -2, 3),
@@ -288,6 +290,6 @@ def test_the_label_says_how_columns_were_computed():
         "high": "1 where 1.0 <= x, else 0; where a parent is missing, 0",
         "y2": "y to the power 2, within [0, 400]; where a parent is missing, the midpoint",
     }
-    sections = dict(label_sections(made))
-    assert [name for name, _ in sections["Derived columns"]] == list(words)
-    assert "days since 1970-01-01 (UTC)" in dict(sections["Declared columns"])["when"]
+    told = {fact.key: fact for fact in facts(made)}
+    assert [fact.name for fact in told.values() if fact.group is Group.DERIVED] == list(words)
+    assert "days since 1970-01-01 (UTC)" in told["bounds", "when"].words

@@ -402,7 +402,7 @@ def test_a_library_that_is_not_installed_is_named(monkeypatch, file):
 
 
 def test_the_label_says_what_a_row_is(people, file, tmp_path):
-    from dpgram.report.label import label_data, label_sections
+    from dpgram.report.label import label_data, label_groups
 
     query = "select x, y, c, b from people where c <> 'QUERY-TEXT'"
     for table in (people.uri, file):
@@ -411,7 +411,7 @@ def test_the_label_says_what_a_row_is(people, file, tmp_path):
         again = dpgram.load(tmp_path / "r.json")
         assert again == made
         assert again.rows_of == label_data(again)["rows_of"] == "result"
-        text = str(label_sections(again))
+        text = str(label_groups(again))
         assert "one row of the result of a query, lazy frame or stream: person" in text
         assert "a join can multiply rows" in text
         for kept in ("QUERY-TEXT", PASSWORD, "select"):

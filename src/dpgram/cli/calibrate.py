@@ -9,12 +9,14 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from dpgram.cli.label import print_rounds
 from dpgram.cli.options import given_options
 from dpgram.cli.output import print_json, print_table
 from dpgram.errors import MechanismError, SchemaError
 from dpgram.mechanisms import registry
 from dpgram.mechanisms.conversation import EXACT, PAPER, Task
 from dpgram.planning.choice import TABLE_ROWS
+from dpgram.report.facts import parameter_facts
 from dpgram.terms.budget import Budget, Neighbours
 
 
@@ -92,10 +94,12 @@ def calibrate(
         print_json(found if compare else found[calibration])
         return
     refusals = [f"{column}: {values.pop('refused')}" for column, values in found.items() if "refused" in values]
-    keys = list(dict.fromkeys(key for values in found.values() for key in values))
-    rows = [(key, *(_text(found[column].get(key)) for column in columns)) for key in keys]
+    listed = [fact for values in found.values() for fact in parameter_facts(mechanism, values, made=False)]
+    names = {fact.key[-1]: fact.name for fact in listed if fact.name}
+    rows = [(text, *(_text(found[column].get(key)) for column in columns)) for key, text in names.items()]
     caption = ". ".join([mechanism.summary, *refusals])
     print_table(f"{name}, d = {dim}, B = {row_bound:g}, {neighbours}", ["", *columns], rows, caption=caption)
+    print_rounds(listed)
 
 
 def _parameters(calibrate_: object, task: Task, *, lenient: bool) -> dict:

@@ -12,14 +12,16 @@ import numpy as np
 
 from dpgram import curator
 from dpgram.cli.app import note
-from dpgram.cli.output import print_json, print_pairs
+from dpgram.cli.label import print_label
+from dpgram.cli.output import print_json
 from dpgram.cli.plan import print_plan
 from dpgram.errors import MechanismError
 from dpgram.mechanisms import registry
 from dpgram.mechanisms.conversation import GramAnswer, Mechanism, Task, hold
 from dpgram.planning.choice import AUTO, TABLE_ROWS
 from dpgram.planning.plan import Plan
-from dpgram.report.label import Planned, planned_data, planned_sections
+from dpgram.report.fact import Planned
+from dpgram.report.label import label_data
 from dpgram.sampling.choose import chosen as chosen_arithmetic
 from dpgram.sampling.seeded import SeededSource
 from dpgram.terms.budget import Budget, Neighbours
@@ -59,7 +61,6 @@ def show_without_release(
         parameters=parameters,
         condition=condition,
         choice=choice,
-        several=found.several,
         rows_of=rows_of,
         arithmetic=chosen_arithmetic(arithmetic, len(schema.encoded), private=private),
         private=private,
@@ -77,10 +78,9 @@ def show_without_release(
             **options,
         )
     if json:
-        print_json({"dry_run": True, "label": planned_data(planned), "forecast": None if plan is None else plan.to_dict()})
+        print_json({"dry_run": True, "label": label_data(planned), "forecast": None if plan is None else plan.to_dict()})
     else:
-        for title, pairs in planned_sections(planned):
-            print_pairs(title, pairs)
+        print_label(planned)
         if plan is not None:
             print_plan(plan, coefficients=False)
     if plan is None:

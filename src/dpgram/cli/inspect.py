@@ -8,8 +8,9 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from dpgram.artifact.files import load
-from dpgram.cli.output import print_json, print_pairs
-from dpgram.report.label import label_data, label_sections
+from dpgram.cli.label import print_label
+from dpgram.cli.output import print_json
+from dpgram.report.label import label_data
 
 
 def inspect(release: Path, /, *, json: Annotated[bool, Parameter(negative="")] = False) -> None:
@@ -25,6 +26,5 @@ def inspect(release: Path, /, *, json: Annotated[bool, Parameter(negative="")] =
     made = load(release)
     if json:
         print_json(label_data(made))
-        return
-    for title, pairs in label_sections(made):
-        print_pairs(title, pairs)
+    else:
+        print_label(made)

@@ -17,6 +17,7 @@ from dpgram.sampling.base import FLOAT, Matrix, RandomSource, grid_step
 from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.noise import NoiseModel
 from dpgram.terms.public_map import PublicMap
+from dpgram.terms.words import Words
 
 Array = np.ndarray
 Parameters = dict[str, float]
@@ -118,11 +119,15 @@ class Mechanism:
 
     ``calibrate`` returns the public parameters without touching any data: among them ``delta_at_epsilon``, the true delta of
     the parameters. ``start`` calibrates, asks back, and only then asks its first question. One that asks for ``several`` sums needs a table
-    that can be read again, and announces every round before it draws: a ledger gives back what was not announced."""
+    that can be read again, and announces every round before it draws: a ledger gives back what was not announced.
+
+    ``words`` tell people what its parameters are. A parameter ``round_<k>_<what>`` stands in a table of rounds, under the words for
+    ``round_<what>``; those for ``row_bound`` say what limits a row, where it is not the schema's bound."""
 
     name: str
     summary: str
     proof: str  # file in proofs/
+    words: Mapping[str, Words] = field(default_factory=dict, kw_only=True)  # by parameter
     calibrate: Callable[[Task], Parameters]
     start: Callable[[Task, RandomSource], Conversation]
     options: Mapping[str, str] = field(default_factory=dict)  # name -> what it means

@@ -25,8 +25,20 @@ from dpgram.mechanisms.proven import proven
 from dpgram.sampling.base import FLOAT, Matrix, RandomSource, grid_step
 from dpgram.sampling.variates import laplace, plain, truncated_laplace, truncated_normal
 from dpgram.terms.budget import Budget, Neighbours
+from dpgram.terms.words import SCALED, Words
 
 MOST_DEGREES = 1e12
+WORDS = {
+    "base_degrees_of_freedom": Words("degrees of freedom, at least"),
+    "base_w_squared": Words("ridge, at most", SCALED),
+    "first_stage_scale": Words("noise scale of the first stage", SCALED),
+    "first_stage_offset": Words("offset of the first stage", SCALED),
+    "first_stage_epsilon": Words("epsilon of the first stage"),
+    "first_stage_delta": Words("delta of the first stage"),
+    "first_stage_mu": Words("mu of the first stage"),
+    "second_stage_mu": Words("mu of the second stage"),
+    "first_stage_value": Words("smallest eigenvalue in the first stage", SCALED, protected=True),
+}
 EIGENVALUE_SLACK = 2.0**-20  # by how much, over B^2, the certified eigenvalue may lie below the true one
 
 

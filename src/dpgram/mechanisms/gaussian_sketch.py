@@ -29,6 +29,7 @@ from dpgram.sampling.base import Matrix, RandomSource, known
 from dpgram.sampling.variates import bartlett_factor, per_copy, square_root
 from dpgram.terms.budget import Neighbours
 from dpgram.terms.noise import WishartSample
+from dpgram.terms.words import SCALED, Words
 
 
 def sketch_rows(task: Task) -> float:
@@ -87,10 +88,12 @@ def start(task: Task, rng: RandomSource) -> Conversation:
     return Outcome(gram, noise, found, grid)
 
 
+WORDS = {"w_squared": Words("ridge added to the matrix", SCALED), "sketch_rows": Words("rows of the sketch")}
 MECHANISM = Mechanism(
     name="gaussian-sketch",
     summary="a Wishart draw around the Gram plus a ridge (Algorithm 1: ridge regression by random projection)",
     proof="gaussian_sketch.md",
+    words=WORDS,
     calibrate=calibrate,
     start=start,
     cost=sampling_cost,

@@ -5,6 +5,7 @@ release. Proof: proofs/gaussian_sketch_adaptive.md and proofs/adaptive.md, on to
 
 from __future__ import annotations
 
+from dpgram.mechanisms import first_stage, gaussian_sketch
 from dpgram.mechanisms.conversation import Conversation, GramQuestion, Mechanism, Outcome, Parameters, Task, ask_back, publish
 from dpgram.mechanisms.first_stage import plan_stages, release_smallest_eigenvalue, second_stage
 from dpgram.mechanisms.gaussian_sketch import draw_sketch, sketch_rows
@@ -35,6 +36,7 @@ MECHANISM = Mechanism(
     name="gaussian-sketch-adaptive",
     summary="the Gaussian sketch after a private look at the smallest eigenvalue (Algorithm 2)",
     proof="gaussian_sketch_adaptive.md",
+    words={**first_stage.WORDS, **gaussian_sketch.WORDS},
     calibrate=calibrate,
     start=start,
     batched=True,

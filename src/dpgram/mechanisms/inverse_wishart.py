@@ -32,6 +32,7 @@ from dpgram.sampling.base import Matrix, RandomSource, known
 from dpgram.sampling.variates import bartlett_factor, divided_by_lower, per_copy, plain, square_root
 from dpgram.terms.budget import Neighbours
 from dpgram.terms.noise import InverseWishartSample
+from dpgram.terms.words import SCALED, Words
 
 
 def degrees_of_freedom(task: Task) -> float:
@@ -96,10 +97,12 @@ def start(task: Task, rng: RandomSource) -> Conversation:
     return Outcome(gram, noise, found, grid)
 
 
+WORDS = {"psi": Words("ridge of the prior", SCALED), "degrees_of_freedom": Words("degrees of freedom", early=True)}
 MECHANISM = Mechanism(
     name="inverse-wishart",
     summary="one draw of the inverse-Wishart posterior (Algorithm 4)",
     proof="inverse_wishart.md",
+    words=WORDS,
     calibrate=calibrate,
     start=start,
     cost=sampling_cost,

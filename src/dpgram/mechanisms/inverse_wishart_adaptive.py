@@ -6,6 +6,7 @@ release. Proof: proofs/inverse_wishart_adaptive.md and proofs/adaptive.md, on to
 from __future__ import annotations
 
 from dpgram.errors import MechanismError
+from dpgram.mechanisms import first_stage, inverse_wishart
 from dpgram.mechanisms.conversation import Conversation, GramQuestion, Mechanism, Outcome, Parameters, Task, ask_back, publish
 from dpgram.mechanisms.first_stage import plan_stages, release_smallest_eigenvalue, second_stage
 from dpgram.mechanisms.inverse_wishart import draw_posterior, multiple_of
@@ -46,6 +47,7 @@ MECHANISM = Mechanism(
     name="inverse-wishart-adaptive",
     summary="the inverse-Wishart draw after a private look at the smallest eigenvalue (Algorithm 5)",
     proof="inverse_wishart_adaptive.md",
+    words={**first_stage.WORDS, **inverse_wishart.WORDS},
     calibrate=calibrate,
     start=start,
     batched=True,

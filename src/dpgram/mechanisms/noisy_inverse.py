@@ -37,6 +37,7 @@ from dpgram.mechanisms.proven import proven
 from dpgram.sampling.base import Matrix, RandomSource, exactly, known
 from dpgram.terms.budget import Neighbours
 from dpgram.terms.noise import NoisyInverse, SymmetricGaussian
+from dpgram.terms.words import SCALED, Point, Words
 
 
 @proven("noisy_inverse.md#theorem-1")
@@ -108,6 +109,14 @@ MECHANISM = Mechanism(
     name="noisy-inverse",
     summary="Gaussian noise on the inverse Gram, conditional on a public claim (appendix)",
     proof="noisy_inverse.md",
+    words={
+        "rho": Words("rho, the public claim"),
+        "claimed_floor": Words("smallest eigenvalue, as claimed", SCALED, early=True),
+        "sd_off_diagonal": Words("noise sd of the inverse off the diagonal", early=True),
+        "sd_diagonal": Words("noise sd of the inverse on the diagonal", early=True),
+        "frobenius_sensitivity": Words("sensitivity of the inverse", "in Frobenius norm", point=Point.BOUNDS),
+        "grid_of_inverse": Words("grid of the inverse", point=Point.IMPLEMENTATION),
+    },
     calibrate=calibrate,
     start=start,
     cost=gaussian_cost,

@@ -37,6 +37,7 @@ from dpgram.sampling.base import RandomSource, known
 from dpgram.terms.budget import Neighbours
 from dpgram.terms.noise import Round, SymmetricGaussian, WhitenedGaussian
 from dpgram.terms.public_map import MOST_COLUMNS, PublicMap
+from dpgram.terms.words import Point, Words, percent
 
 Array = np.ndarray
 
@@ -155,6 +156,16 @@ MECHANISM = Mechanism(
     name="whitened-noise",
     summary="Gaussian noise in several rounds, on rows whitened by the rounds before: for correlated columns",
     proof="whitened_noise.md",
+    words={
+        "table_rows": Words("rows, as guessed in public"),
+        "round_mu": Words("share of the budget", show=lambda mu, found: percent((mu / found["mu"]) ** 2)),
+        "round_sd_off_diagonal": Words("noise sd", "off the diagonal, for whitened rows"),
+        "round_kept": Words(
+            "squared length kept", "the share that shrinking left of a row, on average, as far as the release can tell", percent
+        ),
+        "round_stretch": Words(""),
+        "row_bound": Words("row bound", "for whitened rows", show=lambda *_: "1", point=Point.BOUNDS),
+    },
     calibrate=calibrate,
     start=start,
     cost=whole_cost,

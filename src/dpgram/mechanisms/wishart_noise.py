@@ -33,6 +33,7 @@ from dpgram.sampling.base import Matrix, RandomSource, known
 from dpgram.sampling.variates import bartlett_factor, per_copy, plain
 from dpgram.terms.budget import Neighbours
 from dpgram.terms.noise import SymmetricGaussian
+from dpgram.terms.words import SCALED, Words
 
 WITHIN = 1.05  # the default scale keeps the noise within 5 % of its Gaussian limit
 
@@ -127,6 +128,11 @@ MECHANISM = Mechanism(
     name="wishart-noise",
     summary="the Gram plus Wishart noise, its mean taken off as far as possible (Algorithm 3)",
     proof="wishart_noise.md",
+    words={
+        "scale": Words("scale of the noise", SCALED),
+        "mean_shift": Words("mean of the noise on the diagonal", SCALED),
+        "shift_removed": Words("taken off the diagonal again", SCALED),
+    },
     calibrate=calibrate,
     start=start,
     batched=True,

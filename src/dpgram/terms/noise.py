@@ -1,16 +1,24 @@
 """What a mechanism did to the true Gram matrix G: mechanisms write it, estimators read it and never ask for a name.
 
 Each shape of noise says what an estimator needs: a public multiple of the identity that is still in the matrix (``shift``),
-the size of the noise along the weakest directions (``sd_off_diagonal``), and the degrees of freedom where noise multiplies."""
+the size of the noise along the weakest directions (``sd_off_diagonal``), and the degrees of freedom where noise multiplies. For
+people each says what was done to the matrix (``told``), and what its numbers are called (``words``)."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
+from dpgram.terms.words import COMMON, SCALED, Words
+
 Array = np.ndarray
+
+ADDED = {name: replace(COMMON[name], early=False) for name in ("sd_off_diagonal", "sd_diagonal")}
+WEAKEST = {name: replace(words, unit=f"{words.unit}, along the weakest directions") for name, words in ADDED.items()}
 
 
 @dataclass(frozen=True)
@@ -20,6 +28,8 @@ class SymmetricGaussian:
     Entries above the diagonal have sd ``sd_off_diagonal``, those on it ``sd_diagonal``; where that is sqrt(2) times the former,
     N is of the Gaussian orthogonal ensemble. Both are named, because a bare "sigma" once cost a peer its guarantee."""
 
+    told: ClassVar[str] = "Random numbers that do not depend on the data were added to every entry of the matrix."
+    words: ClassVar[Mapping[str, Words]] = ADDED
     sd_off_diagonal: float
     sd_diagonal: float
     shift: float = 0.0
@@ -35,6 +45,11 @@ class _Draw:
 
     ``floor`` is a public lower bound on the eigenvalues of the scale matrix; there the noise is smallest."""
 
+    words: ClassVar[Mapping[str, Words]] = {
+        "degrees_of_freedom": Words("degrees of freedom of the draw"),
+        "floor": Words("smallest eigenvalue before the draw, at least", SCALED),
+        **WEAKEST,
+    }
     degrees_of_freedom: float
     shift: float
     floor: float
@@ -52,6 +67,8 @@ class _Draw:
 class WishartSample(_Draw):
     """The release is W / degrees_of_freedom with W Wishart of the scale matrix: unbiased for it, always definite."""
 
+    told: ClassVar[str] = "A sketch: the matrix of random mixtures of the rows and of artificial ones. The noise multiplies."
+
 
 @dataclass(frozen=True)
 class InverseWishartSample(_Draw):
@@ -59,6 +76,7 @@ class InverseWishartSample(_Draw):
 
     With multiple = degrees_of_freedom - d - 1 it is unbiased for the scale matrix."""
 
+    told: ClassVar[str] = "One draw from a posterior distribution around the true matrix. The noise multiplies."
     multiple: float
 
 
@@ -68,6 +86,13 @@ class NoisyInverse:
 
     ``floor`` is the lower bound on the eigenvalues of G that the custodian claimed."""
 
+    told: ClassVar[str] = "Random numbers were added to the inverse of the matrix, whose smallest eigenvalue is a claim."
+    words: ClassVar[Mapping[str, Words]] = {
+        "sd_off_diagonal_of_inverse": Words("noise sd of the inverse off the diagonal"),
+        "sd_diagonal_of_inverse": Words("noise sd of the inverse on the diagonal"),
+        "floor": Words("smallest eigenvalue, as claimed", SCALED),
+        **WEAKEST,
+    }
     sd_off_diagonal_of_inverse: float
     sd_diagonal_of_inverse: float
     floor: float
@@ -110,6 +135,8 @@ class WhitenedGaussian:
     noise is Gaussian under a public congruence: T^-1 N T^-T / kept. Earlier rounds carry noise that is independent of it, and
     tell of the same rows, shrunk otherwise."""
 
+    told: ClassVar[str] = "Random numbers were added in rounds, each to the matrix of rows whitened by the rounds before it."
+    words: ClassVar[Mapping[str, Words]] = WEAKEST
     rounds: tuple[Round, ...]
 
     @property

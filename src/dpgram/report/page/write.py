@@ -12,12 +12,17 @@ from pathlib import Path
 from dpgram.artifact.atomic import check_writable, write_whole
 from dpgram.artifact.release import GramRelease
 from dpgram.errors import OutputError
-from dpgram.report.label import computed, declared
+from dpgram.report.fact import Fact, Group, Rounds
+from dpgram.report.facts import SEEDED, facts
+from dpgram.report.label import pairs
 from dpgram.report.page.data import page_data
-from dpgram.report.page.officer import NOT_PRIVATE, evaluation_points, noise_facts
+from dpgram.terms.words import Point
 
 HERE = Path(__file__).parent
 LONG = 220  # characters of a declaration that are shown before the reader asks for all of them
+BADGES = ("epsilon", "delta", "unit", "neighbours", "mechanism", "arithmetic")
+WARNING = f'<p class="warning" role="note">NOT PRIVATE: {SEEDED}. Nothing below is promised.</p>'
+ELSEWHERE = (Group.NOISE, Group.COLUMNS, Group.DERIVED)  # have parts of the page to themselves
 
 
 def write_report(
@@ -51,16 +56,20 @@ def check_report_path(path: Path, *, overwrite: bool, given: Path | None = None)
 
 def report_page(release: GramRelease, *, title: str | None = None, bootstrap: Sequence[str] = ()) -> str:
     """The page as text."""
+    known = facts(release)
     script, style = ((HERE / name).read_text(encoding="utf-8").strip("\n") for name in ("bundle.js", "page.css"))
     parts = {
         "TITLE": html.escape(title or f"Private release: {release.schema.unit}"),
         "POLICY": f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; base-uri 'none'; form-action 'none'",
         "STYLE": style,
-        "BADGES": _badges(release),
-        "WARNING": "" if release.private else f'<p class="warning" role="note">{html.escape(NOT_PRIVATE)}</p>',
-        "LABEL": _label(release),
-        "SCHEMA": _schema(release),
-        "NOISE": _facts(noise_facts(release)),
+        "BADGES": _badges(known),
+        "WARNING": "" if release.private else WARNING,
+        **{
+            point.name: _facts([fact for fact in known if fact.point is point and fact.group not in ELSEWHERE])
+            for point in Point
+        },
+        "SCHEMA": _schema(known),
+        "NOISE": _facts([fact for fact in known if fact.group is Group.NOISE]),
         "VERSION": html.escape(release.library_version),
         "DATA": _embedded(page_data(release, bootstrap)),
         "SCRIPT": script,
@@ -83,40 +92,36 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _badges(release: GramRelease) -> str:
-    badges = [
-        ("epsilon", f"{release.budget.epsilon:g}"),
-        ("delta", f"{release.budget.delta:g}"),
-        ("unit", release.schema.unit),
-        ("neighbours", release.neighbours.value),
-        ("mechanism", release.mechanism),
-        ("arithmetic", release.arithmetic),
-    ]
-    return "".join(f"<div><dt>{html.escape(name)}</dt><dd>{html.escape(value)}</dd></div>" for name, value in badges)
+def _badges(known: Sequence[Fact]) -> str:
+    values = {fact.key: fact.value for fact in known}
+    return _pairs((name, str(value) if isinstance(value := values[name,], str) else f"{value:g}") for name in BADGES)
 
 
-def _label(release: GramRelease) -> str:
-    return "".join(
-        f'<section class="point"><h3>{html.escape(point.title)}</h3><p>{html.escape(point.words)}</p>{_facts(point.facts)}</section>'
-        for point in evaluation_points(release)
-    )
+def _facts(listed: Sequence[Fact]) -> str:
+    """Names and what is said about them; tables of rounds are folded."""
+    tables = "".join(_rounds(fact.rounds) for fact in listed if fact.rounds)
+    return f'<dl class="facts">{_pairs(pairs([fact for fact in listed if fact.name]))}</dl>{tables}'
 
 
-def _facts(pairs: Iterable[tuple[str, str]]) -> str:
-    rows = "".join(f"<div><dt>{html.escape(name)}</dt><dd>{html.escape(value)}</dd></div>" for name, value in pairs)
-    return f'<dl class="facts">{rows}</dl>'
+def _pairs(told: Iterable[tuple[str, str]]) -> str:
+    return "".join(f"<div><dt>{html.escape(name)}</dt><dd>{html.escape(text)}</dd></div>" for name, text in told)
 
 
-def _schema(release: GramRelease) -> str:
-    schema = release.schema
-    listed = [
-        *((column.name, column.kind, declared(column)) for column in schema.columns),
-        *((d.name, f"derived: {d.kind}", computed(d, schema)) for d in schema.derived),
-    ]
-    rows = "".join(
-        f'<tr><th scope="row">{html.escape(name)}</th><td>{html.escape(kind)}</td><td>{_long(words)}</td></tr>'
-        for name, kind, words in listed
-    )
+def _rounds(rounds: Rounds) -> str:
+    header = "".join(f"<th>{html.escape(name)}</th>" for name in rounds.header)
+    rows = "".join(f"<tr>{''.join(f'<td>{html.escape(text)}</td>' for _, text in row)}</tr>" for row in rounds.rows)
+    table = f'<table class="numbers"><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>'
+    caption = f'<p class="small">{html.escape(rounds.caption)}</p>'
+    return f'<details><summary>What each round did</summary><div class="scroll">{table}</div>{caption}</details>'
+
+
+def _schema(known: Sequence[Fact]) -> str:
+    rows = ""
+    for fact in known:
+        if fact.name and fact.group in (Group.COLUMNS, Group.DERIVED):
+            kind, words = fact.value.values()
+            made = "derived: " if fact.group is Group.DERIVED else ""
+            rows += f'<tr><th scope="row">{html.escape(fact.name)}</th><td>{made}{html.escape(kind)}</td><td>{_long(words)}</td></tr>'
     return f'<table class="schema"><thead><tr><th>column</th><th>kind</th><th>declared</th></tr></thead><tbody>{rows}</tbody></table>'
 
 

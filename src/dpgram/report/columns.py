@@ -1,0 +1,57 @@
+"""Columns in words: what was declared about one, and how one was computed from others."""
+
+from __future__ import annotations
+
+import json
+
+from dpgram.terms.columns import Boolean, Categorical, Column, Date, Numeric
+from dpgram.terms.derivation import Derived
+from dpgram.terms.derived import DatePart, Interval, Log1p, Power, Product
+from dpgram.terms.schema import Schema
+
+
+def declared(column: Column) -> str:
+    """What was declared about a column, in words."""
+    match column:
+        case Numeric():
+            missing = _number(column.missing) if isinstance(column.missing, float) else "the midpoint"
+            return f"clamped to [{_number(column.lower)}, {_number(column.upper)}]; missing cells become {missing}"
+        case Categorical():
+            listed = ", ".join(json.dumps(c, ensure_ascii=False) for c in column.categories)
+            other = "; undeclared values become level 'other'" if column.other else "; undeclared values count as missing"
+            missing = "a level of their own" if column.missing == "level" else "the reference"
+            return f"one of {listed}, the first is the reference{other}; missing cells become {missing}"
+        case Boolean():
+            return f"0 or 1; missing cells become {int(column.missing)}"
+        case Date():
+            missing = "the midpoint" if column.missing == "midpoint" else column.missing
+            span = f"clamped to [{column.lower}, {column.upper}]"
+            return f"{span}, in days since 1970-01-01 (UTC); missing cells become {missing}"
+
+
+def _number(value: float) -> str:
+    """A declared number with all of its digits: the label must not state another bound."""
+    return f"{value:.15g}"
+
+
+def computed(derived: Derived, schema: Schema) -> str:
+    """How a derived column was computed from the clamped cells of declared ones, in words."""
+    match derived:
+        case Product():
+            formula = " times ".join(derived.of)
+        case Power():
+            formula = f"{derived.of} to the power {derived.exponent}"
+        case Log1p():
+            formula = f"log(1 + {derived.of})"
+        case Interval():
+            below, above = ("" if end is None else f"{end}" for end in (derived.lower, derived.upper))
+            formula = f"1 where {below + ' <= ' if below else ''}{derived.of}{' < ' + above if above else ''}, else 0"
+        case DatePart():
+            week = " (Monday is 1)" if derived.part == "weekday" else ""
+            formula = f"{derived.part.replace('_', ' ')}{week} of {derived.of}, in UTC{', by levels' if derived.levels else ''}"
+    made = schema.made[derived.name]
+    if made.is_number:
+        missing = "the midpoint" if derived.missing in (None, "midpoint") else _number(made.fill[0])  # type: ignore[attr-defined]
+        return f"{formula}, within [{_number(made.lower)}, {_number(made.upper)}]; where a parent is missing, {missing}"
+    own_level = len(made.fill) > 1 and any(made.fill)
+    return f"{formula}; where a parent is missing, {'a level of its own' if own_level else int(made.fill[0])}"

@@ -1,0 +1,210 @@
+"""All that is to be said of a release, as one list: the label, the page, JSON and a dry run are renderings of it.
+
+A fact has a name in plain words, a value with its unit, and the point of NIST SP 800-226 that it answers. It is found by its key or its
+group, never by its name. What a mechanism's parameters and its noise are called they say themselves (``terms.words``)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+
+from dpgram.artifact.release import GramRelease
+from dpgram.mechanisms.conversation import Mechanism
+from dpgram.mechanisms.registry import MECHANISMS
+from dpgram.report.columns import computed, declared
+from dpgram.report.fact import Fact, Group, Planned, Rounds
+from dpgram.report.notes import notes
+from dpgram.terms.budget import Neighbours
+from dpgram.terms.schema import Schema
+from dpgram.terms.words import SCALED, Point, Words, words_of
+
+OF_ROUND = re.compile(r"round_(\d+)_(.+)")
+ROWS_OF = {"table": "one row", "result": "one row of the result of a query, lazy frame or stream"}
+ASSUMED = {
+    "table": "one row per {unit} is assumed, not enforced: a {unit} with several rows is protected less",
+    "result": (
+        "one row of the result per {unit} is assumed, not enforced: a {unit} that appears in several rows of it is protected less "
+        "(a join can multiply rows, an aggregate mixes the rows of several in one)"
+    ),
+}
+SEEDED = "the noise comes from a seed, and whoever knows the seed can subtract it"
+CALIBRATIONS = {
+    "exact": "exact: from the mechanism's privacy curve, or a proven bound on it, rounded to the private side",
+    "paper": "paper: the printed formulas of the paper",
+}
+
+
+def facts(of: GramRelease | Planned) -> list[Fact]:
+    """Everything known about a release, or about one that is planned."""
+    known = MECHANISMS.get(of.mechanism)
+    said = notes(of.schema, of.budget, int(of.parameters.get("rounds", 1)), known.proof if known else "")
+    more = [Fact(Group.NOTES, point, (), name, text) for point, name, text in said]
+    before = [*_guarantee(of), *_mechanism(of)]
+    if isinstance(of, Planned):
+        return [*before, *_columns(of.schema), *more]
+    return [*before, *_noise(of), *_columns(of.schema), *_file(of), *more]
+
+
+def _guarantee(of: GramRelease | Planned) -> list[Fact]:
+    group, unit, relation, budget = Group.GUARANTEE, of.schema.unit, of.schema.neighbours, of.budget
+    return [
+        Fact(Group.NOTES, Point.IMPLEMENTATION, ("private",), "" if of.private else "NOT PRIVATE", of.private, SEEDED),
+        Fact(group, Point.EPSILON, ("epsilon",), "epsilon", budget.epsilon, f"{budget.epsilon:g}"),
+        Fact(group, Point.DELTA, ("delta",), "delta", budget.delta, f"{budget.delta:g}"),
+        Fact(group, Point.NEIGHBOURS, ("neighbours",), "neighbours", relation.value, f"{relation.value}: {relation.in_words}"),
+        Fact(group, Point.NEIGHBOURS, ("neighbours_in_words",), "", relation.in_words),
+        Fact(group, Point.UNIT, ("unit",), "unit of privacy", unit, f"{ROWS_OF[of.rows_of]}: {unit}"),
+        Fact(group, Point.UNIT, ("rows_of",), "", of.rows_of),
+        Fact(group, Point.UNIT, ("unit_assumption",), "assumed", ASSUMED[of.rows_of].format(unit=unit)),
+        Fact(group, Point.MECHANISM, ("conditional",), "CONDITIONAL" if of.condition else "", of.condition or None),
+        *_rows_and_account(of),
+    ]
+
+
+def _rows_and_account(of: GramRelease | Planned) -> list[Fact]:
+    if isinstance(of, Planned):
+        words = "will be public" if of.schema.neighbours is Neighbours.REPLACE else "stay protected"
+        return [Fact(Group.GUARANTEE, Point.NEIGHBOURS, (), "rows", words)]
+    account, rows = "no ledger; what other releases of the same rows cost is not known here", "protected"
+    if of.ledger_entry is not None:
+        line, _, seal = of.ledger_entry.partition(":")
+        account = f"line {line} of the custodian's ledger ({seal[:16]})"
+    if of.rows is not None:
+        rows = f"{of.rows:,} (public under this relation)"
+    return [
+        Fact(Group.GUARANTEE, Point.COMPOSITION, ("ledger_entry",), "charged to", of.ledger_entry, account),
+        Fact(Group.GUARANTEE, Point.NEIGHBOURS, ("rows",), "rows", of.rows, rows),
+    ]
+
+
+def _mechanism(of: GramRelease | Planned) -> list[Fact]:
+    group, known = Group.MECHANISM, MECHANISMS.get(of.mechanism)
+    made = of if isinstance(of, GramRelease) else None
+    words = words_of("row_bound", known.words if known else {})
+    bound = f"{words.show(of.row_bound, of.parameters)} {words.unit or SCALED}; longer rows are shrunk to it"
+    return [
+        Fact(group, Point.MECHANISM, ("mechanism",), "mechanism", of.mechanism),
+        *([Fact(group, Point.MECHANISM, (), "what it does", known.summary)] if known else []),
+        Fact(group, Point.MECHANISM, ("chosen_by",), "chosen by" if of.choice else "", of.choice or None),
+        Fact(group, Point.COMPARISON, ("calibration",), "calibration", of.calibration, CALIBRATIONS.get(of.calibration, "")),
+        *parameter_facts(known, of.parameters, made=made is not None),
+        *_passes(known, of),
+        Fact(group, Point.BOUNDS, ("row_bound",), "row bound", of.row_bound, bound),
+        *([Fact(group, Point.IMPLEMENTATION, ("randomness",), "randomness", made.randomness)] if made else []),
+        Fact(group, Point.IMPLEMENTATION, ("arithmetic",), "arithmetic", of.arithmetic, _arithmetic(of)),
+    ]
+
+
+def parameter_facts(mechanism: Mechanism | None, parameters: Mapping[str, float], *, made: bool) -> list[Fact]:
+    """The parameters in the mechanism's own words; those of rounds are for scripts, and people have a table of them."""
+    words, listed = mechanism.words if mechanism else {}, []
+    for name, value in parameters.items():
+        called = words_of(name, words)
+        told = called.name if not OF_ROUND.fullmatch(name) and not (called.early and made) else ""
+        table = _table(words, parameters) if name == "rounds" else None
+        text = called.show(value, parameters)
+        listed.append(Fact(Group.MECHANISM, called.point, ("parameters", name), told, value, text, called.unit, table))
+    later = "follow the number of rows, and are known when the rows are read"
+    return listed if made or listed else [Fact(Group.MECHANISM, Point.MECHANISM, (), "parameters", later)]
+
+
+def _each_round(parameters: Mapping[str, float]) -> list[dict[str, float]]:
+    """What is known of every round, by what it is."""
+    rounds: dict[int, dict[str, float]] = {}
+    for name, value in parameters.items():
+        if match := OF_ROUND.fullmatch(name):
+            rounds.setdefault(int(match[1]), {})[match[2]] = value
+    return [rounds[place] for place in sorted(rounds)]
+
+
+def _table(words: Mapping[str, Words], parameters: Mapping[str, float]) -> Rounds | None:
+    """The rounds with one column for each thing known of them, in the order in which the mechanism declares its words."""
+    rounds = _each_round(parameters)
+    if not rounds:
+        return None
+    ordered = dict.fromkeys([*(name.removeprefix("round_") for name in words), *rounds[0]])
+    called = {what: words_of(f"round_{what}", words) for what in ordered if what in rounds[0]}
+    shown = {what: one for what, one in called.items() if one.name}
+    rows = [
+        ((float(k), str(k)), *((each[what], one.show(each[what], parameters)) for what, one in shown.items()))
+        for k, each in enumerate(rounds, 1)
+    ]
+    caption = [f"{one.name}: {one.unit}" for one in shown.values() if one.unit]
+    return Rounds(("round", *(one.name for one in shown.values())), tuple(rows), "; ".join(caption))
+
+
+def _passes(mechanism: Mechanism | None, of: GramRelease | Planned) -> list[Fact]:
+    """How often the table will be read, where a mechanism reads it several times."""
+    if isinstance(of, GramRelease) or mechanism is None or not mechanism.several:
+        return []
+    rounds = int(of.parameters.get("rounds", 0))
+    few = ("for each round; how many there are follows the number of rows, which the first pass counts", "once")
+    times = few[rounds] if rounds < 2 else f"{rounds} times, once for each round"
+    again = ["it must be one that can be read again, or be kept in a cache while the release is made"]
+    return [Fact(Group.MECHANISM, Point.MECHANISM, (), "passes", [f"the table is read {times}", *again])]
+
+
+def _arithmetic(of: GramRelease | Planned) -> str:
+    """What the arithmetic means for the guarantee."""
+    if of.arithmetic != "exact":
+        return f"{of.arithmetic}; leakage through floating-point rounding is not excluded"
+    grid = of.grid if isinstance(of, GramRelease) else None
+    on = "" if grid is None else f" to multiples of 2^{math.frexp(grid)[1] - 1}"
+    return f"exact: the mechanism's real numbers, rounded once{on}, so the guarantee is that of the numbers in the file"
+
+
+def _noise(release: GramRelease) -> list[Fact]:
+    """What was done to the true matrix, with its size, as the law of the noise tells it."""
+    law, group, point = release.noise, Group.NOISE, Point.ACCURACY
+    numbers = {name: getattr(law, name) for name in law.words}
+    shift = f"{law.shift:.6g} times the identity, taken off before fitting"
+    rounds = _each_round(release.parameters)
+    return [
+        Fact(group, point, ("noise", "kind"), "kind", law.told),
+        *(
+            Fact(group, point, ("noise", name), words.name, numbers[name], words.show(numbers[name], numbers), words.unit)
+            for name, words in law.words.items()
+        ),
+        Fact(group, point, ("noise", "shift"), "public shift" if law.shift else "", law.shift, shift),
+        Fact(group, point, ("noise", "units"), "units", "scaled units, in which every column spans at most [-1, 1]"),
+        *([Fact(group, point, ("noise", "rounds"), "", rounds)] if rounds else []),
+    ]
+
+
+def _columns(schema: Schema) -> list[Fact]:
+    """What is declared about the columns, and how others are computed from them."""
+    told = [(Group.COLUMNS, "bounds", "declared", c.name, c.kind, declared(c)) for c in schema.columns]
+    told += [(Group.DERIVED, "derived", "computed", d.name, d.kind, computed(d, schema)) for d in schema.derived]
+    return [
+        *(
+            Fact(group, Point.BOUNDS, (key, name), name, {"kind": kind, how: text}, f"{kind}, {text}")
+            for group, key, how, name, kind, text in told
+        ),
+        Fact(Group.COLUMNS, Point.BOUNDS, ("encoded_columns",), "", list(schema.encoded_names)),
+    ]
+
+
+def _file(release: GramRelease) -> list[Fact]:
+    group, known = Group.FILE, MECHANISMS.get(release.mechanism)
+    words = {name: words_of(name, known.words if known else {}) for name in release.parameters}
+    public = [
+        "the schema: names, kinds, bounds, categories, derived columns, unit",
+        "budget, mechanism, noise scale and row bound",
+        *(["the number of rows"] if release.rows is not None else []),
+    ]
+    protected = ["the Gram matrix, which carries noise; every number computed from it is protected too"]
+    if any(OF_ROUND.fullmatch(name) for name in words):
+        protected.append("the matrices of all rounds, which carry noise, and the maps and shares that were made of them")
+    protected += [f"the {one.name}, and the parameters that were chosen by it" for one in words.values() if one.protected]
+    if release.neighbours is Neighbours.ADD_REMOVE:
+        protected.append("the number of rows, of which the intercept's entry is a noisy estimate (shrunk rows count for less)")
+    exact = {name: str(value) for name, value in release.exact_parameters.items()}
+    return [
+        Fact(group, Point.COMPOSITION, ("public",), "public", public),
+        Fact(group, Point.COMPOSITION, ("protected",), "protected", protected),
+        Fact(group, Point.IMPLEMENTATION, ("exact_parameters",), "", exact),
+        Fact(group, Point.IMPLEMENTATION, ("grid",), "", release.grid),
+        Fact(Group.MADE, Point.IMPLEMENTATION, ("library_version",), "dpgram", release.library_version),
+        Fact(Group.MADE, Point.IMPLEMENTATION, ("format",), "file format", release.format),
+    ]

@@ -1,0 +1,49 @@
+"""What is to be said of every release besides its label, at the points at which NIST SP 800-226 asks a guarantee to be evaluated."""
+
+from __future__ import annotations
+
+import math
+
+from dpgram.terms.budget import Budget, Neighbours
+from dpgram.terms.schema import Schema
+from dpgram.terms.words import Point
+
+
+def notes(schema: Schema, budget: Budget, matrices: int, proof: str) -> list[tuple[Point, str, str]]:
+    """What is to be said at each point besides the label's facts: (point, name, text)."""
+    published = "one noisy matrix" if matrices == 1 else f"{matrices} noisy matrices"
+    return [
+        (Point.EPSILON, "in plain words", meaning(schema, budget)),
+        (Point.EPSILON, "not promised",
+         f"what holds for many (a trend, a difference) is meant to be learnt, and may apply to a {schema.unit} too"),
+        (Point.DELTA, "in one line", f"({budget.epsilon:g}, {budget.delta:g})-differential privacy"),
+        (Point.COMPOSITION, "composition", "not counted here: the custodian's ledger holds what the table has spent altogether"),
+        (Point.COMPOSITION, "the schema", "names, bounds and categories are public; copied from the data, they would leak them"),
+        *([(Point.MECHANISM, "proof", f"dpgram/mechanisms/proofs/{proof}, pinned to the code by a test")] if proof else []),
+        (Point.BOUNDS, "largest possible row", f"{schema.largest_norm:.6g} in scaled units"),
+        (Point.BOUNDS, "columns of the matrix", str(len(schema.encoded_names))),
+        (Point.ACCURACY, "intervals", "standard errors and intervals count the noise; they assume errors of one variance"),
+        (Point.BIAS, "the numbers", "they describe the clamped, filled table; intervals assume that clamping brings no bias"),
+        (Point.QUERIES, "cost of a question", "nothing: every regression, correlation or prediction is computed from the release"),
+        (Point.TRUST, "trusted with the rows", "the custodian"),
+        (Point.TRUST, "published", f"{published}, and what this label says"),
+        (Point.IMPLEMENTATION, "side channels", "how long the release took and how much memory it used are not protected"),
+        (Point.SECURITY, "rows", "none is in the release, and no sum of them without noise"),
+        (Point.SECURITY, "this file", "it carries no signature: that it is the custodian's is not shown by the file itself"),
+        (Point.COLLECTION, "how rows were collected", "not known here: ask the custodian"),
+    ]  # fmt: skip
+
+
+def meaning(schema: Schema, budget: Budget) -> str:
+    """Epsilon and delta in plain words."""
+    factor, belief = math.exp(min(budget.epsilon, 700.0)), 1 / (1 + math.exp(-budget.epsilon))
+    change = "had been replaced by any other" if schema.neighbours is Neighbours.REPLACE else "had not been in the table"
+    chance = f"one in {1 / budget.delta:,.0f}" if budget.delta > 1e-15 else f"{budget.delta:g}"
+    times = f"{factor:.3g}" if factor < 100 else f"{factor:,.0f}" if factor < 1e7 else f"{factor:.1e}"
+    share = math.ceil(1e4 * belief) / 100  # rounded up, because it is an upper bound
+    sure = f"at most {share:.4g} %" if share < 100 else "nearly 100 %"
+    return (
+        f"If one {schema.unit} {change}, every possible release would have come out with nearly the same chance: the two chances differ "
+        f"by a factor of at most e^epsilon = {times}, but for events of chance delta = {budget.delta:g} ({chance}). In terms of belief: "
+        f"whoever holds two such tables for equally likely can be brought from 50 % to {sure} sure of one of them, but for that chance."
+    )
