@@ -4,8 +4,8 @@ They were made by the commit before the renovation, from a checkout of it:
 
     PYTHONPATH=CHECKOUT/src python -m tests.golden.make
 
-``--compare-with OTHER/src`` writes nothing: it computes everything with that source and with this tree's, and compares releases to the bit and
-answers to 1e-9. On one machine bits can be asked of all releases, also of those that are made with LAPACK."""
+``--compare-with OTHER/src`` writes nothing: it computes everything with that source and with this tree's, and compares releases to the bit
+and answers to 1e-9. On one machine bits can be asked of all releases, also of those that are made with LAPACK."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import pytest
 import dpgram
 from tests.golden import doors, plans, refusals
 from tests.golden.answers import answers, plain
-from tests.golden.compare import differences, in_words
+from tests.golden.compare import TOLERANCE, differences, in_words
 from tests.golden.page import node, shown
 from tests.golden.releases import SETTINGS, contents, loaded, numbers
 from tests.golden.store import FILES, WHOLE, golden
@@ -17,9 +17,9 @@ MADE = [name for name, file in golden("releases").items() if "error" not in file
 SAMPLE = "gaussian-noise/replace"
 
 
-def agree(was, now, tolerance: float = 1e-9) -> None:
-    found = differences(was, now, tolerance)
-    assert not found, in_words(found)
+def agree(was, now, tolerance: float = TOLERANCE, what: str = "") -> None:
+    if found := differences(was, now, tolerance):
+        pytest.fail(f"{what}{in_words(found)}", pytrace=False)
 
 
 @pytest.mark.parametrize("name", MADE)
@@ -49,8 +49,7 @@ def test_every_form_of_a_table_gives_the_same_bits(name, tmp_path):
     setting = SETTINGS[name]
     was = numbers(contents(setting.release()))
     for form, cells in doors.sources(setting.table, tmp_path).items():
-        found = differences(was, numbers(contents(setting.release(cells))), 0.0)
-        assert not found, f"{form}: {in_words(found)}"
+        agree(was, numbers(contents(setting.release(cells))), 0.0, f"{form}: ")
     agree(was, numbers(contents(setting.release(threads=2))), 0.0)
 
 
