@@ -6,7 +6,7 @@ import pytest
 
 import dpgram
 from tests.golden import doors, plans, refusals
-from tests.golden.answers import answers, plain
+from tests.golden.answers import answers, plain, simulated
 from tests.golden.compare import TOLERANCE, differences, in_words
 from tests.golden.page import node, shown
 from tests.golden.releases import SETTINGS, contents, loaded, numbers
@@ -14,7 +14,12 @@ from tests.golden.store import FILES, WHOLE, golden
 from tests.page.node import needed
 
 MADE = [name for name, file in golden("releases").items() if "error" not in file]
-SAMPLE = "gaussian-noise/replace"
+SIMULATED = [name for name in MADE if SETTINGS[name].bootstrap]
+SAMPLE, IN_ROUNDS = "gaussian-noise/replace", "whitened-noise/add-remove"
+
+
+def slowly(names) -> list:
+    return [pytest.param(name, marks=pytest.mark.slow) for name in names]
 
 
 def agree(was, now, tolerance: float = TOLERANCE, what: str = "") -> None:
@@ -44,7 +49,7 @@ def test_what_was_refused_is_refused():
             assert type(problem.value).__name__ == file["error"], name
 
 
-@pytest.mark.parametrize("name", ["gaussian-noise/replace", "whitened-noise/add-remove", "gaussian-noise/replace/kinds"])
+@pytest.mark.parametrize("name", [SAMPLE, IN_ROUNDS, "gaussian-noise/replace/kinds"])
 def test_every_form_of_a_table_gives_the_same_bits(name, tmp_path):
     setting = SETTINGS[name]
     was = numbers(contents(setting.release()))
@@ -65,18 +70,23 @@ def test_answers_are_what_they_were(name):
     agree(golden("answers")[name], answers(SETTINGS[name], loaded(golden("releases")[name])))
 
 
+@pytest.mark.parametrize("name", [SAMPLE, IN_ROUNDS, *slowly(name for name in SIMULATED if name not in (SAMPLE, IN_ROUNDS))])
+def test_simulated_intervals_are_what_they_were(name):
+    agree(golden("doors")["bootstrap"][name], simulated(SETTINGS[name], loaded(golden("releases")[name])))
+
+
 @pytest.mark.parametrize("name", [name for name in MADE if SETTINGS[name].page])
 def test_the_page_shows_what_it_did(name):
     needed(node(), "nodejs")
     agree(golden("page")[name], shown(SETTINGS[name], loaded(golden("releases")[name])))
 
 
-@pytest.mark.parametrize("name", [*plans.PLANS, *(pytest.param(name, marks=pytest.mark.slow) for name in plans.SLOW_PLANS)])
+@pytest.mark.parametrize("name", [*plans.PLANS, *slowly(plans.SLOW_PLANS)])
 def test_plans_are_what_they_were(name):
     agree(golden("doors")["plans"][name], plain({**plans.PLANS, **plans.SLOW_PLANS}[name]()))
 
 
-@pytest.mark.parametrize("name", [*plans.AUTO, *(pytest.param(name, marks=pytest.mark.slow) for name in plans.SLOW_AUTO)])
+@pytest.mark.parametrize("name", [*plans.AUTO, *slowly(plans.SLOW_AUTO)])
 def test_auto_takes_the_mechanism_that_it_took(name):
     agree(golden("doors")["auto"][name], plans.chosen(*{**plans.AUTO, **plans.SLOW_AUTO}[name]))
 
