@@ -47,7 +47,7 @@ def plain(value: Any) -> Any:
 def answers(setting: Setting, release: dpgram.GramRelease) -> dict:
     """All that is kept of one release, by topic."""
     table = TABLES[setting.table]
-    topics: dict[str, Any] = {
+    return {
         "fits": fits(table, release),
         "estimates": estimates(table, release),
         "intervals": intervals(table, release),
@@ -57,9 +57,11 @@ def answers(setting: Setting, release: dpgram.GramRelease) -> dict:
         "selections": selections(table, release),
         "moments": moments(table, release),
     }
-    if setting.bootstrap:
-        topics["bootstrap"] = attempt(lambda: dpgram.regress(release, table.target, intervals="bootstrap").conf_int())
-    return topics
+
+
+def simulated(setting: Setting, release: dpgram.GramRelease) -> dict:
+    """Intervals by the bootstrap, which take half a second."""
+    return attempt(lambda: dpgram.regress(release, TABLES[setting.table].target, intervals="bootstrap").conf_int())
 
 
 def _fit(fit: dpgram.Fit) -> dict:

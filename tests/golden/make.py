@@ -21,7 +21,7 @@ from typing import Any
 
 import dpgram
 from tests.golden import doors, plans, refusals
-from tests.golden.answers import answers, plain
+from tests.golden.answers import answers, plain, simulated
 from tests.golden.compare import TOLERANCE, count, differences, in_words, largest
 from tests.golden.page import shown
 from tests.golden.releases import SETTINGS, contents, loaded, numbers
@@ -50,6 +50,7 @@ def all_answers(files: dict[str, dict], *, slow: bool) -> dict[str, Any]:
         "answers": {name: answers(one, loaded(files[name])) for name, one in SETTINGS.items() if one.answers},
         "page": {name: shown(one, loaded(files[name])) for name, one in SETTINGS.items() if one.page},
         "doors": {
+            "bootstrap": {name: simulated(one, loaded(files[name])) for name, one in SETTINGS.items() if one.bootstrap},
             "plans": {name: plain(make()) for name, make in made.items()},
             "auto": {name: plans.chosen(*which) for name, which in auto.items()},
             "estimators": {name: doors.fitted(name) for name in doors.ESTIMATORS},

@@ -57,11 +57,11 @@ COEFFICIENT = {
 }
 
 
-def embedded(release: dpgram.GramRelease) -> dict:
-    """What the page's script is given."""
+def embedded(release: dpgram.GramRelease, bootstrapped: list[str]) -> dict:
+    """What the page's script is given; targets in ``bootstrapped`` bring simulated intervals along."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "page.html")
-        dpgram.write_report(release, path)
+        dpgram.write_report(release, path, bootstrap=bootstrapped)
         found = EMBEDDED.search(path.read_text(encoding="utf-8"))
     assert found is not None, "the page holds no release where this test looks for it"
     return json.loads(found[1])
@@ -78,10 +78,13 @@ def shown(setting: Setting, release: dpgram.GramRelease) -> dict:
         {"target": table.target, "features": FEATURES[setting.table], "options": {"intercept": False}, "cells": []},
         {"target": table.target, "features": [], "options": {"intercept": False}, "cells": []},
     ]
+    bootstrapped = [table.target] if setting.page_bootstrap else []
+    if bootstrapped:
+        cases.append({**cases[0], "options": {"intervals": "bootstrap"}})
     script = Path(dpgram.__file__).parents[2] / "tests" / "page" / "evaluate.mjs"
     done = subprocess.run(
         [str(program("node")), str(script)],
-        input=json.dumps({"data": embedded(release), "cases": cases}),
+        input=json.dumps({"data": embedded(release, bootstrapped), "cases": cases}),
         capture_output=True,
         text=True,
         check=False,

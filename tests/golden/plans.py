@@ -48,11 +48,11 @@ SLOW_PLANS: dict[str, Callable[[], dict]] = {  # half a second or more each
 }
 
 AUTO = {  # table, neighbours, epsilon, table_rows
-    "some rows": ("small", REPLACE, 1.0, 3000),
     "many rows": ("small", ADD_REMOVE, 5.0, 100_000),
     "rows as they are": ("small", REPLACE, 5.0, None),
 }
 SLOW_AUTO = {
+    "some rows": ("small", REPLACE, 1.0, 3000),
     "few rows": ("small", REPLACE, 0.1, 500),
     "without a constant": ("origin", ADD_REMOVE, 5.0, 100_000),
     "few rows, every kind": ("kinds", ADD_REMOVE, 0.1, 500),

@@ -44,7 +44,8 @@ class Setting:
     options: dict[str, Any] = field(default_factory=dict)
     answers: bool = False  # whether regressions and moments of it are kept too
     page: bool = False  # and what the page makes of it
-    bootstrap: bool = False
+    bootstrap: bool = False  # and intervals by simulation
+    page_bootstrap: bool = False  # that a page brings along
     everywhere: bool = (
         True  # False where the matrix that is drawn from has equal eigenvalues, whose vectors LAPACK may turn as it likes
     )
@@ -123,7 +124,8 @@ def _settings() -> dict[str, Setting]:
     add("kinds", "kinds", "whitened-noise", epsilon=20.0, answers=True, page=True)
     add("kinds", "kinds", "whitened-noise", ADD_REMOVE, epsilon=8.0)
     for mechanism, neighbours in (("gaussian-noise", ADD_REMOVE), ("gaussian-sketch", REPLACE), ("whitened-noise", REPLACE)):
-        add("origin", "origin", mechanism, neighbours, answers=True, page=mechanism == "whitened-noise")
+        shown = mechanism == "whitened-noise"
+        add("origin", "origin", mechanism, neighbours, answers=True, page=shown, page_bootstrap=shown)
     add("origin", "origin", "whitened-noise", ADD_REMOVE)
     for mechanism in ("gaussian-noise", "inverse-wishart", "whitened-noise"):
         add("short", "short", mechanism, answers=True, everywhere=mechanism != "inverse-wishart")

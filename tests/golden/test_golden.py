@@ -6,19 +6,24 @@ import pytest
 
 import dpgram
 from tests.golden import doors, plans, refusals
-from tests.golden.answers import answers, plain
-from tests.golden.compare import differences, in_words
+from tests.golden.answers import answers, plain, simulated
+from tests.golden.compare import TOLERANCE, differences, in_words
 from tests.golden.page import shown
 from tests.golden.releases import SETTINGS, contents, loaded, numbers
 from tests.golden.store import FILES, WHOLE, golden
 
 MADE = [name for name, file in golden("releases").items() if "error" not in file]
-SAMPLE = "gaussian-noise/replace"
+SIMULATED = [name for name in MADE if SETTINGS[name].bootstrap]
+SAMPLE, IN_ROUNDS = "gaussian-noise/replace", "whitened-noise/add-remove"
 
 
-def agree(was, now, tolerance: float = 1e-9) -> None:
-    found = differences(was, now, tolerance)
-    assert not found, in_words(found)
+def slowly(names) -> list:
+    return [pytest.param(name, marks=pytest.mark.slow) for name in names]
+
+
+def agree(was, now, tolerance: float = TOLERANCE, what: str = "") -> None:
+    if found := differences(was, now, tolerance):
+        pytest.fail(f"{what}{in_words(found)}", pytrace=False)
 
 
 @pytest.mark.parametrize("name", MADE)
@@ -43,13 +48,12 @@ def test_what_was_refused_is_refused():
             assert type(problem.value).__name__ == file["error"], name
 
 
-@pytest.mark.parametrize("name", ["gaussian-noise/replace", "whitened-noise/add-remove", "gaussian-noise/replace/kinds"])
+@pytest.mark.parametrize("name", [SAMPLE, IN_ROUNDS, "gaussian-noise/replace/kinds"])
 def test_every_form_of_a_table_gives_the_same_bits(name, tmp_path):
     setting = SETTINGS[name]
     was = numbers(contents(setting.release()))
     for form, cells in doors.sources(setting.table, tmp_path).items():
-        found = differences(was, numbers(contents(setting.release(cells))), 0.0)
-        assert not found, f"{form}: {in_words(found)}"
+        agree(was, numbers(contents(setting.release(cells))), 0.0, f"{form}: ")
     agree(was, numbers(contents(setting.release(threads=2))), 0.0)
 
 
@@ -65,18 +69,23 @@ def test_answers_are_what_they_were(name):
     agree(golden("answers")[name], answers(SETTINGS[name], loaded(golden("releases")[name])))
 
 
+@pytest.mark.parametrize("name", [SAMPLE, IN_ROUNDS, *slowly(name for name in SIMULATED if name not in (SAMPLE, IN_ROUNDS))])
+def test_simulated_intervals_are_what_they_were(name):
+    agree(golden("doors")["bootstrap"][name], simulated(SETTINGS[name], loaded(golden("releases")[name])))
+
+
 @pytest.mark.system("nodejs")
 @pytest.mark.parametrize("name", [name for name in MADE if SETTINGS[name].page])
 def test_the_page_shows_what_it_did(name):
     agree(golden("page")[name], shown(SETTINGS[name], loaded(golden("releases")[name])))
 
 
-@pytest.mark.parametrize("name", [*plans.PLANS, *(pytest.param(name, marks=pytest.mark.slow) for name in plans.SLOW_PLANS)])
+@pytest.mark.parametrize("name", [*plans.PLANS, *slowly(plans.SLOW_PLANS)])
 def test_plans_are_what_they_were(name):
     agree(golden("doors")["plans"][name], plain({**plans.PLANS, **plans.SLOW_PLANS}[name]()))
 
 
-@pytest.mark.parametrize("name", [*plans.AUTO, *(pytest.param(name, marks=pytest.mark.slow) for name in plans.SLOW_AUTO)])
+@pytest.mark.parametrize("name", [*plans.AUTO, *slowly(plans.SLOW_AUTO)])
 def test_auto_takes_the_mechanism_that_it_took(name):
     agree(golden("doors")["auto"][name], plans.chosen(*{**plans.AUTO, **plans.SLOW_AUTO}[name]))
 
