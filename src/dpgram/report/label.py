@@ -11,7 +11,6 @@ from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.columns import Boolean, Categorical, Column, Date, Numeric
 from dpgram.terms.derivation import Derived
 from dpgram.terms.derived import DatePart, Interval, Log1p, Power
-from dpgram.terms.noise import SymmetricGaussian, WhitenedGaussian
 from dpgram.terms.products import Product
 from dpgram.terms.schema import Schema
 
@@ -68,7 +67,7 @@ def label_data(release: GramRelease) -> dict:
 def label_sections(release: GramRelease) -> list[tuple[str, list[tuple[str, str]]]]:
     """The label as titled lists of (what, value), for people."""
     unit, noise = release.schema.unit, release.noise
-    where = "everywhere" if isinstance(noise, SymmetricGaussian) else "along the weakest directions"
+    where = "everywhere" if noise.everywhere else "along the weakest directions"
     return [
         (
             "Guarantee" if release.private else "NOT PRIVATE: the noise came from a seed, so it can be subtracted",
@@ -113,18 +112,16 @@ def label_sections(release: GramRelease) -> list[tuple[str, list[tuple[str, str]
 
 def _rounds(release: GramRelease) -> dict:
     """What each round did, where there were several."""
-    if not isinstance(release.noise, WhitenedGaussian):
+    if not release.noise.rounds:
         return {}
     return {"rounds": [{"sd_off_diagonal": r.sd_off_diagonal, "kept": r.kept} for r in release.noise.rounds]}
 
 
 def _bound(release: GramRelease) -> list[tuple[str, str]]:
     """What limits a row."""
-    if not isinstance(release.noise, WhitenedGaussian):
+    if not release.noise.rounds:
         return [("row bound", f"{release.row_bound:.6g} (scaled units; longer rows are shrunk to it)")]
-    kept = (
-        f"a row's squares count for {release.noise.last.kept:.1%} on average in the last round, as far as the release can tell"
-    )
+    kept = f"a row's squares count for {release.noise.rounds[-1].kept:.1%} on average in the last round, as far as the release can tell"
     return [
         ("rounds", f"{len(release.noise.rounds)}, each with rows whitened by what those before it published"),
         ("row bound", f"1 for whitened rows (longer ones are shrunk to it; {kept})"),
@@ -308,7 +305,7 @@ def public_parts(release: GramRelease) -> list[str]:
 
 def protected_parts(release: GramRelease) -> list[str]:
     parts = ["the Gram matrix, which carries noise; every number computed from it is protected too"]
-    if isinstance(release.noise, WhitenedGaussian):
+    if release.noise.rounds:
         parts.append("the matrices of all rounds, which carry noise, and the maps and shares that were made of them")
     if "first_stage_value" in release.parameters:
         parts.append("what the first stage returned (first_stage_value), and the parameters that were chosen by it")

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from dpgram.artifact.release import GramRelease
 from dpgram.report.label import label_data, label_sections, paid_by
 from dpgram.terms.budget import Neighbours
-from dpgram.terms.noise import InverseWishartSample, NoisyInverse, SymmetricGaussian, WhitenedGaussian, WishartSample
 
 NOT_PRIVATE = "NOT PRIVATE: the noise came from a seed, so whoever knows the seed can subtract it. Nothing below is promised."
 
@@ -63,7 +62,7 @@ def evaluation_points(release: GramRelease) -> list[Point]:
         ),
         Point(
             "Mechanism and proof",
-            _mechanism_words(release),
+            release.noise.words,
             (
                 ("mechanism", release.mechanism),
                 *([("chosen by", release.choice)] if release.choice else []),
@@ -103,64 +102,21 @@ def evaluation_points(release: GramRelease) -> list[Point]:
 def noise_facts(release: GramRelease) -> list[tuple[str, str]]:
     """What was done to the true matrix, with its scale."""
     noise = release.noise
-    match noise:
-        case SymmetricGaussian():
-            facts = [
-                ("kind", "added, independent of the data"),
-                ("sd off the diagonal", f"{noise.sd_off_diagonal:.6g}"),
-                ("sd on the diagonal", f"{noise.sd_diagonal:.6g}"),
-            ]
-        case WishartSample() | InverseWishartSample():
-            law = "Wishart" if isinstance(noise, WishartSample) else "inverse-Wishart"
-            facts = [
-                ("kind", f"one draw of a {law} matrix: noise that multiplies"),
-                ("degrees of freedom", f"{noise.degrees_of_freedom:.6g}"),
-                ("smallest eigenvalue", f"at least {noise.floor:.6g} before the draw"),
-                (
-                    "sd along the weakest directions",
-                    f"{noise.sd_off_diagonal:.6g} off the diagonal, {noise.sd_diagonal:.6g} on it",
-                ),
-            ]
-        case NoisyInverse():
-            facts = [
-                ("kind", "added to the inverse of the matrix"),
-                ("sd off the diagonal of the inverse", f"{noise.sd_off_diagonal_of_inverse:.6g}"),
-                ("sd on its diagonal", f"{noise.sd_diagonal_of_inverse:.6g}"),
-                ("claimed smallest eigenvalue", f"{noise.floor:.6g}"),
-            ]
-        case WhitenedGaussian():
-            last = noise.last
-            facts = [
-                ("kind", "added in several rounds, each to rows whitened by what the rounds before it published"),
-                ("rounds", f"{len(noise.rounds)}; all of them are in the file"),
-                (
-                    "sd off the diagonal",
-                    "; ".join(f"{r.sd_off_diagonal:.6g}" for r in noise.rounds) + " (whitened rows of norm 1)",
-                ),
-                ("sd on the diagonal", "sqrt(2) times that"),
-                ("what a row's squares count for", f"about {last.kept:.1%} on average, in the last round"),
-                (
-                    "sd along the weakest direction",
-                    f"{noise.sd_off_diagonal:.6g} off the diagonal, {noise.sd_diagonal:.6g} on it",
-                ),
-            ]
     shift = [("public shift", f"{noise.shift:.6g} times the identity, taken off before fitting")] if noise.shift else []
-    return [*facts, *shift, ("units", "scaled units, in which every column spans at most [-1, 1]")]
+    return [*noise.facts, *shift, ("units", "scaled units, in which every column spans at most [-1, 1]")]
 
 
 def _times(release: GramRelease) -> str:
-    return f"in {len(release.noise.rounds)} rounds" if isinstance(release.noise, WhitenedGaussian) else "once"
+    return f"in {len(release.noise.rounds)} rounds" if release.noise.rounds else "once"
 
 
 def _published(release: GramRelease) -> str:
-    rounds = (
-        f"{len(release.noise.rounds)} noisy matrices" if isinstance(release.noise, WhitenedGaussian) else "one noisy matrix"
-    )
+    rounds = f"{len(release.noise.rounds)} noisy matrices" if release.noise.rounds else "one noisy matrix"
     return f"{rounds}, and what this label says"
 
 
 def _after_whitening(release: GramRelease) -> str:
-    return ", after it was whitened" if isinstance(release.noise, WhitenedGaussian) else ""
+    return ", after it was whitened" if release.noise.rounds else ""
 
 
 def proof_file(mechanism: str) -> str:
@@ -193,24 +149,6 @@ def _percent(share: float) -> str:
 
 def _one_in(chance: float) -> str:
     return f"one in {1 / chance:,.0f}" if chance > 1e-15 else f"{chance:g}"
-
-
-def _mechanism_words(release: GramRelease) -> str:
-    match release.noise:
-        case SymmetricGaussian():
-            return "Random numbers were added to every entry of the Gram matrix (sums of squares and products of columns)."
-        case WishartSample():
-            return "The matrix is that of random mixtures of the rows and of artificial ones: a sketch. Its noise is part of the draw."
-        case InverseWishartSample():
-            return "The matrix is one draw from a posterior distribution around the true one. Its noise is part of the draw."
-        case NoisyInverse():
-            return "Random numbers were added to the inverse of the Gram matrix, under a claim about its smallest eigenvalue."
-        case WhitenedGaussian():
-            return (
-                "The rows were read several times. Each time they were first multiplied by a matrix made of earlier, published results, so "
-                "that no direction drowns in noise, then shrunk to norm 1, and random numbers were added to every entry of their Gram "
-                "matrix. The guarantee is that of all rounds together."
-            )
 
 
 def _calibration(release: GramRelease) -> str:
