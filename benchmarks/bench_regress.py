@@ -13,6 +13,7 @@ import numpy as np
 
 from benchmarks.timing import machine
 from dpgram.artifact.release import GramRelease
+from dpgram.evidence.evidence import Evidence
 from dpgram.inference.intervals import automatic, wald
 from dpgram.regression.channel import channel
 from dpgram.regression.design import Design, design
@@ -52,16 +53,16 @@ def bare(release: GramRelease, target: str, features: list[str]) -> np.ndarray:
 
 
 def with_default(release: GramRelease, plan: Design) -> None:
-    fit_linear(release, plan, "shrunk")
+    fit_linear(Evidence.of(release), plan, "shrunk")
 
 
 def with_wald(release: GramRelease, plan: Design) -> None:
-    seen = channel(release, plan)
+    seen = channel(Evidence.of(release), plan)
     shrunk(seen), debiased(seen), wald(seen, 0.95)
 
 
 def with_intervals(release: GramRelease, plan: Design) -> None:
-    seen = channel(release, plan)
+    seen = channel(Evidence.of(release), plan)
     shrunk(seen), debiased(seen), automatic(seen, 0.95)
 
 
@@ -84,7 +85,7 @@ def bench(count: int = 1000, epsilon: float = 1.0) -> dict:
     for name, fit in WAYS.items():
         start = time.perf_counter()
         for target, features in asked:
-            fit(release, design(release, target, features, None))
+            fit(release, design(release.schema, target, features, None))
         each = (time.perf_counter() - start) / count
         found[name] = {"ms": 1e3 * each, "over_solve": each / alone}
     return {

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from functools import cache
 
 import numpy as np
 
 import dpgram
 from dpgram.curator import encoded_rows
 from dpgram.engines.local import LocalPass
-from dpgram.inference.bootstrap import pass_through
-from dpgram.linalg.rounds import in_own_columns
+from dpgram.evidence.evidence import Evidence
+from dpgram.linalg.rounds import in_own_columns, unmapped
 from dpgram.linalg.symmetric import log_det_repair
 from dpgram.sampling.seeded import SeededSource
 from dpgram.sources.open import open_source
@@ -33,6 +34,21 @@ SILENT = {  # of no size at all
     "inverse-wishart": InverseWishartSample(1e16, 60.0, 60.0, multiple=1e16),
     "noisy-inverse": NoisyInverse(1e-13, 1e-13 * ROOT, 1.0),
 }
+
+
+@cache
+def plain_schema(count):
+    return dpgram.Schema(unit="p", columns=[dpgram.Numeric(f"x{j}", -1, 1) for j in range(count)], intercept=False)
+
+
+def pass_through(noise, gram, rng):
+    """The matrix that would be published of ``gram`` with this noise: of rounds, the last one's in own columns."""
+    evidence = Evidence.made(plain_schema(len(gram)), gram, noise, rows=1000)
+    if not noise.rounds:
+        return evidence.published_again(gram, rng)
+    last, (_, turn) = noise.last, evidence.repaired_there
+    there = np.linalg.solve(turn.T, np.linalg.solve(turn.T, gram).T)
+    return unmapped(evidence.published_again(there, rng) / last.kept, last.through)
 
 
 def true_gram(table, schema):

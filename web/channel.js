@@ -1,21 +1,21 @@
-// What a release says about the coefficients of one regression: a linear channel with known noise. As dpgram.regression.channel,
-// whose docstring has the mathematics; names are the same.
+// What the evidence says about the coefficients of one regression: a linear channel with known noise. As dpgram.regression.channel and
+// dpgram.evidence.law, which has the mathematics; names are the same.
 
-import {
-  addToDiagonal, apply, dot, identity, inverse, multiply, norm, qr, scaleColumns, transpose,
-} from "./linalg.js";
-import { eigenSymmetric, eigenvalues } from "./eigen.js";
+import { addToDiagonal, apply, dot, identity, inverse, multiply, norm, qr, transpose } from "./linalg.js";
+import { eigenSymmetric } from "./eigen.js";
 import { debiasedGain, symmetricShrinkage, wishartShrinkage } from "./shrinkage.js";
 import { ModelError } from "./design.js";
 
 const TINY = 1e-300;
 const UNKNOWN_GAIN = 1e-3; // standard deviations of its noise
 const sum = (values) => values.reduce((total, value) => total + value, 0);
-const isDraw = (noise) => noise.shape === "wishart-sample" || noise.shape === "inverse-wishart-sample";
+const isDraw = (law) => law.degrees_of_freedom !== undefined;
 
 // By the last of several rounds, for inference, or by all of them together, for estimates.
 export function makeChannel(release, plan, together = false) {
-  const { gram, noise, turn } = additiveForm(release, together);
+  const { evidence } = release;
+  const { matrix: gram, law: noise, turn: own } = together ? evidence.together : evidence.alone;
+  const turn = own ?? identity(gram.length);
   const { basis, triangle, along, labelScale } = orthonormal(plan, turn);
   const block = multiply(transpose(basis), multiply(gram, basis));
   const p = plan.names.length;
@@ -28,13 +28,12 @@ export function makeChannel(release, plan, together = false) {
     "symmetric-gaussian": () => additive(values, cross, noise),
     "wishart-sample": () => wishart(values, cross, square, noise),
     "inverse-wishart-sample": () => inverseWishart(values, cross, square, noise, gram.length),
-  }[noise.shape]();
+  }[noise.name]();
   seen.debiased = debiasedGain(seen.gain, seen.weight, seen.spread);
-  if (release.noise.shape === "noisy-inverse" && isHidden(release)) {
+  if (evidence.hidden) {
     seen.gain = seen.weight.map((w) => UNKNOWN_GAIN * Math.sqrt(2 * seen.spread) * w);
   }
   const drawn = isDraw(noise);
-  const { rows, rowsSd } = countedRows(release);
   const shift = noise.shift;
   const estimate = seen.observed.map((value, i) => value / seen.debiased[i]);
   return {
@@ -45,8 +44,7 @@ export function makeChannel(release, plan, together = false) {
     toOwn: multiply(back, axes).map((row) => row.map((value) => labelScale * value)),
     base: apply(back, along).map((value, i) => value + plan.offset[i]),
     scale: expectedSize(block, noise, release.intercept ? apply(transpose(basis), unit(turn.map((row) => row[0]))) : null),
-    rows,
-    rowsSd,
+    rows: evidence.counted.rows,
     unexplained: (seen.conditional ?? square) - shift,
     shift,
     labelScale,
@@ -70,53 +68,6 @@ export const errorSquares = (seen) =>
 
 // Coefficients in own units.
 export const inOwnUnits = (seen, b) => apply(seen.toOwn, b).map((value, i) => value + seen.base[i]);
-
-// The effective number of rows, and the standard deviation of the noise in it; zero where it is public.
-export function countedRows(release) {
-  if (release.rounds) return release.rounds.counted;
-  const publicRows = release.rows;
-  if (publicRows !== null && release.rowBound >= release.largestNorm) return { rows: Math.max(publicRows, 1), rowsSd: 0 };
-  if (release.intercept) {
-    let count = release.gram[0][0] - release.noise.shift;
-    if (publicRows !== null) count = Math.min(Math.max(count, 0.05 * publicRows), publicRows);
-    return { rows: Math.max(count, 1), rowsSd: countSd(release, count) };
-  }
-  if (publicRows !== null) return { rows: Math.max(publicRows, 1), rowsSd: 0 };
-  const trace = sum(release.gram.map((row, i) => row[i]));
-  return { rows: Math.max((trace - release.gram.length * release.noise.shift) / release.rowBound ** 2, 1), rowsSd: 0 };
-}
-
-// By what to divide sums of squares to get means: rows that were shrunk in whitened coordinates count with their weight.
-export const weighedRows = (release) => (release.rounds ? release.rounds.weighed : countedRows(release));
-
-function countSd(release, count) {
-  const { noise } = release;
-  if (isDraw(noise)) return (Math.max(count, 0) + noise.shift) * Math.sqrt(2 / noise.degrees_of_freedom);
-  if (noise.shape === "noisy-inverse") return noise.sd_diagonal_of_inverse * dot(release.gram[0], release.gram[0]);
-  return noise.sd_diagonal;
-}
-
-// A matrix, its noise, and T: the regression of T y on T X with this matrix is that of y on X with the Gram.
-export function additiveForm(release, together = false) {
-  const { noise, gram } = release;
-  const rounds = together ? release.rounds?.together : release.rounds;
-  if (rounds) return { gram: rounds.there, noise: rounds.noise, turn: rounds.turn };
-  if (noise.shape !== "noisy-inverse") return { gram, noise, turn: identity(gram.length) };
-  const { values, vectors } = eigenSymmetric(inverse(gram));
-  const unbiased = debiasedGain(values, values.map(() => 1), noise.sd_off_diagonal_of_inverse ** 2);
-  const additiveNoise = {
-    shape: "symmetric-gaussian",
-    sd_off_diagonal: noise.sd_off_diagonal_of_inverse,
-    sd_diagonal: noise.sd_diagonal_of_inverse,
-    shift: 0,
-  };
-  const across = transpose(vectors);
-  return {
-    gram: multiply(scaleColumns(vectors, unbiased), across),
-    noise: additiveNoise,
-    turn: multiply(scaleColumns(vectors, unbiased.map((x) => 1 / x)), across),
-  };
-}
 
 // An orthonormal basis (d, p + 1) of the regressors and what is left of the label, with the way back.
 function orthonormal(plan, turn) {
@@ -144,10 +95,6 @@ const unit = (vector) => {
   const size = norm(vector);
   return vector.map((value) => value / size);
 };
-
-// Whether the noisy inverse has an eigenvalue that noise alone could have made: half of the noise's spectral edge, or less.
-export const isHidden = (release) =>
-  eigenvalues(inverse(release.gram))[0] < release.noise.sd_off_diagonal_of_inverse * Math.sqrt(release.gram.length);
 
 function additive(values, cross, noise) {
   const variance = noise.sd_off_diagonal ** 2;
@@ -198,17 +145,10 @@ function drawn(values, cross, shift, weight, conditional, label, spread, degrees
   };
 }
 
-// The standard deviation of the noise off the diagonal, along its weakest directions.
-export function sdOffDiagonal(noise) {
-  if (isDraw(noise)) return noise.floor / Math.sqrt(noise.degrees_of_freedom);
-  if (noise.shape === "noisy-inverse") return noise.sd_off_diagonal_of_inverse * noise.floor ** 2;
-  return noise.sd_off_diagonal;
-}
-
 // About what b^2 would be if the regressors explained the label: its sum of squares over theirs, about their means.
 function expectedSize(block, noise, ones) {
   const p = block.length - 1;
-  const sd = sdOffDiagonal(noise);
+  const sd = isDraw(noise) ? noise.floor / Math.sqrt(noise.degrees_of_freedom) : noise.sd_off_diagonal;
   const own = addToDiagonal(block, -noise.shift);
   let features = 0;
   for (let i = 0; i < p; i++) features += own[i][i];

@@ -15,8 +15,6 @@ export function eigenSymmetric(matrix) {
   return { values: Float64Array.from(order, (k) => diagonal[k]), vectors: transpose(order.map((k) => axes[k])) };
 }
 
-export const eigenvalues = (matrix) => eigenSymmetric(matrix).values;
-
 // The diagonal, the entries beside it (off[i] couples i and i + 1) and the axes, one in each row, in which the matrix has this form.
 function tridiagonal(matrix) {
   const n = matrix.length;

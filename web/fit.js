@@ -16,7 +16,7 @@ export function fit(release, target, columns, options = {}) {
   const plan = makeDesign(release, target, columns, intercept);
   const seen = makeChannel(release, plan);
   const known = uncertainty(seen);
-  const [params, estimates] = [debiased(seen), shrunk(release.rounds ? makeChannel(release, plan, true) : seen)];
+  const [params, estimates] = [debiased(seen), shrunk(release.evidence.together === release.evidence.alone ? seen : makeChannel(release, plan, true))];
   const sampling = seen.perRow.map((v) => known.variance * v);
   const made = {
     auto: () => automatic(seen, known, confidence),
@@ -98,12 +98,12 @@ function notes(release, coefficients, intervals, seen) {
   if (tested.length && intervals === "auto") {
     found.push(`Weakly identified, interval by test inversion (Fieller): ${tested.join(", ")}.`);
   }
-  if (seen.rows < 0.98 * (release.rows || Infinity) && release.rowBound < release.largestNorm) {
+  if (seen.rows < 0.98 * (release.rows || Infinity) && release.evidence.longRowsShrunk) {
     found.push("Rows longer than the row bound were shrunk to it; a bias from that is not in the intervals.");
   }
-  if (release.rounds) {
+  if (release.evidence.keptWords !== null) {
     found.push(
-      `Rows far from the others were shrunk, and count for less: a row's squares for ${release.rounds.keptWords} on average. `
+      `Rows far from the others were shrunk, and count for less: a row's squares for ${release.evidence.keptWords} on average. `
       + "Where tails are long, variances and R-squared come out too small; where a linear model does not hold, coefficients move too. "
       + "A bias from that is not in the intervals.",
     );

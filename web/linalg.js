@@ -37,9 +37,6 @@ export function multiply(a, b) {
   });
 }
 
-// a with every column j multiplied by factors[j].
-export const scaleColumns = (a, factors) => a.map((row) => row.map((value, j) => value * factors[j]));
-
 export const addToDiagonal = (a, value) => a.map((row, i) => row.map((x, j) => (i === j ? x + value : x)));
 
 // x with a x = b for a matrix b of right-hand sides, by Gauss with partial pivoting. Null where a is exactly singular.

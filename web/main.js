@@ -10,7 +10,6 @@ import { moments } from "./moments.js";
 import { answer, cellForm, startCells } from "./prediction.js";
 import { codeBox, pythonCode } from "./python.js";
 import { readRelease } from "./release.js";
-import { spectrum } from "./spectrum.js";
 import { spectrumView } from "./spectrum_view.js";
 import { themeButton } from "./theme.js";
 
@@ -64,7 +63,7 @@ function start() {
 
   byId("views").replaceChildren(views);
   themeButton(byId("theme"));
-  byId("spectrum").replaceChildren(spectrumView(spectrum(release)));
+  byId("spectrum").replaceChildren(spectrumView(release.evidence.spectrum));
   byId("heatmap").replaceChildren(map ? map.root : make("p", {}, "Correlations need the intercept column, and the release was made without one."));
   byId("chooser").replaceChildren(chooser(release, choice, changed));
   changed();

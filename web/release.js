@@ -2,18 +2,26 @@
 
 // Embedded are the lower halves of matrices that are symmetric.
 export function readRelease(data) {
-  const release = { ...data, gram: whole(data.gram) };
-  if (data.rounds) {
-    const { together, repaired, weighed_gram: weighed } = data.rounds;
-    release.rounds = {
-      ...data.rounds, ...look(data.rounds), together: look(together), repaired: whole(repaired), weighedGram: whole(weighed),
-    };
-  }
-  return release;
+  const { alone, together, weighed, repaired, byNoise, spectrum } = data.evidence;
+  const inference = view(alone);
+  return {
+    ...data,
+    evidence: {
+      ...data.evidence,
+      alone: inference,
+      together: together === null ? inference : view(together),
+      weighed: { matrix: whole(weighed.matrix), turn: weighed.turned ? inference.turn : null },
+      repaired: whole(repaired),
+      byNoise: rows(byNoise),
+      spectrum: { ...spectrum, edge: spectrum.edge ?? Infinity },
+    },
+  };
 }
 
-// The last round, or all of them together, as additive noise in other coordinates.
-const look = ({ there, noise, turn }) => ({ there: whole(there), noise, turn: turn.map((row) => Float64Array.from(row)) });
+// A matrix, the law of its noise, and T: the regression of T y on T X with this matrix is that of y on X with the Gram. Null is the identity.
+const view = ({ matrix, law, turn }) => ({ matrix: whole(matrix), law, turn: rows(turn) });
+
+const rows = (matrix) => matrix && matrix.map((row) => Float64Array.from(row));
 
 function whole(half) {
   const d = half.length;

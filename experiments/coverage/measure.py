@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from dpgram.artifact.release import GramRelease
+from dpgram.evidence.evidence import Evidence
 from dpgram.inference.bootstrap import bootstrap
 from dpgram.inference.goodness import goodness
 from dpgram.inference.intervals import Intervals, automatic, quantile, uncertainty
@@ -80,11 +81,11 @@ TYPES = {field.name: {"str": str, "int": int, "float": float}[str(field.type)] f
 
 def look(release: GramRelease, design: Design, truth: Truth, method: str, seed: int = 0) -> Seen:
     """The intervals of ``method`` ("auto" or "bootstrap") from one release, against the truth."""
-    seen = channel(release, design)
+    seen = channel(Evidence.of(release), design)
     found = _intervals(release, design, seen, method, seed)
     want, estimate = truth.coefficients, debiased(seen)
     reach = quantile(CONFIDENCE, np.inf) * np.sqrt(np.diag(uncertainty(seen).sampling))
-    fit = goodness(release, design, seen, CONFIDENCE)
+    fit = goodness(Evidence.of(release), design, seen, CONFIDENCE)
     ratio = fit.r_squared_interval if fit.r_squared is not None else (-np.inf, np.inf)
     return Seen(
         covered=(found.lower <= want) & (want <= found.upper),
@@ -92,7 +93,7 @@ def look(release: GramRelease, design: Design, truth: Truth, method: str, seed: 
         width=found.upper - found.lower,
         naive=np.abs(estimate - want) <= reach,
         error=estimate - want,
-        shrunk_error=float(np.linalg.norm(shrunk(channel(release, design, together=True)) - want)),
+        shrunk_error=float(np.linalg.norm(shrunk(channel(Evidence.of(release), design, together=True)) - want)),
         debiased_error=float(np.linalg.norm(estimate - want)),
         variance_covered=_within(truth.variance, fit.residual_variance_interval),
         r_squared_covered=_within(truth.r_squared, ratio),
@@ -101,7 +102,7 @@ def look(release: GramRelease, design: Design, truth: Truth, method: str, seed: 
 
 def _intervals(release: GramRelease, design: Design, seen: Channel, method: str, seed: int) -> Intervals:
     if method == "bootstrap":
-        return bootstrap(release, design, CONFIDENCE, draws=BOOTSTRAP_DRAWS, seed=seed)
+        return bootstrap(Evidence.of(release), design, CONFIDENCE, draws=BOOTSTRAP_DRAWS, seed=seed)
     return automatic(seen, CONFIDENCE)
 
 

@@ -75,7 +75,7 @@ def make_release(
 def plan(release: GramRelease, features: list[int]) -> Design:
     """The regression of the last column on those at ``features``, with an intercept."""
     names = release.columns
-    return design(release, names[-1], [names[j] for j in features], True)
+    return design(release.schema, names[-1], [names[j] for j in features], True)
 
 
 def claim(grams: Array, row_bound: float) -> dict[str, float] | None:

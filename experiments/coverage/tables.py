@@ -92,7 +92,7 @@ class Indicators(Table):
         return made, Truth(np.concatenate([[intercept], slopes, effects[1:]]), 25.0)
 
     def design(self, release: GramRelease) -> Design:
-        return design(release, "pay", None, None)
+        return design(release.schema, "pay", None, None)
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ class Resampled(Table):
         return Truth(own, left / self.rows * plan.label_unit**2, 1 - left / float(about @ gram @ about))
 
     def design(self, release: GramRelease) -> Design:
-        return design(release, self.target, self.features, None)
+        return design(release.schema, self.target, self.features, None)
 
 
 def _flights() -> tuple[object, Schema]:

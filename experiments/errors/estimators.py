@@ -8,6 +8,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from dpgram.artifact.release import GramRelease
+from dpgram.evidence.evidence import Evidence
 from dpgram.linalg.norms import expected_norm
 from dpgram.regression.design import Design
 from dpgram.regression.fit import fit_linear, solve
@@ -27,7 +28,7 @@ def errors(release: GramRelease, plan: Design, truth: Array) -> dict[str, float]
 
 
 def by_name(name: str) -> Callable[[GramRelease, Design], Array]:
-    return lambda release, plan: fit_linear(release, plan, name).coefficients
+    return lambda release, plan: fit_linear(Evidence.of(release), plan, name).coefficients
 
 
 def as_released(release: GramRelease, plan: Design) -> Array:

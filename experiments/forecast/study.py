@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
+from dpgram.evidence.evidence import Evidence
 from dpgram.mechanisms import registry
 from dpgram.mechanisms.conversation import GramAnswer, GramQuestion, Outcome, hold
 from dpgram.planning.expected import expect
-from dpgram.planning.ground import hypothetical
 from dpgram.regression.fit import fit_linear, solve
 from dpgram.sampling.seeded import SeededSource
 from dpgram.terms.budget import Budget, Neighbours
@@ -91,8 +91,8 @@ def realised(table: Table, name: str, budget: Budget, options: dict[str, float],
             rng = SeededSource(zlib.crc32(f"{table.name} {name} {budget} {k}".encode()))
             answer = GramAnswer(table.grams[place][0], table.rows)
             outcome = hold(mechanism.start(task, rng), lambda question, answer=answer: answer)
-        release = hypothetical(schema, outcome.gram, outcome.noise, budget, table.rows)
-        found = fit_linear(release, ground.plan, "shrunk").coefficients
+        evidence = Evidence.made(schema, outcome.gram, outcome.noise, table.rows)
+        found = fit_linear(evidence, ground.plan, "shrunk").coefficients
         errors.append(np.abs(found - solve(table.grams[place][1], ground.plan)))
     return ground.in_typical_units(np.median(errors, axis=0))
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpgram.artifact.release import GramRelease
+from dpgram.evidence.evidence import Evidence
 from dpgram.linalg.norms import expected_norm
 from dpgram.linalg.symmetric import positive_part, smallest_eigenvalue
 from dpgram.mechanisms import registry
@@ -194,5 +195,5 @@ def _default(setting: Setting, outcome: Outcome, places: list[int], label: int, 
         private=False,
         library_version="",
     )
-    plan = design(release, f"c{label}", [f"c{j}" for j in places[1:]], None)
-    return fit_linear(release, plan, "shrunk").coefficients
+    plan = design(release.schema, f"c{label}", [f"c{j}" for j in places[1:]], None)
+    return fit_linear(Evidence.of(release), plan, "shrunk").coefficients

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from dpgram.evidence.evidence import Evidence
 from dpgram.mechanisms import registry
 from dpgram.mechanisms.conversation import GramAnswer, GramQuestion, hold
 from dpgram.sampling.base import grid_step
@@ -140,8 +141,8 @@ def coefficients_of(cell: Cell, epsilon: float, rounds: Sequence[Round], extras:
         library_version="",
     )
     last = 1 + FEATURES
-    plans = [design(made, f"c{setting.dim - 1}", [f"c{j}" for j in range(1, last + extra)], None) for extra in extras]
-    return [fit_linear(made, plan, ESTIMATOR).coefficients for plan in plans]
+    plans = [design(made.schema, f"c{setting.dim - 1}", [f"c{j}" for j in range(1, last + extra)], None) for extra in extras]
+    return [fit_linear(Evidence.of(made), plan, ESTIMATOR).coefficients for plan in plans]
 
 
 def errors(cell: Cell, folder: Path, extras: Sequence[int]) -> Iterator[tuple[float, str, int, float]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpgram.artifact.release import GramRelease
+from dpgram.evidence.evidence import Evidence
 from dpgram.regression.design import Design, design
 from dpgram.regression.fit import fit_linear
 from experiments.coverage.releases import make_release, plain_schema
@@ -52,9 +53,9 @@ def single(gram: Array, rows: int, squared_bound: float, epsilon: float, delta: 
 def coefficients(release: GramRelease, places: list[int]) -> list[Array]:
     """Of the last column on the intercept and the others at ``places``, in scaled units: by each of ``ESTIMATORS``."""
     plan = regression(release, places)
-    return [fit_linear(release, plan, name).coefficients for name in ESTIMATORS]
+    return [fit_linear(Evidence.of(release), plan, name).coefficients for name in ESTIMATORS]
 
 
 def regression(release: GramRelease, places: list[int]) -> Design:
     names = release.columns
-    return design(release, names[-1], [names[j] for j in places if j > 0], True)
+    return design(release.schema, names[-1], [names[j] for j in places if j > 0], True)

@@ -9,7 +9,7 @@ import pytest
 
 import dpgram
 from dpgram.errors import ModelError, UnknownColumnError
-from dpgram.inference.moments import noise_variance
+from dpgram.evidence.evidence import Evidence
 from dpgram.mechanisms.registry import MECHANISMS
 from tests.analysis.test_fit import released
 from tests.conftest import small_schema, small_table
@@ -47,6 +47,18 @@ def test_they_are_those_of_the_rows_when_noise_is_nil(exact, own):
     off = ~np.eye(5, dtype=bool)
     assert found.errors.correlation[off] == pytest.approx(((1 - correlation**2) / np.sqrt(n))[off], rel=1e-2)
     assert (np.diag(found.errors.correlation) == 0).all()
+
+
+def noise_variance(release, form):
+    """Variance of tr(E form), E the privacy noise on the whole matrix and ``form`` symmetric; first order where noise multiplies."""
+    noise = release.noise
+    if np.isfinite(noise.degrees_of_freedom):
+        turned = form @ release.gram
+        return float(2 * np.trace(turned @ turned) / noise.degrees_of_freedom)
+    evidence = Evidence.of(release)
+    seen = evidence.seen_by_noise(np.eye(len(form)))
+    form, off, on = seen.T @ form @ seen, evidence.law.sd_off_diagonal, evidence.law.sd_diagonal
+    return float(2 * off**2 * np.sum(form**2) + (on**2 - 2 * off**2) * np.sum(np.diag(form) ** 2))
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)

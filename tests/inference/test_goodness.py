@@ -7,21 +7,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpgram.inference.bootstrap import pass_through
-from dpgram.inference.goodness import goodness, quadratic_covariance
+from dpgram.evidence.evidence import Evidence
+from dpgram.inference.goodness import goodness
 from dpgram.regression.channel import channel
 from dpgram.regression.design import design
 from dpgram.sampling.seeded import SeededSource
 from dpgram.terms.noise import SymmetricGaussian
 from tests.conftest import small_schema, small_table
-from tests.releases import NOISES, SILENT, matrix_release, seen_through, true_gram, with_gram
+from tests.releases import NOISES, SILENT, matrix_release, pass_through, seen_through, true_gram, with_gram
 
 TABLE = small_table(rows=3000)
 
 
 def of(release, confidence=0.95, **options):
-    plan = design(release, "y", options.get("features"), options.get("intercept"))
-    return goodness(release, plan, channel(release, plan), confidence)
+    plan = design(release.schema, "y", options.get("features"), options.get("intercept"))
+    return goodness(Evidence.of(release), plan, channel(Evidence.of(release), plan), confidence)
 
 
 def rows():
@@ -73,7 +73,7 @@ def test_quadratic_forms_vary_as_said(name):
     moved = []
     for k in range(3000):
         moved.append(a @ pass_through(noise, true, SeededSource(k)) @ a)
-    assert np.var(moved) == pytest.approx(quadratic_covariance(release, a, a), rel=0.13)
+    assert np.var(moved) == pytest.approx(Evidence.of(release).quadratic_covariance(a, a), rel=0.13)
 
 
 @given(seed=st.integers(0, 10_000), sd=st.sampled_from([1e-12, 0.1, 5.0, 1e3, 1e12]), rows=st.sampled_from([1, 5, 1000]))
@@ -83,10 +83,10 @@ def test_nothing_impossible_is_said(seed, sd, rows):
     root = rng.normal(size=(5, 5))
     noise = SymmetricGaussian.orthogonal(sd)
     release = matrix_release(pass_through(noise, root @ root.T, SeededSource(seed)), noise, rows=rows)
-    plan = design(release, "y", None, None)
+    plan = design(release.schema, "y", None, None)
     widths = []
     for confidence in (0.5, 0.95):
-        found = goodness(release, plan, channel(release, plan), confidence)
+        found = goodness(Evidence.of(release), plan, channel(Evidence.of(release), plan), confidence)
         low, high = found.residual_variance_interval
         assert 0 <= low <= found.residual_variance <= high < np.inf
         assert 0 <= found.r_squared_interval[0] <= found.r_squared_interval[1] <= 1

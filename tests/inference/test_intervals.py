@@ -10,7 +10,8 @@ from scipy import optimize, stats
 
 import dpgram
 from dpgram.errors import ModelError
-from dpgram.inference.bootstrap import bootstrap, pass_through
+from dpgram.evidence.evidence import Evidence
+from dpgram.inference.bootstrap import bootstrap
 from dpgram.inference.intervals import automatic, error_variance, fieller, quantile, uncertainty, wald, weakly_identified
 from dpgram.inference.pivot import profile, statistic
 from dpgram.regression.channel import channel
@@ -18,14 +19,14 @@ from dpgram.regression.design import design
 from dpgram.sampling.seeded import SeededSource
 from dpgram.terms.noise import SymmetricGaussian
 from tests.conftest import small_schema, small_table
-from tests.releases import NOISES, matrix_release, seen_through, true_gram, with_gram
+from tests.releases import NOISES, matrix_release, pass_through, seen_through, true_gram, with_gram
 
 TABLE = small_table(rows=3000)
 RELEASES = {name: seen_through(noise, TABLE, small_schema()) for name, noise in NOISES.items()}
 
 
 def seen(name):
-    return channel(RELEASES[name], design(RELEASES[name], "y", None, None))
+    return channel(Evidence.of(RELEASES[name]), design(RELEASES[name].schema, "y", None, None))
 
 
 def noisy(seed, count=3, sd=5.0, size=20.0, rows=1000):
@@ -35,7 +36,7 @@ def noisy(seed, count=3, sd=5.0, size=20.0, rows=1000):
     noise = SymmetricGaussian.orthogonal(sd)
     gram = pass_through(noise, root @ root.T, SeededSource(seed))
     release = matrix_release(gram, noise, intercept=False, rows=rows)
-    return channel(release, design(release, "y", None, None))
+    return channel(Evidence.of(release), design(release.schema, "y", None, None))
 
 
 @pytest.mark.parametrize("name", NOISES)
@@ -98,7 +99,7 @@ def test_fieller_for_one_coefficient_is_the_textbook_s(gain, cross, confidence):
     """The b with (cross - gain b)^2 <= q^2 (v (1 + b^2) + v b^2 + sigma^2 g): a quadratic, bounded where its leading term is positive."""
     noise = SymmetricGaussian.orthogonal(5.0)
     release = matrix_release([[gain, cross], [cross, 200.0]], noise, intercept=False, rows=50)
-    of = channel(release, design(release, "y", None, None))
+    of = channel(Evidence.of(release), design(release.schema, "y", None, None))
     q2 = quantile(confidence, np.inf) ** 2
     sampling = error_variance(of) * of.per_row[0]
     a, b, c = gain**2 - 2 * 25 * q2, -2 * gain * cross, cross**2 - q2 * (25 + sampling)
@@ -126,14 +127,14 @@ def test_without_noise_they_are_the_usual_intervals():
     """Student's quantile apart: ordinary standard errors of least squares."""
     schema = small_schema()
     release = with_gram(SymmetricGaussian.orthogonal(1e-7), true_gram(TABLE, schema), TABLE, schema)
-    plan = design(release, "y", ["x", "b"], None)
+    plan = design(release.schema, "y", ["x", "b"], None)
     x = np.column_stack([np.ones(3000), TABLE["x"].to_numpy(), TABLE["b"].to_numpy()])
     y = TABLE["y"].to_numpy()
     beta, left = np.linalg.lstsq(x, y, rcond=None)[:2]
     se = np.sqrt(np.diag(np.linalg.inv(x.T @ x)) * left / (3000 - 3))
-    known = uncertainty(channel(release, plan))
+    known = uncertainty(channel(Evidence.of(release), plan))
     assert known.se == pytest.approx(se, rel=1e-4)
-    for found in (automatic(channel(release, plan), 0.95), fieller(channel(release, plan), 0.95)):
+    for found in (automatic(channel(Evidence.of(release), plan), 0.95), fieller(channel(Evidence.of(release), plan), 0.95)):
         assert found.lower == pytest.approx(beta - 1.96 * se, rel=1e-3)
 
 
@@ -144,12 +145,12 @@ def test_the_truth_lies_within_as_often_as_said(name):
     5 sd are 0.075: a false alarm in 350 000 runs for each of 25 shares; intervals narrower by a third would cover 0.73 and be seen."""
     release, schema = RELEASES[name], small_schema()
     true = true_gram(TABLE, schema)
-    plan = design(release, "y", None, None)
+    plan = design(release.schema, "y", None, None)
     exact = np.linalg.solve(plan.regressors.T @ true @ plan.regressors, plan.regressors.T @ true @ plan.label)
     exact = plan.to_own_units @ exact + plan.offset
     held = np.zeros(len(exact))
     for k in range(400):
-        of = channel(dataclasses.replace(release, gram=pass_through(release.noise, true, SeededSource(k))), plan)
+        of = channel(Evidence.of(dataclasses.replace(release, gram=pass_through(release.noise, true, SeededSource(k)))), plan)
         reach = quantile(0.9, of.degrees) * np.sqrt(np.diag(uncertainty(of).noise))
         held += np.abs(of.to_own @ of.estimate + of.base - exact) <= reach
     assert held / 400 == pytest.approx(np.full(len(exact), 0.9), abs=0.075)
@@ -157,7 +158,7 @@ def test_the_truth_lies_within_as_often_as_said(name):
 
 def test_what_is_not_identified_is_said():
     release = matrix_release([[3.0, 1.0], [1.0, 50.0]], SymmetricGaussian.orthogonal(5.0), intercept=False)
-    of = channel(release, design(release, "y", None, None))
+    of = channel(Evidence.of(release), design(release.schema, "y", None, None))
     assert weakly_identified(of).all()
     found = automatic(of, 0.95)
     assert found.method == ("fieller",)
@@ -187,8 +188,8 @@ def test_units_of_a_column_carry_over(factor, name):
     columns = [dpgram.Numeric("x", -5 * factor, 5 * factor), *small_schema().columns[1:]]
     moved = dataclasses.replace(release, schema=small_schema(columns=columns))
     for method in (wald, fieller):
-        one, other = (method(channel(r, design(r, "y", None, None)), 0.95) for r in (release, moved))
-        units = np.where(np.array(design(release, "y", None, None).names) == "x", factor, 1.0)
+        one, other = (method(channel(Evidence.of(r), design(r.schema, "y", None, None)), 0.95) for r in (release, moved))
+        units = np.where(np.array(design(release.schema, "y", None, None).names) == "x", factor, 1.0)
         assert other.lower * units == pytest.approx(one.lower, rel=1e-5, abs=1e-6)
         assert other.upper * units == pytest.approx(one.upper, rel=1e-5, abs=1e-6)
 
@@ -199,8 +200,8 @@ def test_permuting_features_permutes_intervals(order, name):
     release = RELEASES[name]
     ends = []
     for features in (["x", "c", "b"], order):
-        plan = design(release, "y", features, None)
-        found = automatic(channel(release, plan), 0.95)
+        plan = design(release.schema, "y", features, None)
+        found = automatic(channel(Evidence.of(release), plan), 0.95)
         ends.append(dict(zip(plan.names, zip(found.lower, found.upper, strict=True), strict=True)))
     for term, (low, high) in ends[0].items():
         assert ends[1][term] == pytest.approx((low, high), rel=1e-5)
@@ -209,12 +210,12 @@ def test_permuting_features_permutes_intervals(order, name):
 @pytest.mark.parametrize("name", NOISES)
 def test_the_bootstrap_is_close_to_wald_where_the_noise_is_small(name):
     release = RELEASES[name]
-    plan = design(release, "y", None, None)
-    ours, first = bootstrap(release, plan, 0.9, draws=150), wald(channel(release, plan), 0.9)
+    plan = design(release.schema, "y", None, None)
+    ours, first = bootstrap(Evidence.of(release), plan, 0.9, draws=150), wald(channel(Evidence.of(release), plan), 0.9)
     ratio = (ours.upper - ours.lower) / (first.upper - first.lower)
     assert (ratio > 0.7).all()
     assert (ratio < 1.4).all()
-    again = bootstrap(release, plan, 0.9, draws=150)
+    again = bootstrap(Evidence.of(release), plan, 0.9, draws=150)
     assert (again.lower == ours.lower).all()
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from dpgram.errors import ModelError
-from dpgram.inference.bootstrap import pass_through
+from dpgram.evidence.evidence import Evidence
 from dpgram.inference.intervals import error_variance
 from dpgram.inference.joint import joint_test, p_value
 from dpgram.inference.pivot import statistic
@@ -16,14 +16,14 @@ from dpgram.regression.design import design
 from dpgram.sampling.seeded import SeededSource
 from dpgram.terms.noise import SymmetricGaussian, WishartSample
 from tests.conftest import small_schema, small_table
-from tests.releases import NOISES, matrix_release, seen_through, true_gram, with_gram
+from tests.releases import NOISES, matrix_release, pass_through, seen_through, true_gram, with_gram
 
 TABLE = small_table(rows=3000)
 
 
 def of(release, features=None, target="y"):
-    plan = design(release, target, features, None)
-    return plan, channel(release, plan)
+    plan = design(release.schema, target, features, None)
+    return plan, channel(Evidence.of(release), plan)
 
 
 @pytest.mark.parametrize("target", ["y", "x"])

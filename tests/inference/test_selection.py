@@ -10,32 +10,32 @@ import pytest
 
 import dpgram
 from dpgram.errors import ModelError, UnknownColumnError
-from dpgram.inference.bootstrap import pass_through
+from dpgram.evidence.evidence import Evidence
 from dpgram.inference.intervals import uncertainty
-from dpgram.inference.selection import select
-from dpgram.inference.subsets import risks
+from dpgram.inference.selection import risks, select
 from dpgram.regression.channel import channel
 from dpgram.regression.design import design
 from dpgram.regression.fit import debiased
-from dpgram.regression.repair import repaired
 from dpgram.sampling.seeded import SeededSource
 from dpgram.terms.noise import NoisyInverse, SymmetricGaussian, WishartSample
 from tests.conftest import small_schema, small_table
-from tests.releases import NOISES, seen_through
+from tests.releases import NOISES, pass_through, seen_through
 
 
 @pytest.mark.parametrize("noise", NOISES.values(), ids=NOISES)
 @pytest.mark.parametrize(("intercept", "kept"), [(True, None), (True, False), (False, None)])
 def test_stacked_submodels_are_the_single_ones(noise, intercept, kept):
     release = seen_through(noise, small_table(), small_schema(intercept=intercept))
-    plan = design(release, "y", None, kept)
+    plan = design(release.schema, "y", None, kept)
     constant = plan.names[0] == "(intercept)"
     others = range(int(constant), len(plan.names))
     for count in range(1, len(others) + 1):
         choices = [[0] * constant + list(chosen) for chosen in combinations(others, count)]
-        found = risks(release, plan, np.array(choices))
+        found = risks(Evidence.of(release), plan, np.array(choices))
         for j, places in enumerate(choices):
-            seen = channel(release, design(release, "y", [plan.names[k] for k in places[int(constant) :]], kept))
+            seen = channel(
+                Evidence.of(release), design(release.schema, "y", [plan.names[k] for k in places[int(constant) :]], kept)
+            )
             known, unit = uncertainty(seen), seen.label_scale**2
             metric = np.linalg.inv(seen.to_own).T @ np.diag(seen.debiased**2 / seen.per_row) @ np.linalg.inv(seen.to_own)
             assert found.error_squares[j] == pytest.approx(unit * seen.error_squares(), rel=1e-8, abs=1e-8)
@@ -176,7 +176,7 @@ def test_the_criterion_is_the_error_on_new_rows_on_average(noise):
     rows, draws, truth = 2000, 200, np.array([0.0, 1.0, -0.6, 0.3])
     table, schema = wide(3, rows=rows)
     template = seen_through(noise, table, schema)
-    plan = design(template, "y", ["x0", "x1", "x2"], None)
+    plan = design(template.schema, "y", ["x0", "x1", "x2"], None)
     u = np.array([*-truth / 3, 1.0])
     apart, added = np.empty(draws), np.empty(draws)
     for k in range(draws):
@@ -188,8 +188,8 @@ def test_the_criterion_is_the_error_on_new_rows_on_average(noise):
         moved = release.gram - true - noise.shift * np.eye(5)
         if isinstance(noise, NoisyInverse):
             moved = -true @ (np.linalg.inv(release.gram) - np.linalg.inv(true)) @ true
-        of = risks(release, plan, np.array([[0, 1, 2, 3]]))
-        off = debiased(channel(release, plan)) - truth
+        of = risks(Evidence.of(release), plan, np.array([[0, 1, 2, 3]]))
+        off = debiased(channel(Evidence.of(release), plan)) - truth
         error = rows * (0.09 + off[0] ** 2 + np.sum(off[1:] ** 2) / 3)
         known = 9 * u @ (true + moved) @ u - rows * 0.09
         added[k] = 9 * of.noise[0]
@@ -204,7 +204,7 @@ def test_the_criterion_is_the_error_on_new_rows_on_average(noise):
 
 def ignoring_noise(release, names, price):
     """Forward selection by n log(RSS / n) + price * p on the repaired matrix: AIC and BIC as for data without noise."""
-    gram, rows, y = repaired(release), release.rows, release.columns.index("y")
+    gram, rows, y = Evidence.of(release).repaired, release.rows, release.columns.index("y")
 
     def criterion(chosen):
         places = [0, *(release.columns.index(name) for name in chosen)]
@@ -242,8 +242,8 @@ def test_fewer_false_features_than_criteria_that_ignore_the_noise(noise, twins):
             ("ours", select(release, "y", names).chosen),
             ("bic", ignoring_noise(release, names, math.log(4000))),
         ):
-            plan = design(release, "y", sorted(chosen), None)
-            found = dict(zip(plan.names, debiased(channel(release, plan)), strict=True))
+            plan = design(release.schema, "y", sorted(chosen), None)
+            found = dict(zip(plan.names, debiased(channel(Evidence.of(release), plan)), strict=True))
             off = np.array([found.get(name, 0.0) for name in names]) - [1.0, -0.6, 0.3, *[0.0] * 6]
             false[by] += sum(name not in names[:3] for name in chosen)
             excess[by].append(off @ squares @ off)

@@ -4,7 +4,6 @@ import { readFileSync } from "node:fs";
 import { fit } from "../../web/fit.js";
 import { moments } from "../../web/moments.js";
 import { readRelease } from "../../web/release.js";
-import { spectrum } from "../../web/spectrum.js";
 
 const { data, cases } = JSON.parse(readFileSync(0, "utf-8"));
 const release = readRelease(data);
@@ -18,4 +17,4 @@ const fits = cases.map(({ target, features, options, cells }) => {
   }
 });
 const plain = (_, value) => (value instanceof Float64Array ? [...value] : Number.isFinite(value) || typeof value !== "number" ? value : `${value}`);
-process.stdout.write(JSON.stringify({ fits, moments: moments(release), spectrum: spectrum(release) }, plain));
+process.stdout.write(JSON.stringify({ fits, moments: moments(release), spectrum: release.evidence.spectrum }, plain));

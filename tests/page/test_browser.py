@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import dpgram
+from dpgram.evidence.evidence import Evidence
 from dpgram.regression.moments import moments
 from tests.needs import PROGRAMS, program
 from tests.page.releases import CELLS, HOSTILE, borrowed_names, hard_release, release_of
@@ -232,7 +233,7 @@ def test_everything_can_be_done_with_the_keyboard(open_page, releases):
     assert page.evaluate("document.activeElement.id") == "order"  # drawing again does not take the focus away
     page.focus(".heatmap")
     page.keyboard.press("ArrowRight")
-    found = moments(releases["kinds"])
+    found = moments(Evidence.of(releases["kinds"]))
     assert page.locator(".readout").text_content().startswith(f"age and weight: {found.correlation[0, 1]:.3f}, standard error")
 
 
@@ -339,7 +340,7 @@ def test_names_that_every_object_has_are_names_like_others(open_page, folder, re
 
 def test_the_heat_map_has_the_correlations(open_page, releases):
     page = open_page("kinds")
-    found = moments(releases["kinds"])
+    found = moments(Evidence.of(releases["kinds"]))
     expected = int(np.sum(np.abs(found.correlation) >= 0.004))
     assert page.locator(".heatmap rect.positive, .heatmap rect.negative").count() == expected
     page.click("#hide")

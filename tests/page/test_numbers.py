@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dpgram
-from dpgram.inference.bootstrap import pass_through
+from dpgram.evidence.evidence import Evidence
 from dpgram.inference.moments import moment_errors
 from dpgram.regression.moments import moments
 from dpgram.report.page.data import page_data
@@ -16,7 +16,7 @@ from dpgram.sampling.seeded import SeededSource
 from dpgram.terms.noise import InverseWishartSample, SymmetricGaussian, WishartSample
 from tests.page.node import evaluate
 from tests.page.releases import CELLS, MECHANISMS, every_kind, release_of, table
-from tests.releases import matrix_release, whitened_release
+from tests.releases import matrix_release, pass_through, whitened_release
 
 pytestmark = pytest.mark.system("nodejs")
 CLOSE = 1e-8
@@ -121,8 +121,8 @@ def compare_all(release: dpgram.GramRelease) -> None:
 
 
 def compare_moments(found: dict, release: dpgram.GramRelease) -> None:
-    wanted = moments(release)
-    errors = moment_errors(release, wanted)
+    wanted = moments(Evidence.of(release))
+    errors = moment_errors(Evidence.of(release), wanted)
     assert found["names"] == list(wanted.names)
     np.testing.assert_allclose(found["mean"], wanted.mean, rtol=CLOSE, atol=CLOSE)
     np.testing.assert_allclose(found["sd"], wanted.sd, rtol=CLOSE)

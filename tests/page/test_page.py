@@ -111,7 +111,7 @@ def test_the_page_names_no_other_place(page):
 
 
 def test_the_matrix_in_the_page_is_the_released_one_to_the_bit(page, hard):
-    rows = embedded(page)["gram"]
+    rows = embedded(page)["evidence"]["alone"]["matrix"]
     assert all(row == hard.gram[k, : k + 1].tolist() for k, row in enumerate(rows))
 
 

@@ -9,18 +9,18 @@ from hypothesis import strategies as st
 
 import dpgram
 from dpgram.errors import IndefiniteGramError, ModelError
-from dpgram.inference.bootstrap import pass_through
+from dpgram.evidence.evidence import Evidence
 from dpgram.inference.goodness import goodness
 from dpgram.inference.intervals import automatic, uncertainty, wald
 from dpgram.inference.joint import joint_test
-from dpgram.regression.channel import channel, effective_rows
+from dpgram.regression.channel import channel
 from dpgram.regression.design import design
 from dpgram.regression.fit import ESTIMATORS, fit_linear
 from dpgram.regression.formula import designs
 from dpgram.sampling.seeded import SeededSource
 from dpgram.terms.noise import NoisyInverse, SymmetricGaussian, WishartSample
 from tests.conftest import small_schema, small_table
-from tests.releases import NOISES, ROOT, SILENT, matrix_release, seen_through, true_gram, with_gram
+from tests.releases import NOISES, ROOT, SILENT, matrix_release, pass_through, seen_through, true_gram, with_gram
 
 TABLE = small_table(rows=3000)
 EXACT = ("shrunk", "debiased", "log-det")
@@ -47,8 +47,8 @@ def test_without_noise_every_estimator_is_least_squares(estimator, noise, column
     release = with_gram(noise, gram + noise.shift * np.eye(len(gram)), TABLE, schema)
     own = own_columns()
     for target, label in (("y", own["y"]), ({"y": 0.5, "b": 2}, 0.5 * own["y"] + 2 * own["b"])):
-        plan = design(release, target, ["x", "c"], kept)
-        fit = fit_linear(release, plan, estimator)
+        plan = design(release.schema, target, ["x", "c"], kept)
+        fit = fit_linear(Evidence.of(release), plan, estimator)
         assert fit.coefficients == pytest.approx(least_squares(plan.names, label), rel=2e-4, abs=2e-5)
 
 
@@ -57,9 +57,9 @@ def test_without_noise_every_estimator_is_least_squares(estimator, noise, column
 def test_without_noise_formulas_are_least_squares(estimator, formula):
     schema = small_schema()
     release = with_gram(SymmetricGaussian.orthogonal(1e-7), true_gram(TABLE, schema), TABLE, schema)
-    (plan,) = designs(release, formula)
+    (plan,) = designs(release.schema, formula)
     expected = least_squares(plan.names, own_columns()["y"])
-    assert fit_linear(release, plan, estimator).coefficients == pytest.approx(expected, rel=2e-4, abs=2e-5)
+    assert fit_linear(Evidence.of(release), plan, estimator).coefficients == pytest.approx(expected, rel=2e-4, abs=2e-5)
 
 
 @pytest.mark.parametrize("noise", NOISES.values(), ids=NOISES)
@@ -70,7 +70,7 @@ def test_error_squares_and_coefficients_are_right_on_average(noise):
     schema, draws = small_schema(), 1500
     true = true_gram(TABLE, schema)
     release = with_gram(noise, true, TABLE, schema)
-    plan = design(release, "y", None, None)
+    plan = design(release.schema, "y", None, None)
     exact = least_squares(plan.names, own_columns()["y"])
     scaled = np.linalg.solve(plan.to_own_units, exact - plan.offset)
     u = plan.label - plan.regressors @ scaled
@@ -79,7 +79,7 @@ def test_error_squares_and_coefficients_are_right_on_average(noise):
         gram = pass_through(noise, true, SeededSource(k))
         additive = not isinstance(noise, NoisyInverse)  # there a bias of second order is left, far below the noise itself
         moved = additive * (gram - true - noise.shift * np.eye(len(true)))
-        seen = channel(dataclasses.replace(release, gram=gram), plan)
+        seen = channel(Evidence.of(dataclasses.replace(release, gram=gram)), plan)
         left[k] = seen.error_squares() * seen.label_scale**2 - u @ moved @ u
         found[k] = seen.to_own @ seen.estimate + seen.base
     reach = 5 / np.sqrt(draws)
@@ -94,7 +94,7 @@ def test_dividing_by_the_gain_itself_is_biased():
     plain, better = [], []
     for k in range(2000):
         release = matrix_release(pass_through(noise, true, SeededSource(k)), noise)
-        seen = channel(release, design(release, "y", None, None))
+        seen = channel(Evidence.of(release), design(release.schema, "y", None, None))
         better.append(seen.to_own @ seen.estimate)
         plain.append(seen.to_own @ (seen.observed / seen.gain))
     reach = 5 * np.std(better, axis=0)[1] / np.sqrt(2000)
@@ -111,10 +111,10 @@ def test_the_wald_covariance_is_that_of_the_draws(noise):
     true = 10 * true_gram(TABLE, schema)
     noise = NoisyInverse(1e-7, 1e-7 * ROOT, 1.0) if isinstance(noise, NoisyInverse) else noise
     release = with_gram(noise, true, TABLE, schema, rows=30_000)
-    plan = design(release, "y", ["x", "b", "c"], None)
+    plan = design(release.schema, "y", ["x", "b", "c"], None)
     found, claimed = [], []
     for k in range(draws):
-        seen = channel(dataclasses.replace(release, gram=pass_through(noise, true, SeededSource(k))), plan)
+        seen = channel(Evidence.of(dataclasses.replace(release, gram=pass_through(noise, true, SeededSource(k)))), plan)
         found.append(seen.to_own @ seen.estimate + seen.base)
         if k % 10 == 0:
             claimed.append(uncertainty(seen).noise)
@@ -126,11 +126,11 @@ def test_the_wald_covariance_is_that_of_the_draws(noise):
 
 def everything(release, target="y", features=None, intercept=None):
     """All that is computed from a channel; NaN nowhere, and pytest makes warnings errors."""
-    plan = design(release, target, features, intercept)
-    seen = channel(release, plan)
+    plan = design(release.schema, target, features, intercept)
+    seen = channel(Evidence.of(release), plan)
     for estimator in ESTIMATORS:
         try:
-            assert np.isfinite(fit_linear(release, plan, estimator).coefficients).all(), estimator
+            assert np.isfinite(fit_linear(Evidence.of(release), plan, estimator).coefficients).all(), estimator
         except IndefiniteGramError:
             assert estimator == "plain"
     known = uncertainty(seen)
@@ -140,7 +140,7 @@ def everything(release, target="y", features=None, intercept=None):
         assert (intervals.lower <= intervals.upper).all()
     places = list(range(len(plan.names)))
     assert 0 <= joint_test(seen, plan.names, places).p_value <= 1
-    of = goodness(release, plan, seen, 0.95)
+    of = goodness(Evidence.of(release), plan, seen, 0.95)
     assert not np.isnan([of.residual_variance, *of.residual_variance_interval, *of.r_squared_interval]).any()
     return seen
 
@@ -189,7 +189,7 @@ def test_budgets_at_both_ends(epsilon, delta, mechanism, neighbours):
     release = dpgram.release(TABLE, schema, epsilon=epsilon, delta=delta, mechanism=mechanism, insecure_seed=1, **options)
     assert (release.rows is None) == (neighbours == "add-remove")
     everything(release)
-    assert effective_rows(release) >= 1
+    assert Evidence.of(release).rows >= 1
 
 
 @pytest.mark.parametrize("intercept", [True, False])
@@ -197,7 +197,7 @@ def test_rows_that_are_protected(intercept):
     noise = SymmetricGaussian.orthogonal(5.0)
     release = seen_through(noise, TABLE, small_schema(intercept=intercept, neighbours="add-remove"), rows=None)
     everything(release)
-    assert effective_rows(release) == pytest.approx(3000, rel=0.05) if intercept else 1 <= effective_rows(release) <= 3000
+    assert Evidence.of(release).rows == pytest.approx(3000, rel=0.05) if intercept else 1 <= Evidence.of(release).rows <= 3000
 
 
 @pytest.mark.parametrize("noise", [NoisyInverse(s, s * ROOT, 1.0) for s in (1e-12, 1e-6, 1e-3, 1.0)], ids=str)
@@ -210,8 +210,12 @@ def test_a_sketch_with_too_few_rows_says_so():
     with pytest.raises(
         ModelError, match="sketch of 8 rows, and a regression with 5 coefficients needs 9 or more: use fewer features"
     ):
-        channel(release, design(release, "y", None, None))
+        channel(Evidence.of(release), design(release.schema, "y", None, None))
     everything(release, "y", ["x", "b"])
+
+
+def by_name(fit):
+    return dict(zip(fit.names, fit.coefficients.tolist(), strict=True))
 
 
 @given(order=st.permutations(["x", "c", "b"]), noise=st.sampled_from(sorted(NOISES)))
@@ -219,8 +223,8 @@ def test_a_sketch_with_too_few_rows_says_so():
 def test_permuting_features_permutes_results(order, noise):
     release = RELEASES[noise]
     for estimator in (*EXACT, "ridge"):
-        one = fit_linear(release, design(release, "y", ["x", "c", "b"], None), estimator).by_name
-        other = fit_linear(release, design(release, "y", order, None), estimator).by_name
+        one = by_name(fit_linear(Evidence.of(release), design(release.schema, "y", ["x", "c", "b"], None), estimator))
+        other = by_name(fit_linear(Evidence.of(release), design(release.schema, "y", order, None), estimator))
         assert other == pytest.approx(one, rel=1e-6, abs=1e-9)
 
 
@@ -235,8 +239,8 @@ def test_units_of_a_column_carry_over(factor, centre, noise):
     columns = [dpgram.Numeric("x", centre - 5 * factor, centre + 5 * factor), *small_schema().columns[1:]]
     moved = dataclasses.replace(release, schema=small_schema(columns=columns))
     for estimator in EXACT:
-        one = fit_linear(release, design(release, "y", None, None), estimator).by_name
-        other = fit_linear(moved, design(moved, "y", None, None), estimator).by_name
+        one = by_name(fit_linear(Evidence.of(release), design(release.schema, "y", None, None), estimator))
+        other = by_name(fit_linear(Evidence.of(moved), design(moved.schema, "y", None, None), estimator))
         slope = one["x"] / factor
         expected = {**one, "x": slope, "(intercept)": one["(intercept)"] - slope * centre}
         assert other == pytest.approx(expected, rel=1e-6, abs=1e-6 * (1 + abs(slope * centre)))
@@ -245,10 +249,10 @@ def test_units_of_a_column_carry_over(factor, centre, noise):
 def test_effective_rows_are_the_public_number_unless_rows_were_shrunk():
     schema = small_schema()
     release = seen_through(SymmetricGaussian.orthogonal(500.0), TABLE, schema)
-    assert effective_rows(release) == 3000
+    assert Evidence.of(release).rows == 3000
     shrunk = dataclasses.replace(release, row_bound=schema.largest_norm / 2)
-    assert effective_rows(shrunk) == min(max(release.gram[0, 0], 150), 3000)
-    assert effective_rows(dataclasses.replace(release, rows=None)) == max(release.gram[0, 0], 1.0)
+    assert Evidence.of(shrunk).rows == min(max(release.gram[0, 0], 150), 3000)
+    assert Evidence.of(dataclasses.replace(release, rows=None)).rows == max(release.gram[0, 0], 1.0)
 
 
 @pytest.mark.parametrize("half", [1e300, 1e-300])

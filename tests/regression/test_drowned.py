@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import dpgram
+from dpgram.evidence.evidence import Evidence
 from dpgram.regression.design import design
 from dpgram.regression.moments import moments, principal_components
 from dpgram.regression.penalised import elastic_net, ridge
@@ -18,9 +19,9 @@ def test_the_number_of_rows_is_the_public_one_unless_rows_were_shrunk_or_it_is_p
     gram = small_release.gram.copy()
     gram[0, 0] = 4100.0
     noisy = replace(small_release, gram=gram)
-    assert moments(noisy).rows == small_release.rows == 4000
-    assert moments(replace(noisy, rows=None)).rows == pytest.approx(4100, rel=1e-2)
-    assert moments(replace(noisy, row_bound=1.0)).rows == pytest.approx(4100, rel=1e-2)
+    assert moments(Evidence.of(noisy)).rows == small_release.rows == 4000
+    assert moments(Evidence.of(replace(noisy, rows=None))).rows == pytest.approx(4100, rel=1e-2)
+    assert moments(Evidence.of(replace(noisy, row_bound=1.0))).rows == pytest.approx(4100, rel=1e-2)
 
 
 @pytest.mark.parametrize("sd", [1e3, 1e6])
@@ -30,12 +31,12 @@ def test_noise_that_drowns_the_matrix_still_gives_finite_answers(small_release, 
         noise = np.triu(rng.normal(scale=sd, size=small_release.gram.shape))
         gram = small_release.gram + noise + np.triu(noise, 1).T
         drowned = replace(small_release, gram=gram, noise=SymmetricGaussian.orthogonal(sd))
-        found, plan = moments(drowned), design(drowned, "y", None, None)
+        found, plan = moments(Evidence.of(drowned)), design(drowned.schema, "y", None, None)
         assert found.rows > 0
         for estimate in (
-            ridge(drowned, plan),
-            ridge(drowned, plan, 3.0),
-            elastic_net(drowned, plan, tol=1e-4, max_iter=100_000),
+            ridge(Evidence.of(drowned), plan),
+            ridge(Evidence.of(drowned), plan, 3.0),
+            elastic_net(Evidence.of(drowned), plan, tol=1e-4, max_iter=100_000),
         ):
             assert np.isfinite(estimate).all()
         assert (np.linalg.eigvalsh(found.covariance / found.half[:, None] / found.half) > 0).all()

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import dpgram
 from dpgram.errors import ModelError
+from dpgram.evidence.evidence import Evidence
 from dpgram.regression.moments import moments, principal_components
 from dpgram.terms.noise import SymmetricGaussian
 from tests.conftest import small_schema, small_table
@@ -31,7 +32,7 @@ def silent(noise):
 
 @pytest.mark.parametrize("noise", SILENT.values(), ids=SILENT)
 def test_without_noise_they_are_those_of_the_rows(noise):
-    found, table = moments(silent(noise)), rows()
+    found, table = moments(Evidence.of(silent(noise))), rows()
     covariance = np.cov(table.T, bias=True)
     assert found.names == ("x", "y", "c[b]", "c[other]", "b")
     assert found.rows == pytest.approx(3000)
@@ -44,7 +45,7 @@ def test_without_noise_they_are_those_of_the_rows(noise):
 
 def test_partial_correlations_are_those_of_residuals():
     table = rows()
-    found = moments(silent(SILENT["gaussian"])).partial_correlation
+    found = moments(Evidence.of(silent(SILENT["gaussian"]))).partial_correlation
     others = np.column_stack([np.ones(3000), table[:, 2:]])
     left = table[:, :2] - others @ np.linalg.lstsq(others, table[:, :2], rcond=None)[0]
     assert found[0, 1] == pytest.approx(np.corrcoef(left.T)[0, 1], abs=1e-5)
@@ -59,7 +60,7 @@ def test_components_are_those_of_the_rows(standardise):
     if standardise:
         centred = centred / table.std(axis=0)
     _, sizes, axes = np.linalg.svd(centred, full_matrices=False)
-    found = principal_components(moments(silent(SILENT["gaussian"])), standardise=standardise)
+    found = principal_components(moments(Evidence.of(silent(SILENT["gaussian"]))), standardise=standardise)
     assert found.variances == pytest.approx(sizes**2 / 3000, rel=1e-4)
     assert np.abs(np.sum(found.directions * axes, axis=1)) == pytest.approx(np.ones(5), abs=1e-5)
     assert (np.take_along_axis(found.directions, np.abs(found.directions).argmax(axis=1)[:, None], axis=1) > 0).all()
@@ -68,7 +69,7 @@ def test_components_are_those_of_the_rows(standardise):
 
 def test_some_columns_are_those_of_all():
     release = seen_through(NOISES["gaussian"], TABLE, small_schema())
-    whole, some = moments(release), moments(release, ["b", "x"])
+    whole, some = moments(Evidence.of(release)), moments(Evidence.of(release), ["b", "x"])
     assert some.names == ("b", "x")
     assert some.covariance[0, 1] == pytest.approx(whole.covariance[4, 0])
 
@@ -76,7 +77,7 @@ def test_some_columns_are_those_of_all():
 @pytest.mark.parametrize("noise", [*NOISES.values(), *(SymmetricGaussian.orthogonal(s) for s in (1e-12, 1e4, 1e12))], ids=str)
 @pytest.mark.parametrize("count", [3, 3000])
 def test_moments_are_possible_however_large_the_noise(noise, count):
-    of = moments(seen_through(noise, small_table(count), small_schema()))
+    of = moments(Evidence.of(seen_through(noise, small_table(count), small_schema())))
     assert np.linalg.eigvalsh(of.correlation)[0] > -1e-9
     assert (np.abs(of.correlation) <= 1).all()
     assert (np.abs(of.partial_correlation) <= 1).all()
@@ -91,7 +92,7 @@ def test_constant_and_duplicate_columns():
     schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric(n, -3, 3) for n in ("a", "twin", "constant")])
     a = np.random.default_rng(0).normal(size=2000)
     release = seen_through(SymmetricGaussian.orthogonal(1.0), {"a": a, "twin": a, "constant": np.ones(2000)}, schema)
-    of = moments(release)
+    of = moments(Evidence.of(release))
     assert of.correlation[0, 1] == pytest.approx(1.0, abs=0.02)
     assert of.sd[2] < 0.15
     assert np.isfinite(of.partial_correlation).all()
@@ -100,9 +101,9 @@ def test_constant_and_duplicate_columns():
 def test_no_intercept_no_moments():
     release = seen_through(NOISES["gaussian"], TABLE, small_schema(intercept=False))
     with pytest.raises(ModelError, match="need the intercept column"):
-        moments(release)
+        moments(Evidence.of(release))
     with pytest.raises(ModelError, match="no column is named"):
-        moments(seen_through(NOISES["gaussian"], TABLE, small_schema()), [])
+        moments(Evidence.of(seen_through(NOISES["gaussian"], TABLE, small_schema())), [])
 
 
 RELEASE = seen_through(NOISES["gaussian"], TABLE, small_schema())
@@ -113,7 +114,10 @@ RELEASE = seen_through(NOISES["gaussian"], TABLE, small_schema())
 def test_correlations_do_not_depend_on_units(factor):
     """The same matrix under other bounds of x: another covariance, the same correlations."""
     columns = [dpgram.Numeric("x", -5 * factor, 5 * factor), *small_schema().columns[1:]]
-    one, other = moments(RELEASE), moments(dataclasses.replace(RELEASE, schema=small_schema(columns=columns)))
+    one, other = (
+        moments(Evidence.of(RELEASE)),
+        moments(Evidence.of(dataclasses.replace(RELEASE, schema=small_schema(columns=columns)))),
+    )
     assert other.correlation == pytest.approx(one.correlation, abs=1e-9)
     assert other.partial_correlation == pytest.approx(one.partial_correlation, abs=1e-9)
     assert other.sd[0] == pytest.approx(factor * one.sd[0])

@@ -6,6 +6,7 @@ from sklearn.linear_model import ElasticNet, Lasso, Ridge
 
 import dpgram
 from dpgram.errors import ModelError
+from dpgram.evidence.evidence import Evidence
 from dpgram.regression.design import design
 from dpgram.regression.fit import fit_linear
 from dpgram.regression.penalised import penalty_path, ridge
@@ -44,7 +45,7 @@ def silent(noise, **changes):
 def test_without_noise_it_is_scikit_learn_on_the_rows(noise, column, kept, estimator, options, model):
     release = silent(noise, intercept=column)
     x, y = clamped()
-    found = fit_linear(release, design(release, "y", FEATURES, kept), estimator, **options).coefficients
+    found = fit_linear(Evidence.of(release), design(release.schema, "y", FEATURES, kept), estimator, **options).coefficients
     model.set_params(fit_intercept=kept).fit(x, y)
     expected = [model.intercept_, *model.coef_] if kept else model.coef_
     assert found == pytest.approx(expected, rel=1e-3, abs=2e-3)
@@ -52,13 +53,13 @@ def test_without_noise_it_is_scikit_learn_on_the_rows(noise, column, kept, estim
 
 def test_a_path_passes_through_the_single_fits():
     release = silent(SILENT["gaussian"])
-    plan = design(release, "y", FEATURES, None)
-    path = penalty_path(release, plan, penalties=12)
+    plan = design(release.schema, "y", FEATURES, None)
+    path = penalty_path(Evidence.of(release), plan, penalties=12)
     assert path.coefficients.shape == (12, 5)
     assert np.abs(path.coefficients[0, 1:]).max() < 1e-6
     assert (np.diff(path.penalties) < 0).all()
     for k in (3, 7):
-        single = fit_linear(release, plan, "lasso", penalty=float(path.penalties[k])).coefficients
+        single = fit_linear(Evidence.of(release), plan, "lasso", penalty=float(path.penalties[k])).coefficients
         assert path.coefficients[k] == pytest.approx(single, abs=0.02)
 
 
@@ -67,7 +68,9 @@ def test_a_path_passes_through_the_single_fits():
 def test_left_out_penalties_have_an_answer(noise, estimator):
     release = seen_through(noise, TABLE, small_schema())
     for features in (None, ["x"], []):
-        assert np.isfinite(fit_linear(release, design(release, "y", features, None), estimator).coefficients).all()
+        assert np.isfinite(
+            fit_linear(Evidence.of(release), design(release.schema, "y", features, None), estimator).coefficients
+        ).all()
 
 
 def test_the_left_out_lasso_penalty_drops_what_is_noise():
@@ -80,7 +83,7 @@ def test_the_left_out_lasso_penalty_drops_what_is_noise():
         z = np.column_stack([np.ones(3000), x, y])
         noise = rng.normal(scale=30 / np.sqrt(2), size=(9, 9))
         release = matrix_release(z.T @ z + noise + noise.T, SymmetricGaussian.orthogonal(30.0), rows=3000)
-        found = fit_linear(release, design(release, "y", None, None), "lasso").coefficients
+        found = fit_linear(Evidence.of(release), design(release.schema, "y", None, None), "lasso").coefficients
         kept += found[1] != 0
         false += np.count_nonzero(found[2:])
     assert kept == 20
@@ -93,13 +96,15 @@ def test_the_left_out_ridge_penalty_vanishes_with_the_noise():
     gram[1, 3] = gram[3, 1] = 40.0
     for sd, expected in ((1.0, 0.4), (40.0, 40 / (100 + 2 * 40 * np.sqrt(3) - 80))):
         release = matrix_release(gram, SymmetricGaussian.orthogonal(sd))
-        assert ridge(release, design(release, "y", None, None))[1] == pytest.approx(expected)
+        assert ridge(Evidence.of(release), design(release.schema, "y", None, None))[1] == pytest.approx(expected)
 
 
 def test_ridge_of_a_matrix_that_is_all_noise():
     release = matrix_release(-np.diag([900.0, 800.0, 700.0, 600.0]), SymmetricGaussian.orthogonal(10.0))
     for estimator in ("ridge", "lasso", "elastic-net"):
-        assert np.isfinite(fit_linear(release, design(release, "y", None, None), estimator).coefficients).all()
+        assert np.isfinite(
+            fit_linear(Evidence.of(release), design(release.schema, "y", None, None), estimator).coefficients
+        ).all()
 
 
 @pytest.mark.parametrize("scale", [1e-12, 1e12])
@@ -110,7 +115,8 @@ def test_units_of_any_size(scale, estimator):
     x = np.linspace(-1, 1, 500)
     release = seen_through(SymmetricGaussian.orthogonal(1.0), {"x": scale * x, "y": x / 2}, schema)
     for penalty in (None, 0.0, 1.0):
-        assert np.isfinite(fit_linear(release, design(release, "y", None, None), estimator, penalty=penalty).coefficients).all()
+        found = fit_linear(Evidence.of(release), design(release.schema, "y", None, None), estimator, penalty=penalty)
+        assert np.isfinite(found.coefficients).all()
 
 
 @pytest.mark.parametrize("penalty", [-1.0, np.inf, np.nan, True, "much"])
@@ -118,15 +124,15 @@ def test_penalties_that_are_none(penalty):
     release = silent(SILENT["gaussian"])
     for estimator in ("ridge", "lasso"):
         with pytest.raises(ModelError, match="penalty is .* must be a finite number of at least 0"):
-            fit_linear(release, design(release, "y", None, None), estimator, penalty=penalty)
+            fit_linear(Evidence.of(release), design(release.schema, "y", None, None), estimator, penalty=penalty)
 
 
 def test_options_and_estimators_that_do_not_exist():
     release = silent(WishartSample(1e6, 1.0, 1.0))
-    plan = design(release, "y", None, None)
+    plan = design(release.schema, "y", None, None)
     with pytest.raises(ModelError, match="debiased has no option 'penalty': it takes no options"):
-        fit_linear(release, plan, "debiased", penalty=1.0)
+        fit_linear(Evidence.of(release), plan, "debiased", penalty=1.0)
     with pytest.raises(ModelError, match="no estimator 'best': use one of shrunk, debiased"):
-        fit_linear(release, plan, "best")
+        fit_linear(Evidence.of(release), plan, "best")
     with pytest.raises(ModelError, match="a path needs a feature"):
-        penalty_path(release, design(release, "y", [], None))
+        penalty_path(Evidence.of(release), design(release.schema, "y", [], None))

@@ -10,23 +10,22 @@ from hypothesis import strategies as st
 
 import dpgram
 from dpgram.errors import IndefiniteGramError
-from dpgram.inference.bootstrap import bootstrap, pass_through
-from dpgram.inference.goodness import goodness, quadratic_covariance
+from dpgram.evidence.evidence import Evidence
+from dpgram.inference.bootstrap import bootstrap
+from dpgram.inference.goodness import goodness
 from dpgram.inference.intervals import automatic, uncertainty
 from dpgram.inference.moments import moment_errors
-from dpgram.inference.selection import select
-from dpgram.inference.subsets import risks
+from dpgram.inference.selection import risks, select
 from dpgram.linalg.rounds import share_shrunk, unshrunk
-from dpgram.regression.channel import additive_form, channel, counted_rows, weighed_rows
+from dpgram.regression.channel import channel
 from dpgram.regression.design import design
 from dpgram.regression.fit import fit_linear
 from dpgram.regression.moments import moments
 from dpgram.regression.penalised import noise_penalty, normal_equations
-from dpgram.regression.repair import repaired
 from dpgram.sampling.seeded import SeededSource
 from dpgram.terms.noise import Round, SymmetricGaussian, WhitenedGaussian
 from tests.conftest import small_schema, small_table
-from tests.releases import in_rounds, matrix_release, true_gram, whitened_release, with_gram
+from tests.releases import in_rounds, matrix_release, pass_through, true_gram, whitened_release, with_gram
 
 TABLE = small_table(rows=3000)
 ESTIMATORS = ("shrunk", "debiased", "log-det", "plain", "ridge", "lasso", "elastic-net")
@@ -46,26 +45,26 @@ def random_gram(seed, dim, rows, sd):
 
 def answers(release):
     """All that readers say of one release, as one list of numbers."""
-    plan = design(release, "y", None, None)
-    seen = channel(release, plan)
-    found = [seen.to_own.ravel() @ seen.to_own.ravel(), seen.rows, seen.rows_sd, seen.scale, *counted_rows(release)]
+    plan = design(release.schema, "y", None, None)
+    seen = channel(Evidence.of(release), plan)
+    found = [seen.to_own.ravel() @ seen.to_own.ravel(), seen.rows, seen.scale, *Evidence.of(release).counted]
     for estimator in ESTIMATORS:
         try:
-            found += fit_linear(release, plan, estimator).coefficients.tolist()
+            found += fit_linear(Evidence.of(release), plan, estimator).coefficients.tolist()
         except IndefiniteGramError:
             found.append(-1.0)
     found += uncertainty(seen).covariance.ravel().tolist()
-    intervals, fit = automatic(seen, 0.9), goodness(release, plan, seen, 0.9)
+    intervals, fit = automatic(seen, 0.9), goodness(Evidence.of(release), plan, seen, 0.9)
     found += [*intervals.lower, *intervals.upper, fit.residual_variance, *fit.residual_variance_interval]
     found += [fit.r_squared if fit.r_squared is not None else -1.0, *fit.r_squared_interval]
-    small = bootstrap(release, plan, 0.9, draws=3)
+    small = bootstrap(Evidence.of(release), plan, 0.9, draws=3)
     found += [*small.lower, *small.upper]
     found += [step.criterion for step in select(release, "y").steps]
-    of = moments(release)
-    errors = moment_errors(release, of)
+    of = moments(Evidence.of(release))
+    errors = moment_errors(Evidence.of(release), of)
     for part in (of.mean, of.covariance, of.partial_correlation, errors.mean, errors.covariance, errors.correlation):
         found += np.ravel(part).tolist()
-    return np.array([*found, noise_penalty(release, normal_equations(release, plan))])
+    return np.array([*found, noise_penalty(Evidence.of(release), normal_equations(Evidence.of(release), plan))])
 
 
 @given(seed=st.integers(0, 2**32 - 1), features=st.integers(1, 5), rows=st.integers(50, 5000), sd=st.floats(1e-3, 100.0))
@@ -86,10 +85,10 @@ def test_a_protected_number_of_rows_is_read_like_that_of_additive_noise(intercep
     plain = matrix_release(gram, SymmetricGaussian.orthogonal(2.0), **changes)
     rounds = matrix_release(gram, identity_round(gram, 2.0), **changes)
     if intercept:
-        assert counted_rows(rounds) == pytest.approx(counted_rows(plain))
-        assert weighed_rows(rounds) == pytest.approx(counted_rows(plain))
+        assert Evidence.of(rounds).counted == pytest.approx(Evidence.of(plain).counted)
+        assert Evidence.of(rounds).weighed_rows == pytest.approx(Evidence.of(plain).counted)
     else:  # mapped rows have norm one at most, whatever the bound on their own
-        assert counted_rows(rounds) == pytest.approx((np.trace(gram), 0.0))
+        assert Evidence.of(rounds).counted == pytest.approx((np.trace(gram), 0.0))
 
 
 SILENT_MUS = (1e8, 1e8, 1e8)
@@ -104,15 +103,17 @@ def test_without_noise_every_estimator_is_least_squares(estimator, column, kept)
     assert release.noise.last.kept == pytest.approx(1.0, abs=1e-6)
     exact = with_gram(SymmetricGaussian(0.0, 0.0), true_gram(TABLE, schema), TABLE, schema)
     for target in ("y", {"y": 0.5, "b": 2}):
-        plan = design(release, target, ["x", "c"], kept)
-        wanted = fit_linear(exact, plan, "plain").coefficients
-        assert fit_linear(release, plan, estimator).coefficients == pytest.approx(wanted, rel=1e-4, abs=1e-5)
-    plan = design(release, "y", None, None)
-    ours, theirs = (goodness(r, plan, channel(r, plan), 0.9) for r in (release, exact))
+        plan = design(release.schema, target, ["x", "c"], kept)
+        wanted = fit_linear(Evidence.of(exact), plan, "plain").coefficients
+        assert fit_linear(Evidence.of(release), plan, estimator).coefficients == pytest.approx(wanted, rel=1e-4, abs=1e-5)
+    plan = design(release.schema, "y", None, None)
+    ours, theirs = (goodness(Evidence.of(r), plan, channel(Evidence.of(r), plan), 0.9) for r in (release, exact))
     assert ours.residual_variance == pytest.approx(theirs.residual_variance, rel=1e-4)
     assert ours.r_squared == pytest.approx(theirs.r_squared, rel=1e-4)
     if column:
-        assert moments(release).covariance == pytest.approx(moments(exact).covariance, rel=1e-4, abs=1e-6)
+        assert moments(Evidence.of(release)).covariance == pytest.approx(
+            moments(Evidence.of(exact)).covariance, rel=1e-4, abs=1e-6
+        )
 
 
 def test_a_badly_conditioned_map_costs_no_digits():
@@ -126,22 +127,22 @@ def test_a_badly_conditioned_map_costs_no_digits():
     gram, sd = white.T @ white, 1e-6
     released = root @ gram @ root.T
     release = matrix_release((released + released.T) / 2, WhitenedGaussian((Round(through, gram, sd, 1.0),)), rows=4000)
-    plan = design(release, "y", None, None)
+    plan = design(release.schema, "y", None, None)
     for estimator in ("debiased", "log-det", "plain", "shrunk"):
         # What the label adds of its own is orthogonal only in the sum: its share is known.
         extra = np.linalg.lstsq(white[:, :3], 0.3 * white[:, 3], rcond=None)[0]
         wanted = beta + np.linalg.solve(root[:3, :3].T, extra)
-        assert fit_linear(release, plan, estimator).coefficients == pytest.approx(wanted, rel=1e-5)
-    good = goodness(release, plan, channel(release, plan), 0.95)
+        assert fit_linear(Evidence.of(release), plan, estimator).coefficients == pytest.approx(wanted, rel=1e-5)
+    good = goodness(Evidence.of(release), plan, channel(Evidence.of(release), plan), 0.95)
     left = white @ root[3] - (white[:, :3] @ root[:3, :3].T) @ wanted
     assert good.residual_variance == pytest.approx(left @ left / 3997, rel=1e-3)
 
 
 def test_stacked_submodels_are_the_single_ones():
     release = whitened_release(TABLE, small_schema(), seed=4)
-    plan = design(release, "y", None, None)
+    plan = design(release.schema, "y", None, None)
     places = np.array([[0, 1, 2]])
-    found = risks(release, plan, places)
+    found = risks(Evidence.of(release), plan, places)
     alone = dataclasses.replace(
         plan,
         names=plan.names[:3],
@@ -149,7 +150,7 @@ def test_stacked_submodels_are_the_single_ones():
         to_own_units=plan.to_own_units[:3, :3],
         offset=plan.offset[:3],
     )
-    seen = channel(release, alone)
+    seen = channel(Evidence.of(release), alone)
     assert found.error_squares[0] == pytest.approx(seen.error_squares() * seen.label_scale**2, rel=1e-9)
 
 
@@ -161,7 +162,7 @@ def test_quadratic_forms_vary_as_said():
     truth = true_gram(TABLE, release.schema)
     for _ in range(2000):
         draws.append(a @ pass_through(release.noise, truth, rng) @ a)
-    assert np.var(draws) == pytest.approx(quadratic_covariance(release, a, a), rel=0.2)
+    assert np.var(draws) == pytest.approx(Evidence.of(release).quadratic_covariance(a, a), rel=0.2)
     assert np.mean(draws) == pytest.approx(a @ truth @ a, abs=6 * np.std(draws) / np.sqrt(2000))
 
 
@@ -181,18 +182,18 @@ def test_every_release_has_an_answer(seed, mus, room, rows):
     fit = dpgram.regress(release, "y")
     assert np.isfinite([*fit.coefficients, *fit.params.values()]).all()
     for estimator in ("log-det", "ridge", "lasso"):
-        assert np.isfinite(fit_linear(release, fit.design, estimator).coefficients).all()
-    of = moments(release)
+        assert np.isfinite(fit_linear(Evidence.of(release), fit.design, estimator).coefficients).all()
+    of = moments(Evidence.of(release))
     assert (of.sd > 0).all()
-    assert np.linalg.eigvalsh(repaired(release))[0] > -1e-9 * np.linalg.norm(repaired(release))
+    assert np.linalg.eigvalsh(Evidence.of(release).repaired)[0] > -1e-9 * np.linalg.norm(Evidence.of(release).repaired)
     assert fit.summary()
 
 
 def test_the_bootstrap_is_close_to_wald_where_the_noise_is_small():
     """Two hundred draws: their quantile is known to 10 %, and rounds that are pooled must come back in the coordinates of the last."""
     release = whitened_release(TABLE, small_schema(), seed=8, mus=(5.0, 5.0, 5.0), room=40.0)
-    plan = design(release, "y", None, None)
-    first, second = automatic(channel(release, plan), 0.9), bootstrap(release, plan, 0.9, draws=200)
+    plan = design(release.schema, "y", None, None)
+    first, second = automatic(channel(Evidence.of(release), plan), 0.9), bootstrap(Evidence.of(release), plan, 0.9, draws=200)
     assert second.upper - second.lower == pytest.approx(first.upper - first.lower, rel=0.35)
     assert second.lower + second.upper == pytest.approx(first.lower + first.upper, rel=1e-6, abs=1e-6)
 
@@ -203,12 +204,15 @@ def test_estimates_come_from_all_rounds_and_intervals_from_the_last():
     errors = []
     for seed in range(60):
         release = whitened_release(TABLE, small_schema(), seed=seed, mus=(0.3,) * 6, room=3.0)
-        plan = design(release, "y", None, None)
-        truth = fit_linear(exact, plan, "plain").coefficients
+        plan = design(release.schema, "y", None, None)
+        truth = fit_linear(Evidence.of(exact), plan, "plain").coefficients
         errors.append(
-            [np.linalg.norm(fit_linear(release, plan, name).coefficients - truth) for name in ("log-det", "shrunk", "debiased")]
+            [
+                np.linalg.norm(fit_linear(Evidence.of(release), plan, name).coefficients - truth)
+                for name in ("log-det", "shrunk", "debiased")
+            ]
         )
-        seen = channel(release, plan)
+        seen = channel(Evidence.of(release), plan)
         assert automatic(seen, 0.9).lower == pytest.approx(dpgram.regress(release, "y", confidence=0.9)._intervals().lower)
     together, shrunk, alone = np.mean(errors, axis=0)
     assert together < 0.9 * alone
@@ -262,9 +266,10 @@ def test_every_whitened_fit_speaks_of_rows_that_count_for_less():
         )
 
 
-def test_additive_form_is_symmetric_and_of_the_last_round():
+def test_what_intervals_start_from_is_symmetric_and_of_the_last_round():
     release = whitened_release(TABLE, small_schema(), room=50.0)
-    gram, noise, turn = additive_form(release)
+    alone = Evidence.of(release).alone
+    gram, noise, turn = alone.matrix, alone.law, alone.turn
     last = release.noise.last
     assert np.array_equal(gram, gram.T)
     assert turn.T @ last.through == pytest.approx(np.eye(len(gram)), abs=1e-9)

@@ -13,6 +13,7 @@ import numpy as np
 
 from dpgram.artifact.release import GramRelease
 from dpgram.errors import ModelError
+from dpgram.evidence.evidence import Evidence
 from dpgram.inference.bootstrap import bootstrap
 from dpgram.inference.goodness import Goodness, goodness
 from dpgram.inference.intervals import (
@@ -34,7 +35,6 @@ from dpgram.regression.fit import debiased, fit_linear, shrunk
 from dpgram.report.figures import draw_coefficients
 from dpgram.report.frames import data_frame
 from dpgram.report.summary import Summary, framed_rows, summarise
-from dpgram.terms.noise import WhitenedGaussian
 from dpgram.terms.schema import INTERCEPT
 
 Array = np.ndarray
@@ -55,9 +55,9 @@ class Fit:
     ):
         check_confidence(confidence)
         _check_method(intervals)
-        self.release, self.design = release, design
+        self.release, self.design, self._evidence = release, design, Evidence.of(release)
         self.estimator, self.intervals, self.confidence = estimator, intervals, float(confidence)
-        self._fitted = fit_linear(release, design, estimator, **options)
+        self._fitted = fit_linear(self._evidence, design, estimator, **options)
         self._made: dict[tuple[str, float], Intervals] = {}
 
     @property
@@ -92,11 +92,11 @@ class Fit:
     @cached_property
     def channel(self) -> Channel:
         """What the release says about this regression; see dpgram.regression.channel."""
-        return channel(self.release, self.design)
+        return channel(self._evidence, self.design)
 
     @cached_property
     def _shrunk(self) -> Array:
-        return shrunk(channel(self.release, self.design, together=True))
+        return shrunk(channel(self._evidence, self.design, together=True))
 
     @cached_property
     def _debiased(self) -> Array:
@@ -156,7 +156,7 @@ class Fit:
         if (how, level) not in self._made:
             match how:
                 case "bootstrap":
-                    made = bootstrap(self.release, self.design, level)
+                    made = bootstrap(self._evidence, self.design, level)
                 case "wald":
                     made = wald(self.channel, level)
                 case "fieller":
@@ -173,7 +173,7 @@ class Fit:
 
     @cached_property
     def goodness(self) -> Goodness:
-        return goodness(self.release, self.design, self.channel, self.confidence)
+        return goodness(self._evidence, self.design, self.channel, self.confidence)
 
     @property
     def rsquared(self) -> float | None:
@@ -306,9 +306,9 @@ class Fit:
             found.append(f"Weakly identified, interval by test inversion (Fieller): {', '.join(by_test)}.")
         if self.channel.rows < 0.98 * (release.rows or np.inf) and release.row_bound < release.schema.largest_norm:
             found.append("Rows longer than the row bound were shrunk to it; a bias from that is not in the intervals.")
-        if isinstance(release.noise, WhitenedGaussian):
+        if self._evidence.kept is not None:
             found.append(
-                f"Rows far from the others were shrunk, and count for less: a row's squares for {release.noise.last.kept:.0%} on average. "
+                f"Rows far from the others were shrunk, and count for less: a row's squares for {self._evidence.kept:.0%} on average. "
                 f"Where tails are long, variances and R-squared come out too small; where a linear model does not hold, coefficients "
                 f"move too. A bias from that is not in the intervals."
             )

@@ -11,12 +11,12 @@ import numpy as np
 
 from dpgram.artifact.release import GramRelease
 from dpgram.errors import ModelError
+from dpgram.evidence.evidence import Evidence
 from dpgram.inference.moments import MomentErrors, moment_errors
 from dpgram.regression.moments import Components, Moments, moments, principal_components
 from dpgram.report.figures import draw_matrix, draw_shares, mark
 from dpgram.report.frames import data_frame
 from dpgram.report.summary import Summary, components_document, matrix_document
-from dpgram.terms.noise import WhitenedGaussian
 
 Array = np.ndarray
 
@@ -28,7 +28,7 @@ class Covariance:
 
     def __init__(self, release: GramRelease, columns: Sequence[str] | None = None):
         self.release = release
-        self.moments: Moments = moments(release, columns)
+        self.moments: Moments = moments(Evidence.of(release), columns)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -54,7 +54,7 @@ class Covariance:
     @cached_property
     def errors(self) -> MomentErrors:
         """Standard errors of ``mean``, ``covariance`` and ``correlation``: privacy noise and sampling together."""
-        return moment_errors(self.release, self.moments)
+        return moment_errors(Evidence.of(self.release), self.moments)
 
     def matrix(self, kind: str = "covariance") -> Array:
         if kind not in KINDS:
@@ -106,7 +106,7 @@ class PrincipalComponents:
 
     def __init__(self, release: GramRelease, columns: Sequence[str] | None = None, *, standardise: bool = False):
         self.release = release
-        self.components: Components = principal_components(moments(release, columns), standardise=standardise)
+        self.components: Components = principal_components(moments(Evidence.of(release), columns), standardise=standardise)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -199,7 +199,7 @@ def _notes(release: GramRelease) -> list[str]:
     found = [] if release.private else ["NOT PRIVATE: the noise came from a seed, so it can be subtracted."]
     if release.condition:
         found.append(f"CONDITIONAL: {release.condition}.")
-    if isinstance(release.noise, WhitenedGaussian):  # whatever share was kept: a few long rows can be much of a variance
+    if Evidence.of(release).kept is not None:  # whatever share was kept: a few long rows can be much of a variance
         found.append(
             "Rows far from the others count for less: means and variances are those of rows as they were weighed. A bias from that is "
             "not in the standard errors."

@@ -11,6 +11,7 @@ import numpy as np
 from dpgram.analysis.regress import plans
 from dpgram.artifact.release import GramRelease
 from dpgram.errors import ModelError
+from dpgram.evidence.evidence import Evidence
 from dpgram.regression.design import Target
 from dpgram.regression.penalised import Path
 from dpgram.regression.penalised import penalty_path as path_of
@@ -84,5 +85,5 @@ def penalty_path(
     asked = plans(release, target, features, intercept)
     if len(asked) > 1:
         raise ModelError("a path has one target: write one formula for each.")
-    found = path_of(release, asked[0], l1_ratio=l1_ratio, penalties=int(penalties))
+    found = path_of(Evidence.of(release), asked[0], l1_ratio=l1_ratio, penalties=int(penalties))
     return PenaltyPath(found, private=release.private)

@@ -72,5 +72,5 @@ def plans(release: GramRelease, target: Target, features: Sequence[str] | None, 
     if isinstance(target, str) and is_formula(target) and target not in (*release.columns, *release.schema.all_names):
         if features is not None or intercept is not None:
             raise ModelError("a formula says itself which features and intercept it has: leave features and intercept out.")
-        return designs(release, target)
-    return [design(release, target, features, intercept)]
+        return designs(release.schema, target)
+    return [design(release.schema, target, features, intercept)]

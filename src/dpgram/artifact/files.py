@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 import numpy as np
@@ -14,24 +16,13 @@ from dpgram.artifact.atomic import write_whole
 from dpgram.artifact.release import GramRelease
 from dpgram.errors import BudgetError, ReleaseFileError, SchemaError
 from dpgram.terms.budget import Budget, Neighbours
-from dpgram.terms.noise import (
-    InverseWishartSample,
-    NoiseModel,
-    NoisyInverse,
-    Round,
-    SymmetricGaussian,
-    WhitenedGaussian,
-    WishartSample,
-)
+from dpgram.terms.noise import ANY_SIZE, SHAPES, NoiseModel, Round
 from dpgram.terms.schema import Schema
 
 FORMAT = 1
 MOST_ROWS = 1e19  # far above anything real; here and below, what is larger was changed, and would overflow later
-NOISE_SIZE = 1e-70, 1e70  # of any number that describes noise: its fourth power is still a float
 WORST_CONDITION = 1e14  # of a round's map: beyond it, undoing the map leaves no digits
 MOST_APART = 1e20  # two rounds' maps, which tell of the same rows
-ROUND_SD = 1e-15, 1e15  # of noise in a sum over rows of norm one at most: it is one over the round's mu
-LEAST_KEPT = 1e-6
 ROUNDING = 1e-8  # between the matrix and what the last round makes of it, relative to the sizes that are added up
 
 
@@ -51,51 +42,6 @@ class _Mechanism(_Strict):
     parameters: dict[str, float]
 
 
-class _SymmetricGaussian(_Strict, tag_field="shape", tag="symmetric-gaussian"):
-    sd_off_diagonal: float
-    sd_diagonal: float
-    shift: float
-
-
-class _WishartSample(_Strict, tag_field="shape", tag="wishart-sample"):
-    degrees_of_freedom: float
-    shift: float
-    floor: float
-
-
-class _InverseWishartSample(_Strict, tag_field="shape", tag="inverse-wishart-sample"):
-    degrees_of_freedom: float
-    shift: float
-    floor: float
-    multiple: float
-
-
-class _NoisyInverse(_Strict, tag_field="shape", tag="noisy-inverse"):
-    sd_off_diagonal_of_inverse: float
-    sd_diagonal_of_inverse: float
-    floor: float
-    shift: float
-
-
-class _Round(_Strict):
-    through: list[list[float]]
-    gram: list[list[float]]
-    sd_off_diagonal: float
-    kept: float
-
-
-class _WhitenedGaussian(_Strict, tag_field="shape", tag="whitened-gaussian"):
-    rounds: list[_Round]
-
-
-_SHAPES: dict[type, type] = {  # of those whose fields are numbers
-    SymmetricGaussian: _SymmetricGaussian,
-    WishartSample: _WishartSample,
-    InverseWishartSample: _InverseWishartSample,
-    NoisyInverse: _NoisyInverse,
-}
-
-
 class _File(_Strict, kw_only=True, omit_defaults=True):
     """The file, field by field, in the order it is written. A field that came later has a default, and stands only where it differs."""
 
@@ -109,7 +55,7 @@ class _File(_Strict, kw_only=True, omit_defaults=True):
     rows_of: Literal["table", "result"] = "table"
     row_bound: float
     mechanism: _Mechanism
-    noise: _SymmetricGaussian | _WishartSample | _InverseWishartSample | _NoisyInverse | _WhitenedGaussian
+    noise: msgspec.Raw
     randomness: str
     arithmetic: Literal["float64", "exact"]
     grid: float | None = None
@@ -142,7 +88,7 @@ def save(release: GramRelease, path: Path) -> None:
             condition=release.condition,
             parameters=release.parameters,
         ),
-        noise=_written(release.noise),
+        noise=msgspec.Raw(msgspec.json.encode({"shape": release.noise.shape, **_plain(release.noise)})),
         randomness=release.randomness,
         arithmetic=release.arithmetic,  # type: ignore[arg-type]
         grid=release.grid,
@@ -155,15 +101,27 @@ def save(release: GramRelease, path: Path) -> None:
     write_whole(path, msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")
 
 
-def _written(noise: NoiseModel) -> Any:
-    if not isinstance(noise, WhitenedGaussian):
-        return _SHAPES[type(noise)](**dataclasses.asdict(noise))
-    return _WhitenedGaussian(
-        rounds=[
-            _Round(through=r.through.tolist(), gram=r.gram.tolist(), sd_off_diagonal=r.sd_off_diagonal, kept=r.kept)
-            for r in noise.rounds
-        ]
-    )
+def _plain(value: Any) -> Any:
+    """A noise model, or a part of one, in lists, dicts and numbers."""
+    if isinstance(value, tuple | list):
+        return [_plain(one) for one in value]
+    if dataclasses.is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+@cache
+def _in_file(kind: Any) -> Any:
+    """What a file holds of a field: numbers as they are, matrices as lists of rows, dataclasses as structs that are read strictly."""
+    if kind is np.ndarray:
+        return list[list[float]]
+    if get_origin(kind) is tuple:
+        return list[_in_file(get_args(kind)[0])]  # type: ignore[misc]
+    if not (isinstance(kind, type) and dataclasses.is_dataclass(kind)):
+        return kind
+    hints, tag = get_type_hints(kind), getattr(kind, "shape", None)
+    fields = [(field.name, _in_file(hints[field.name])) for field in dataclasses.fields(kind)]
+    return msgspec.defstruct(kind.__name__, fields, bases=(_Strict,), kw_only=True, tag_field=tag and "shape", tag=tag)
 
 
 def load(path: str | Path) -> GramRelease:
@@ -176,11 +134,6 @@ def load(path: str | Path) -> GramRelease:
     else:
         return _Reader(str(path)).read(content)
     raise ReleaseFileError(where=str(path), field=None, problem=problem)
-
-
-def _least_degrees(file: _File) -> float:
-    """The fewest degrees of freedom that a draw can have: for the inverse-Wishart law, the number of columns."""
-    return float(len(file.columns)) if isinstance(file.noise, _InverseWishartSample) else 1.0
 
 
 class _Reader:
@@ -220,12 +173,12 @@ class _Reader:
             format=file.format,
         )
 
-    def _decode(self, content: bytes, type_: type) -> Any:
+    def _decode(self, content: bytes | msgspec.Raw, type_: type | UnionType, within: str = "") -> Any:
         try:
             return msgspec.json.decode(content, type=type_)
         except msgspec.ValidationError as error:
             problem, _, place = str(error).partition(" - at `$")
-            field = place.rstrip("`").lstrip(".") or None
+            field = (within + place.rstrip("`")).lstrip(".") or None
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             problem, field = f"is not a release: not valid JSON, or cut short ({error})", None
         return self._refuse(field, problem[0].lower() + problem[1:])
@@ -267,47 +220,49 @@ class _Reader:
             self._refuse("rows", 'must be a positive number under neighbours = "replace"')
 
     def _noise(self, file: _File) -> NoiseModel:
-        if isinstance(file.noise, _WhitenedGaussian):
-            return self._whitened(file, file.noise)
-        for name, value in msgspec.structs.asdict(file.noise).items():
-            least, most = (_least_degrees(file), NOISE_SIZE[1]) if name == "degrees_of_freedom" else NOISE_SIZE
-            if not (least <= value <= most or (name == "shift" and value == 0)):
-                self._refuse(f"noise.{name}", f"is {value:g} and must be positive, at least {least:g} and at most {most:g}")
-        model = next(model for model, shape in _SHAPES.items() if shape is type(file.noise))
-        return model(**msgspec.structs.asdict(file.noise))
-
-    def _whitened(self, file: _File, noise: _WhitenedGaussian) -> WhitenedGaussian:
-        if not noise.rounds:
-            self._refuse("noise.rounds", "is empty, and there is at least one round")
-        rounds = tuple(self._round(file, f"noise.rounds[{k}]", r) for k, r in enumerate(noise.rounds))
-        sizes = [float(np.abs(r.through).max()) for r in rounds]
+        found = self._decode(file.noise, Union[*(_in_file(kind) for kind in SHAPES.values())], "noise")  # type: ignore[arg-type]
+        noise = self._part(file, "noise", found, SHAPES[type(found).__struct_config__.tag])
+        sizes = [float(np.abs(r.through).max()) for r in noise.rounds]
         for k, size in enumerate(sizes):
             if not 1 / MOST_APART < size / sizes[-1] < MOST_APART:
                 self._refuse(f"noise.rounds[{k}].through", "is of another size than the last round's: one of them was changed")
-        return WhitenedGaussian(rounds)
+        return noise
 
-    def _round(self, file: _File, field: str, found: _Round) -> Round:
-        for name, (least, most) in {"sd_off_diagonal": ROUND_SD, "kept": (LEAST_KEPT, 1.0)}.items():
-            if not least <= getattr(found, name) <= most:
-                self._refuse(
-                    f"{field}.{name}",
-                    f"is {getattr(found, name):g} and must be positive, at least {least:g} and at most {most:g}",
-                )
-        gram = self._symmetric(file, f"{field}.gram", found.gram)
-        if np.abs(gram).max() > MOST_ROWS + 100 * found.sd_off_diagonal:  # mapped rows have norm one at most
+    def _part(self, file: _File, field: str, found: Any, kind: Any) -> Any:
+        """A noise model, or a part of one, its numbers checked."""
+        values, hints = {}, get_type_hints(kind)
+        for each in dataclasses.fields(kind):
+            value, name = getattr(found, each.name), f"{field}.{each.name}"
+            if isinstance(value, float):
+                least, most = kind.limits(len(file.columns)).get(each.name, ANY_SIZE)
+                if not (least <= value <= most or (each.name == "shift" and value == 0)):
+                    self._refuse(name, f"is {value:g} and must be positive, at least {least:g} and at most {most:g}")
+            elif hints[each.name] is np.ndarray:
+                value = self._symmetric(file, name, value) if each.name == "gram" else self._matrix(file, name, value)
+            elif get_origin(hints[each.name]) is tuple:
+                (part, *_) = get_args(hints[each.name])
+                if not value:
+                    self._refuse(name, f"is empty, and there is at least one {part.__name__.lower()}")
+                value = tuple(self._part(file, f"{name}[{k}]", one, part) for k, one in enumerate(value))
+            values[each.name] = value
+        made = kind(**values)
+        if isinstance(made, Round):
+            self._check_round(field, made)
+        return made
+
+    def _check_round(self, field: str, found: Round) -> None:
+        if np.abs(found.gram).max() > MOST_ROWS + 100 * found.sd_off_diagonal:  # mapped rows have norm one at most
             self._refuse(f"{field}.gram", "holds a number too large for a sum over rows: it was changed or damaged")
-        through = self._matrix(file, f"{field}.through", found.through)
-        largest = float(np.abs(through).max())
-        if not NOISE_SIZE[0] < largest < NOISE_SIZE[1] or not np.linalg.cond(through / largest) < WORST_CONDITION:
+        largest = float(np.abs(found.through).max())
+        if not ANY_SIZE[0] < largest < ANY_SIZE[1] or not np.linalg.cond(found.through / largest) < WORST_CONDITION:
             self._refuse(
                 f"{field}.through", "cannot be undone: it is (nearly) singular, or its numbers are too large or too small"
             )
-        return Round(through, gram, found.sd_off_diagonal, found.kept)
 
     def _gram(self, file: _File, noise: NoiseModel) -> np.ndarray:
         gram = self._symmetric(file, "gram", file.gram)
-        if isinstance(noise, WhitenedGaussian):
-            self._check_last(gram, noise)
+        if noise.rounds:
+            self._check_last(gram, noise.rounds[-1])
         elif np.abs(gram).max() > MOST_ROWS * file.row_bound**2 + 100 * (noise.sd_off_diagonal + noise.shift):
             self._refuse("gram", "holds a number too large for a sum over rows: it was changed or damaged")
         if file.grid is not None and not (file.grid > 0 and math.frexp(file.grid)[0] == 0.5):
@@ -316,9 +271,8 @@ class _Reader:
             self._refuse("gram", f"holds a number that is no multiple of its grid, {file.grid:g}: it was changed or damaged")
         return gram
 
-    def _check_last(self, gram: np.ndarray, noise: WhitenedGaussian) -> None:
+    def _check_last(self, gram: np.ndarray, last: Round) -> None:
         """The matrix is what the last round makes of it, but for rounding."""
-        last = noise.last
         size = np.abs(last.through) @ np.abs(gram) @ np.abs(last.through).T
         apart = np.abs(last.through @ gram @ last.through.T - last.gram / last.kept)
         if not (apart <= ROUNDING * (size + np.abs(last.gram) / last.kept)).all():

@@ -70,7 +70,7 @@ def run(out: Path, *, epsilon: float = EPSILON, delta: float = DELTA) -> DemoRes
 
 def compare(release: GramRelease, rows: dict[str, Array], target: str, features: Sequence[str]) -> Panel:
     """One regression from the release, and the same one from the rows."""
-    fit = Fit(release, design_of(release, target, features, None))
+    fit = Fit(release, design_of(release.schema, target, features, None))
     design = np.column_stack([rows[name] for name in fit.names])
     return Panel(
         target=target,

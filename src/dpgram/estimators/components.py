@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from dpgram.errors import ModelError, RowsShapeError
 from dpgram.estimators.base import PrivateEstimator
 from dpgram.estimators.intake import feature_columns
+from dpgram.evidence.evidence import Evidence
 from dpgram.ledger.base import Ledger
 from dpgram.regression.moments import moments, principal_components
 
@@ -55,7 +56,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         features = feature_columns(self, X, reset=True)
         declared = self._declare(features, {})
         kept = self._number_kept(len(declared.coefficients))
-        of = moments(self._spend(declared, features, {}), declared.coefficients)
+        of = moments(Evidence.of(self._spend(declared, features, {})), declared.coefficients)
         found = principal_components(of)
         variances, components = found.variances * of.rows / max(of.rows - 1, 1.0), found.directions  # divisor n - 1, as there
         self.n_components_ = kept
@@ -121,7 +122,7 @@ class PrivateCovariance(PrivateEstimator):
         """Spend (epsilon, delta) on one release of X, and take its moments. ``y`` is not looked at."""
         features = feature_columns(self, X, reset=True)
         declared = self._declare(features, {})
-        of = moments(self._spend(declared, features, {}), declared.coefficients)
+        of = moments(Evidence.of(self._spend(declared, features, {})), declared.coefficients)
         self.covariance_, self.location_ = of.covariance, of.mean
         self.precision_, self.correlation_ = of.precision, of.correlation
         return self

@@ -17,6 +17,7 @@ from dpgram.artifact.release import GramRelease
 from dpgram.errors import ModelError
 from dpgram.estimators.base import PrivateEstimator
 from dpgram.estimators.intake import feature_columns, target_columns
+from dpgram.evidence.evidence import Evidence
 from dpgram.ledger.base import Ledger
 from dpgram.regression.design import Design, design
 from dpgram.regression.fit import fit_linear
@@ -73,7 +74,7 @@ class PrivateLinearModel(RegressorMixin, MultiOutputMixin, PrivateEstimator, ABC
         return found[:, int(constant) :], found[:, 0] if constant else np.zeros(len(found))
 
     def _designs(self, release: GramRelease, features: tuple[str, ...], targets: tuple[str, ...]) -> list[Design]:
-        return [design(release, target, features, bool(self.fit_intercept)) for target in targets]
+        return [design(release.schema, target, features, bool(self.fit_intercept)) for target in targets]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -136,7 +137,7 @@ class PrivateLinearRegression(PrivateLinearModel):
 
     def _solve(self, release: GramRelease, features: tuple[str, ...], targets: tuple[str, ...]) -> tuple[Array, Array]:
         plans = self._designs(release, features, targets)
-        return self._in_own_units([fit_linear(release, plan, self.estimator).coefficients for plan in plans])
+        return self._in_own_units([fit_linear(Evidence.of(release), plan, self.estimator).coefficients for plan in plans])
 
 
 class PrivateRidge(PrivateLinearModel):
@@ -181,7 +182,9 @@ class PrivateRidge(PrivateLinearModel):
             check_penalty("alpha", self.alpha)
 
     def _solve(self, release: GramRelease, features: tuple[str, ...], targets: tuple[str, ...]) -> tuple[Array, Array]:
-        return self._in_own_units([ridge(release, plan, self.alpha) for plan in self._designs(release, features, targets)])
+        return self._in_own_units(
+            [ridge(Evidence.of(release), plan, self.alpha) for plan in self._designs(release, features, targets)]
+        )
 
 
 class PrivateLasso(PrivateLinearModel):
@@ -237,7 +240,7 @@ class PrivateLasso(PrivateLinearModel):
     def _solve(self, release: GramRelease, features: tuple[str, ...], targets: tuple[str, ...]) -> tuple[Array, Array]:
         found, iterations = [], 1
         for plan in self._designs(release, features, targets):
-            of = normal_equations(release, plan)
+            of = normal_equations(Evidence.of(release), plan)
             slopes, count = elastic_net_slopes(of, self.alpha, self.l1_ratio, max_iter=self.max_iter, tol=self.tol)
             found.append(of.coefficients(slopes))
             iterations = max(iterations, count)

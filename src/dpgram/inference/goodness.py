@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import gammainccinv, gammaincinv
 
-from dpgram.artifact.release import GramRelease
+from dpgram.evidence.evidence import Evidence
 from dpgram.inference.intervals import error_variance, quantile, weakly_identified
-from dpgram.inference.moments import noise_variance
-from dpgram.regression.channel import Channel, additive_form, weighed_rows
+from dpgram.regression.channel import Channel
 from dpgram.regression.design import Design
-from dpgram.terms.noise import NoisyInverse, WhitenedGaussian
 from dpgram.terms.schema import INTERCEPT
 
 Array = np.ndarray
@@ -29,16 +26,15 @@ class Goodness:
     r_squared_interval: tuple[float, float]
 
 
-def goodness(release: GramRelease, plan: Design, seen: Channel, confidence: float) -> Goodness:
+def goodness(evidence: Evidence, plan: Design, seen: Channel, confidence: float) -> Goodness:
     """First order in the noise, with the sampling of rows added."""
-    rows, reach = max(seen.rows - len(seen.gain), 1.0), quantile(confidence, seen.degrees)
-    products = _products(release)
-    scaled = np.linalg.solve(plan.to_own_units, seen.to_own @ seen.estimate + seen.base - plan.offset)
+    rows, reach = max(evidence.rows - len(seen.gain), 1.0), quantile(confidence, seen.degrees)
+    scaled = np.linalg.solve(plan.to_own_units, seen.own(seen.estimate) - plan.offset)
     u = plan.label - plan.regressors @ scaled
-    left = max(error_variance(seen) * rows * seen.label_scale**2 + _weighing(release, u), 0.0)
-    about = _about_its_mean(products, plan)
-    whole = products(about, about)
-    noise = quadratic_covariance(release, u, u)
+    left = max(float(error_variance(seen) * rows * np.square(seen.label_scale)) + evidence.weighing(u), 0.0)
+    about = _about_its_mean(evidence, plan)
+    whole = evidence.product(about, about)
+    noise = evidence.quadratic_covariance(u, u)
     around = seen.shift * float(u @ u)
     if np.isfinite(seen.degrees):  # a draw multiplies what is left over, the shift within it, by chi-square over its degrees
         noise = 2 * (left + around) ** 2 / seen.degrees
@@ -47,7 +43,7 @@ def goodness(release: GramRelease, plan: Design, seen: Channel, confidence: floa
     else:
         below = above = reach * np.sqrt(noise)
     sampling = reach * np.sqrt(2 / rows) * left
-    count, count_sd = weighed_rows(release)
+    count, count_sd = evidence.weighed_rows
     if count_sd > 0:  # the number of rows was read from the matrix too
         low, high = _chi_square_ends(max(2 * (count / count_sd) ** 2, 1.0), confidence)
         below, above = np.hypot(below, left * (1 - low)), np.hypot(above, left * (high - 1))
@@ -56,15 +52,15 @@ def goodness(release: GramRelease, plan: Design, seen: Channel, confidence: floa
     may_explain_all = weakly_identified(seen).any()  # what is not identified may explain whatever is left
     lowest = 0.0 if may_explain_all else max(left - np.hypot(below, sampling), 0.0)
     highest = left + np.hypot(above, sampling)
-    if isinstance(release.noise, NoisyInverse) and weakly_identified(seen).all():
+    if evidence.hides_squares and weakly_identified(seen).all():
         highest = np.inf  # not even the label's own sum of squares is known
     variance_ends = (float(lowest * unit), float(highest * unit))
-    if whole <= reach * np.sqrt(quadratic_covariance(release, about, about)):
+    if whole <= reach * np.sqrt(evidence.quadratic_covariance(about, about)):
         return Goodness(variance, variance_ends, None, (0.0, 1.0))
     ratio = min(left / whole, 1.0)
     change = (
-        noise - 2 * ratio * quadratic_covariance(release, u, about) + ratio**2 * quadratic_covariance(release, about, about)
-    ) / whole**2 + 4 * (1 - ratio) * ratio**2 / seen.rows
+        noise - 2 * ratio * evidence.quadratic_covariance(u, about) + ratio**2 * evidence.quadratic_covariance(about, about)
+    ) / whole**2 + 4 * (1 - ratio) * ratio**2 / evidence.rows
     wide = reach * np.sqrt(max(change, 0.0))
     r_squared = 1 - ratio
     most = 1.0 if may_explain_all else min(r_squared + wide, 1.0)
@@ -77,36 +73,9 @@ def _chi_square_ends(degrees: float, confidence: float) -> tuple[float, float]:
     return float(2 * gammaincinv(degrees / 2, tail) / degrees), float(2 * gammainccinv(degrees / 2, tail) / degrees)
 
 
-def _weighing(release: GramRelease, u: Array) -> float:
-    """What the sum of squares of ``u`` is less, or more, where rows count with the weights that shrinking in whitened coordinates left.
-
-    Coefficients are those of all rows alike, as far as that can be undone; a mean of squares is one of rows as they were weighed."""
-    noise = release.noise
-    if not isinstance(noise, WhitenedGaussian):
-        return 0.0
-    gram, _, turn = additive_form(release)
-    there = turn @ u
-    return float(there @ (noise.last.gram / noise.last.kept - gram) @ there)
-
-
-def _products(release: GramRelease) -> Callable[[Array, Array], float]:
-    """The sum of products of two combinations of columns, by the released matrix less its shift."""
-    if isinstance(release.noise, WhitenedGaussian):  # the released matrix may have lost digits
-        last, turn = release.noise.last, additive_form(release)[2]
-        return lambda a, b: float((turn @ a) @ (last.gram / last.kept) @ (turn @ b))
-    own = release.gram - release.noise.shift * np.eye(len(release.gram))
-    return lambda a, b: float(a @ own @ b)
-
-
-def _about_its_mean(products: Callable[[Array, Array], float], plan: Design) -> Array:
+def _about_its_mean(evidence: Evidence, plan: Design) -> Array:
     """The label less its mean, as a combination of columns; the label itself where the model has no intercept."""
     if plan.names[0] != INTERCEPT:
         return plan.label
     ones = plan.regressors[:, 0]
-    return plan.label - ones * products(ones, plan.label) / max(products(ones, ones), 1.0)
-
-
-def quadratic_covariance(release: GramRelease, a: Array, b: Array) -> float:
-    """Covariance of a'Ea and b'Eb, E the privacy noise on the whole matrix; to first order where it multiplies."""
-    first, second = np.outer(a, a), np.outer(b, b)
-    return (noise_variance(release, first + second) - noise_variance(release, first - second)) / 4
+    return plan.label - ones * evidence.product(ones, plan.label) / max(evidence.product(ones, ones), 1.0)

@@ -10,7 +10,6 @@ Assumed: errors with one variance, and no bias from shrinking many rows; docs/re
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
@@ -35,9 +34,7 @@ class Uncertainty:
 
     noise: Array  # (p, p) from the privacy noise
     sampling: Array  # (p, p) from the sampling of rows
-    degrees: float
-    variance: float  # of the errors of a unit label, in scaled units; floored at zero
-    rows: float
+    variance: Array  # of the errors of a unit label, in scaled units; floored at zero
 
     @property
     def covariance(self) -> Array:
@@ -45,7 +42,7 @@ class Uncertainty:
 
     @property
     def se(self) -> Array:
-        return np.sqrt(np.diag(self.covariance))
+        return np.sqrt(np.diagonal(self.covariance, axis1=-2, axis2=-1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,33 +60,16 @@ class Intervals:
 
 
 def uncertainty(seen: Channel) -> Uncertainty:
-    """Covariance of the debiased estimate."""
-    b, weight = seen.estimate, seen.weight
+    """Covariance of the debiased estimate, or of each of a stack."""
     variance = error_variance(seen)
-    sampling = variance * seen.per_row
-    diagonal = noise_variances(seen)
-    back = seen.to_own / seen.debiased
-    along = back @ (weight * b)
-    noise = (back * diagonal) @ back.T + seen.spread * np.outer(along, along)
-    return Uncertainty(noise, (back * sampling) @ back.T, seen.degrees, variance, seen.rows)
+    back = seen.to_own / seen.debiased[..., None, :]
+    along = back @ (seen.weight * seen.estimate)[..., None]
+    noise = (back * noise_variances(seen)[..., None, :]) @ back.mT + seen.spread * along * along.mT
+    sampling = (back * (variance[..., None] * seen.per_row)[..., None, :]) @ back.mT
+    return Uncertainty(noise, sampling, variance)
 
 
-class Sizes(Protocol):
-    """What the size of the noise depends on: of one channel, or of many of one size, stacked along the first axis."""
-
-    @property
-    def estimate(self) -> Array: ...
-    @property
-    def weight(self) -> Array: ...
-    @property
-    def debiased(self) -> Array: ...
-    @property
-    def label(self) -> Array | float: ...
-    @property
-    def spread(self) -> float: ...
-
-
-def noise_variances(seen: Sizes) -> Array:
+def noise_variances(seen: Channel) -> Array:
     """The privacy noise's variance in each direction, without the rank-one part.
 
     It grows with the squares of the coefficients that the table itself has, before noise. Those of the estimate are too large by the
@@ -105,9 +85,9 @@ def noise_variances(seen: Sizes) -> Array:
     return diagonal
 
 
-def error_variance(seen: Channel) -> float:
+def error_variance(seen: Channel) -> Array:
     """Variance of the errors of the unit label, floored at zero."""
-    return max(seen.error_squares(), 0.0) / max(seen.rows - len(seen.gain), 1.0)
+    return np.maximum(seen.error_squares(), 0.0) / np.maximum(seen.rows - seen.gain.shape[-1], 1.0)
 
 
 def quantile(confidence: float, degrees: float) -> float:
@@ -118,7 +98,7 @@ def quantile(confidence: float, degrees: float) -> float:
 
 def wald(seen: Channel, confidence: float) -> Intervals:
     check_confidence(confidence)
-    estimate = seen.to_own @ seen.estimate + seen.base
+    estimate = seen.own(seen.estimate)
     reach = quantile(confidence, seen.degrees) * uncertainty(seen).se
     return Intervals(estimate - reach, estimate + reach, ("wald",) * len(reach), confidence)
 
@@ -128,7 +108,7 @@ def fieller(seen: Channel, confidence: float, places: Array | None = None) -> In
     check_confidence(confidence)
     p = len(seen.gain)
     chosen = np.arange(p) if places is None else places
-    estimate, known = seen.to_own @ seen.estimate + seen.base, uncertainty(seen)
+    estimate, known = seen.own(seen.estimate), uncertainty(seen)
     limit = quantile(confidence, seen.degrees) ** 2
     sampling = known.variance * seen.per_row
 

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpgram.artifact.release import GramRelease
-from dpgram.regression.channel import additive_form
+from dpgram.evidence.evidence import Evidence
 from dpgram.regression.moments import Moments
-from dpgram.terms.noise import NoisyInverse, SymmetricGaussian, WhitenedGaussian
 
 Array = np.ndarray
 
@@ -23,16 +21,17 @@ class MomentErrors:
     correlation: Array
 
 
-def moment_errors(release: GramRelease, of: Moments) -> MomentErrors:
+def moment_errors(evidence: Evidence, of: Moments) -> MomentErrors:
     """Standard errors of the moments of some columns, noise and sampling together."""
-    places = [release.columns.index(name) for name in of.names]
-    rows, unit = of.rows, np.eye(len(release.columns))
-    middle = (of.mean - np.array([release.schema.encoded[j].centre for j in places])) / of.half
+    encoded = evidence.schema.encoded
+    places = [evidence.schema.places[name][0] for name in of.names]
+    rows, unit = of.rows, np.eye(len(encoded))
+    middle = (of.mean - np.array([encoded[j].centre for j in places])) / of.half
     about = unit[places] - middle[:, None] * unit[0]  # each column less its mean, as a combination of columns
     size = of.sd / of.half  # standard deviations in scaled units
     whole = np.maximum(rows, 1.0)
     r, sizes = of.correlation, np.outer(size, size)
-    products, excess, forms = _noise_law(release, np.vstack([unit[:1], about / size[:, None]]))
+    products, excess, forms = evidence.noise_law(np.vstack([unit[:1], about / size[:, None]]))
     lengths, fourth = np.diag(products), excess * forms**2 @ (forms**2).T
     both = np.outer(lengths, lengths) + products**2 + fourth  # variance of a'Eb, for each pair of a and b
     mean = both[0, 1:] / whole**2 + 1 / whole
@@ -47,38 +46,3 @@ def moment_errors(release: GramRelease, of: Moments) -> MomentErrors:
     return MomentErrors(
         of.half * size * np.sqrt(mean), np.outer(of.half, of.half) * sizes * np.sqrt(covariance), np.sqrt(correlation)
     )
-
-
-def _noise_law(release: GramRelease, forms: Array) -> tuple[Array, float, Array]:
-    """For vectors a, b, ... the products K and the rest e with Cov(a'Eb, c'Ed) = K_ac K_bd + K_ad K_bc + e sum_i a_i b_i c_i d_i.
-
-    Vectors come back as they are seen by the noise. First order where noise multiplies."""
-    noise = release.noise
-    if isinstance(noise, NoisyInverse):
-        forms = forms @ release.gram
-        off, on = noise.sd_off_diagonal_of_inverse, noise.sd_diagonal_of_inverse
-    elif isinstance(noise, SymmetricGaussian):
-        off, on = noise.sd_off_diagonal, noise.sd_diagonal
-    elif isinstance(noise, WhitenedGaussian):
-        _, last, turn = additive_form(release)  # alone: what earlier rounds add to the moments makes them better than this says
-        forms, off, on = forms @ turn.T, last.sd_off_diagonal, last.sd_diagonal
-    else:
-        return forms @ release.gram @ forms.T / np.sqrt(noise.degrees_of_freedom), 0.0, forms
-    return off * forms @ forms.T, on**2 - 2 * off**2, forms
-
-
-def noise_variance(release: GramRelease, form: Array) -> float:
-    """Variance of tr(E form), E the privacy noise on the whole matrix and ``form`` symmetric; first order where noise multiplies."""
-    noise = release.noise
-    if isinstance(noise, NoisyInverse):
-        form = release.gram @ form @ release.gram
-        off, on = noise.sd_off_diagonal_of_inverse, noise.sd_diagonal_of_inverse
-    elif isinstance(noise, SymmetricGaussian):
-        off, on = noise.sd_off_diagonal, noise.sd_diagonal
-    elif isinstance(noise, WhitenedGaussian):
-        _, last, turn = additive_form(release)
-        form, off, on = turn @ form @ turn.T, last.sd_off_diagonal, last.sd_diagonal
-    else:
-        turned = form @ release.gram
-        return float(2 * np.trace(turned @ turned) / noise.degrees_of_freedom)
-    return float(2 * off**2 * np.sum(form**2) + (on**2 - 2 * off**2) * np.sum(np.diag(form) ** 2))

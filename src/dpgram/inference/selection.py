@@ -26,13 +26,16 @@ import numpy as np
 
 from dpgram.artifact.release import GramRelease
 from dpgram.errors import ModelError
-from dpgram.inference.subsets import largest_size, risks
-from dpgram.regression.design import Design, Target, design, has_intercept
+from dpgram.evidence.evidence import Evidence
+from dpgram.inference.intervals import error_variance, noise_variances
+from dpgram.regression.channel import channel
+from dpgram.regression.design import Design, Target, design
 
 Array = np.ndarray
 
 METHODS = ("forward", "best")
 MOST_GROUPS = 15  # of an exhaustive search: 32 768 submodels
+CHUNK = 4096  # submodels at once: bounds the memory
 
 Choice = tuple[int, ...]  # groups by their places among all groups, in order
 
@@ -77,7 +80,7 @@ def select(
         raise ModelError(f"release is a {type(release).__name__} and must be a GramRelease: use dpgram.load(path).")
     if method not in METHODS:
         raise ModelError(f"method is {method!r} and must be one of {', '.join(METHODS)}.")
-    plan = design(release, target, features, intercept)
+    plan = design(release.schema, target, features, intercept)
     groups = _groups(plan, features)
     most = _most(largest, len(groups))
     if method == "best" and len(groups) > MOST_GROUPS:
@@ -85,8 +88,8 @@ def select(
             f"there are {len(groups)} features to choose from, and method='best' looks at every subset of up to {MOST_GROUPS}: use "
             f"method='forward', or name fewer features."
         )
-    constant = has_intercept(release) if intercept is None else intercept
-    judge = _Judge(release, plan, tuple(places for _, places in groups), constant)
+    constant = release.schema.intercept if intercept is None else intercept
+    judge = _Judge(Evidence.of(release), plan, tuple(places for _, places in groups), constant)
     path = (_forward if method == "forward" else _best)(judge, most)
     names = [name for name, _ in groups]
     steps, last = [], path[0][1]
@@ -98,17 +101,42 @@ def select(
 
 
 @dataclass(frozen=True, eq=False)
+class Risks:
+    """For each of some submodels, in scaled units of the label."""
+
+    error_squares: Array  # (k,) what is left over, unbiased
+    variance: Array  # (k,) of the errors, floored at zero
+    noise: Array  # (k,) what the privacy noise in the coefficients adds to the squared errors of prediction
+
+
+def risks(evidence: Evidence, plan: Design, places: Array) -> Risks:
+    """The risks of the submodels that keep the coefficients ``places`` (k, p) of ``plan``, no two alike in a row.
+
+    An exhaustive search looks at tens of thousands of submodels: those of one size are one stack of channels."""
+    parts = [_risks(evidence, plan.submodels(places[start : start + CHUNK])) for start in range(0, len(places), CHUNK)]
+    return Risks(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+
+def _risks(evidence: Evidence, plans: Design) -> tuple[Array, Array, Array]:
+    seen = channel(evidence, plans)
+    spent = noise_variances(seen) + seen.spread * (seen.weight * seen.estimate) ** 2
+    unit = np.square(seen.label_scale)
+    return unit * seen.error_squares(), unit * error_variance(seen), unit * np.sum(spent / seen.per_row, axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
 class _Judge:
     """The criterion of any choice of groups."""
 
-    release: GramRelease
+    evidence: Evidence
     plan: Design
     groups: tuple[tuple[int, ...], ...]  # places of each group's coefficients
     constant: bool
 
     def fits(self, choice: Choice) -> bool:
         """Whether the release can carry so many coefficients: a sketch of few rows cannot."""
-        return not choice or self._size(choice) <= largest_size(self.release)
+        alone = self.evidence.alone
+        return not choice or self._size(choice) <= alone.law.most_coefficients(len(alone.matrix))
 
     def criteria(self, choices: Sequence[Choice]) -> Array:
         """For each choice, in own units squared; submodels of one size are computed at once."""
@@ -118,7 +146,7 @@ class _Judge:
             by_size.setdefault(self._size(choice), []).append(j)
         for size, which in by_size.items():
             places = np.array([self._places(choices[j]) for j in which], dtype=int).reshape(len(which), size)
-            of = risks(self.release, self.plan, places)
+            of = risks(self.evidence, self.plan, places)
             added = size * of.variance + of.noise
             searched = np.array([self._search(len(choices[j])) for j in which])
             found[which] = of.error_squares + size * of.variance + added + searched * added / max(size, 1)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import chdtr, chdtrc
 
 from dpgram.linalg.symmetric import square_root
@@ -15,10 +15,53 @@ Array = np.ndarray
 Look = tuple[Array, Array, float]
 """T, a noisy T G T' and the sd of its noise off the diagonal (sqrt(2) times that on it), for one and the same G."""
 
+OLD_ROUNDS = 3
 POOLING_STEPS = 50
 STILL = 1e-13  # relative to the matrix
 MOST_RESCALED = 4.0  # a first entry that is further than this from its known value is noise, not a scale
 FAR_FROM_WHITE = 0.6  # relative to the mean of all columns
+
+
+class Shrunk(Protocol):
+    """The noisy Gram of rows that were mapped by ``through`` and shrunk to norm one, which ``kept`` a share of their squares."""
+
+    @property
+    def through(self) -> Array: ...
+    @property
+    def gram(self) -> Array: ...
+    @property
+    def sd_off_diagonal(self) -> float: ...
+    @property
+    def kept(self) -> float: ...
+
+
+def looks(rounds: Sequence[Shrunk], rows: float | None, *, widest: float | None = None) -> list[Look]:
+    """The rounds that count, the last of them last, with what shrinking took put back; ``rows`` where their number is known.
+
+    The oldest only steered the maps: they are noisy, and their rows were shrunk before they were white. Where ``widest`` is given, rounds
+    whose mapped rows had more than so many times the last round's squares are left out too: they were shrunk harder, and tell of other
+    weights."""
+    oldest, last = min(len(rounds) // 2, OLD_ROUNDS), rounds[-1]
+    alike = [r for r in rounds[oldest:-1] if widest is None or _squares(r) <= widest * _squares(last)]
+    return [look(r, rows, white=r is not rounds[0]) for r in (*alike, last)]
+
+
+def look(seen: Shrunk, rows: float | None, *, white: bool = True) -> Look:
+    """One round, with what shrinking took put back. Of rows that are not ``white`` only the scale is known."""
+    if not white:
+        return seen.through, seen.gram / seen.kept, seen.sd_off_diagonal / seen.kept
+    gram, factor = unshrunk(seen.gram, seen.kept, rows)
+    return seen.through, gram, factor * seen.sd_off_diagonal
+
+
+def _squares(seen: Shrunk) -> float:
+    """The sum of squares of mapped rows, before they were shrunk."""
+    return float(np.trace(seen.gram)) / seen.kept
+
+
+def unmapped(matrix: Array, through: Array) -> Array:
+    """T^-1 ``matrix`` T^-T, T = ``through``: the Gram of rows before they were mapped."""
+    return np.linalg.solve(through, np.linalg.solve(through, matrix).mT)
 
 
 def pooled(looks: Sequence[Look], *, steps: int = POOLING_STEPS) -> Look:
@@ -70,7 +113,7 @@ def _applied(squares: Sequence[tuple[float, Array]], matrix: Array) -> Array:
 
 
 def in_own_columns(matrix: Array, through: Array, *, rows: float | None = None) -> Array:
-    """T^-1 ``matrix`` T^-T, symmetric and, like ``matrix``, positive semi-definite; T = ``through`` need not be well conditioned.
+    """``unmapped`` by way of a root: symmetric and, like ``matrix``, positive semi-definite; T = ``through`` need not be well conditioned.
 
     Where ``rows`` is given, the first column is the intercept and its own entry is known to be ``rows``: the matrix is multiplied by
     what makes it so, though by no more than ``MOST_RESCALED`` either way."""
@@ -135,5 +178,7 @@ def _left(dim: int, log_room: float) -> float:
 
 def _root(rising: Callable[[float], float]) -> float:
     """Where a function of the logarithm of a length changes its sign; the end of the range where it does not."""
+    from scipy.optimize import brentq  # takes a fifth of a second to import, and few need it
+
     low, high = -12.0, 6.0
     return low if rising(low) >= 0 else high if rising(high) <= 0 else float(brentq(rising, low, high, xtol=1e-12))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpgram.linalg.rounds import Look, in_own_columns, pooled, unshrunk
+from dpgram.linalg.rounds import in_own_columns, looks, pooled, unmapped
 from dpgram.linalg.symmetric import log_det_repair
 from dpgram.mechanisms.conversation import Task
 from dpgram.terms.budget import Neighbours
@@ -25,7 +25,6 @@ FEW_COLUMNS = 16  # below so many a row's square spreads widely about its mean, 
 FEWER_ROUNDS = ((0.01, 4), (0.03, 5))  # of few columns, for noise below so much
 UNKNOWN_SHARE = 0.05  # of mu^2, for each round but the last, where nobody knows how many rows there are
 FIRST_CLIP = 0.01  # of the squared row bound: the first round only steers, and rows of one length tell directions best
-OLD_ROUNDS = 3  # the oldest rounds are left out of the estimate
 POOLING_STEPS = 12  # enough for an estimate that only steers
 STEERING = 0.25  # strength of the prior that lifts small eigenvalues between rounds
 LEAST_KEPT = 0.02
@@ -128,22 +127,9 @@ def inverse_root(matrix: Array) -> Array:
     return (vectors / np.sqrt(np.maximum(values, FAINTEST * values[-1]))).T
 
 
-def looks(seen: Sequence[Round], rows: float | None) -> list[Look]:
-    """The rounds that count, with what shrinking took put back, in the form in which they are put together."""
-    first = (seen[0].through, seen[0].gram / seen[0].kept, seen[0].sd_off_diagonal / seen[0].kept)  # its rows are not white
-    later = [(r.through, *_put_back(r, rows)) for r in seen[1:]]
-    return [first, *later][min(len(seen) // 2, OLD_ROUNDS) :]
-
-
-def _put_back(seen: Round, rows: float | None) -> tuple[Array, float]:
-    gram, factor = unshrunk(seen.gram, seen.kept, rows)
-    return gram, factor * seen.sd_off_diagonal
-
-
 def counted(through: Array, gram: Array) -> float:
     """The number of rows, those that were shrunk counting less, by the intercept's own entry; never below one."""
-    first = np.linalg.solve(through, np.linalg.solve(through, gram).T)[0, 0]
-    return max(float(first), 1.0)
+    return max(float(unmapped(gram, through)[0, 0]), 1.0)
 
 
 def weighed(seen: Sequence[Round], rows: float | None, task: Task) -> tuple[Round, ...]:
@@ -163,8 +149,7 @@ def weighed(seen: Sequence[Round], rows: float | None, task: Task) -> tuple[Roun
 
 def unwhitened(last: Round) -> Array:
     """The last round's matrix in the table's own columns."""
-    half = np.linalg.solve(last.through, last.gram)
-    whole = np.linalg.solve(last.through, half.T)
+    whole = unmapped(last.gram, last.through)
     return (whole + whole.T) / (2 * last.kept)
 
 

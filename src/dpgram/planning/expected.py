@@ -11,16 +11,17 @@ import dataclasses
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
 
 from dpgram.errors import BudgetError, MechanismError, ModelError
+from dpgram.evidence.evidence import Evidence
 from dpgram.inference.intervals import quantile, uncertainty, weakly_identified
 from dpgram.mechanisms import registry
 from dpgram.mechanisms.conversation import EXACT, GramAnswer, GramQuestion, Mechanism, Task, hold
-from dpgram.planning.ground import NORMAL_MEDIAN, Ground, hypothetical
+from dpgram.planning.ground import NORMAL_MEDIAN, Ground
 from dpgram.regression.channel import channel
 from dpgram.regression.fit import fit_linear, solve
 from dpgram.sampling.seeded import SeededSource
@@ -160,18 +161,18 @@ def draw(found: Ground, mechanism: Mechanism, task: Task, rows: int, copies: int
         if by.moments is not moments:
             moments, truth = by.moments, solve(by.moments, found.plan)
         first = first or by
-        release = hypothetical(found.schema, gram, noise, task.budget, rows)
-        seen = channel(release, found.plan)
+        evidence = Evidence.made(found.schema, gram, noise, _public(task, rows))
+        seen = channel(evidence, found.plan)
         se, reach = uncertainty(seen).se, quantile(CONFIDENCE, seen.degrees)
         unknown = weakly_identified(seen)
         width, effect = 2 * reach * se, (reach + float(ndtri(POWER))) * se
         out.append(
             (
-                fit_linear(release, found.plan, "shrunk").coefficients - truth,
+                fit_linear(evidence, found.plan, "shrunk").coefficients - truth,
                 np.where(unknown, np.inf, width),
                 np.where(unknown, np.inf, effect),
                 noise.sd_off_diagonal,
-                getattr(noise, "degrees_of_freedom", math.inf),
+                noise.degrees_of_freedom,
                 by.passes,
             )
         )
@@ -235,8 +236,8 @@ def default_copies(found: Ground) -> int:
     return max(4, round(copies * min(1.0, WIDE / len(found.schema.encoded))))
 
 
-def _of_copy(noise: NoiseModel, place: int) -> NoiseModel:
+def _of_copy(noise: Any, place: int) -> NoiseModel:
     """The noise of one of many releases that were made at once."""
     fields = {f.name: getattr(noise, f.name) for f in dataclasses.fields(noise)}
     numbers = {name: float(value[place]) if np.ndim(value) else float(value) for name, value in fields.items()}
-    return type(noise)(**numbers)  # type: ignore[arg-type]
+    return type(noise)(**numbers)

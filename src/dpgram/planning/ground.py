@@ -8,13 +8,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpgram.artifact.release import GramRelease
 from dpgram.errors import PlanError
-from dpgram.regression.design import Design, design, has_intercept
+from dpgram.regression.design import Design, design
 from dpgram.regression.fit import solve
-from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.columns import Date, Numeric
-from dpgram.terms.noise import NoiseModel, SymmetricGaussian
 from dpgram.terms.schema import INTERCEPT, Schema
 
 Array = np.ndarray
@@ -102,15 +99,14 @@ def ground(schema: Schema, rows: Array, target: str, features: Sequence[str] | N
     """The regression of ``target`` on ``features`` (by default all others) over scaled ``rows``."""
     if len(rows) < 2 or not np.isfinite(rows).all():
         raise PlanError("a forecast needs a sample of two rows or more.")
-    stand_in = hypothetical(schema, np.eye(len(schema.encoded)), SymmetricGaussian(1.0, 1.0), Budget(1.0, 0.5), rows=1)
-    plan = design(stand_in, target, features, None)
+    plan = design(schema, target, features, None)
     moments = rows.T @ rows / len(rows)
-    sd = _standard_deviations(moments, plan, has_intercept(stand_in))
+    sd = _standard_deviations(moments, plan, schema.intercept)
     constant = tuple(name for name, s in zip(plan.names, sd, strict=True) if name != INTERCEPT and s < 1e-12)
     if constant:  # such as a category that a sample does not hold
-        plan = design(stand_in, target, [name for name in plan.names if name != INTERCEPT and name not in constant], None)
-        sd = _standard_deviations(moments, plan, has_intercept(stand_in))
-    label_sd = _standard_deviations(moments, replace(plan, regressors=plan.label[:, None]), has_intercept(stand_in))[0]
+        plan = design(schema, target, [name for name in plan.names if name != INTERCEPT and name not in constant], None)
+        sd = _standard_deviations(moments, plan, schema.intercept)
+    label_sd = _standard_deviations(moments, replace(plan, regressors=plan.label[:, None]), schema.intercept)[0]
     if label_sd < 1e-12:
         raise PlanError(f"{plan.target!r} is constant in the sample: name another target, or give a larger sample.")
     own = plan.regressors.T @ moments @ plan.regressors
@@ -145,22 +141,6 @@ def _without_chance(rows: Array, plan: Design, own: Array, b: Array, left: float
     kept = np.maximum(1 - chance / np.where(seen != 0, seen**2, np.inf), 0.0)  # positive part of Stein's rule
     change = (rows @ plan.regressors) @ (axes @ ((kept - 1) * seen))
     return rows + np.outer(change, plan.label / (plan.label @ plan.label))
-
-
-def hypothetical(schema: Schema, gram: Array, noise: NoiseModel, budget: Budget, rows: int) -> GramRelease:
-    """A release of nobody's table, so that estimators can be asked about it."""
-    return GramRelease(
-        schema=schema,
-        gram=gram,
-        rows=rows if schema.neighbours is Neighbours.REPLACE else None,
-        row_bound=schema.effective_row_bound,
-        budget=budget,
-        mechanism="hypothetical",
-        noise=noise,
-        randomness="a fixed seed",
-        private=False,
-        library_version="",
-    )
 
 
 def _standard_deviations(moments: Array, plan: Design, intercept: bool) -> Array:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 
 import numpy as np
 
-from dpgram.artifact.release import GramRelease
 from dpgram.errors import ModelError, UnknownColumnError
 from dpgram.terms.columns import Categorical
-from dpgram.terms.schema import INTERCEPT
+from dpgram.terms.schema import INTERCEPT, Schema
 
 Array = np.ndarray
 
@@ -20,7 +19,7 @@ SMALLEST_UNIT = 1e-120  # of a column's half-range, or of the ratio of two
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """A regression on a release of d columns, with p coefficients.
+    """A regression on a release of d columns, with p coefficients; or a stack of such (``submodels``), one along the first axis.
 
     ``regressors`` (d, p) and ``label`` (d,) say which combinations of released columns are used: for a Gram S the normal
     equations are ``regressors' S regressors b = regressors' S label``, and ``to_own_units @ b + offset`` are the
@@ -34,6 +33,17 @@ class Design:
     offset: Array
     groups: tuple[tuple[str, tuple[int, ...]], ...]  # each declared column among the features: its coefficients' places
     label_unit: float  # one scaled unit of the label, in its own
+    places: Array | None = None  # (p + 1,) of the regressors and the label in the Gram, where each is a released column
+
+    def submodels(self, kept: Array) -> Design:
+        """The regressions that keep the coefficients ``kept`` (k, p), no two alike in a row."""
+        return replace(
+            self,
+            regressors=self.regressors.T[kept].mT,
+            to_own_units=self.to_own_units[kept[:, :, None], kept[:, None, :]],
+            offset=self.offset[kept],
+            places=None if self.places is None else self.places[np.insert(kept, kept.shape[1], -1, axis=1)],
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,49 +58,45 @@ class Part:
     weights: Array  # (d,)
     centre: float = 0.0
     half: float = 1.0
+    place: int | None = None  # of that one column
 
 
 Target = str | Mapping[str, float]
 """A column, or several with their weights: the sum of them, weighted, is then explained."""
 
 
-def design(release: GramRelease, target: Target, features: Sequence[str] | None, intercept: bool | None) -> Design:
+def design(schema: Schema, target: Target, features: Sequence[str] | None, intercept: bool | None) -> Design:
     """The regression of ``target`` on ``features`` (when None, all columns that do not come from the target's own cells).
 
     Names are declared or derived columns, where one with levels stands for all its indicators, or single encoded columns such
-    as ``carrier[AA]``. ``intercept`` None means: if the release has one."""
+    as ``carrier[AA]``. ``intercept`` None means: if the schema has one."""
     if intercept is not None and not isinstance(intercept, bool):
         raise ModelError(f"intercept is {intercept!r} and must be True, False or None.")
-    if intercept and not has_intercept(release):
+    if intercept and not schema.intercept:
         raise ModelError("the release was made without an intercept column: fit with intercept=False.")
-    constant = has_intercept(release) if intercept is None else intercept
-    labels = _targets(release, target)
-    places = _features(release, features, list(labels))
-    return assemble(release, _weighted(release, labels), [encoded_part(release, j) for j in places], constant)
+    constant = schema.intercept if intercept is None else intercept
+    labels = _targets(schema, target)
+    places = _features(schema, features, list(labels))
+    return assemble(schema, _weighted(schema, labels), encoded_parts(schema, places), constant)
 
 
-def places_of(release: GramRelease, columns: Sequence[str] | None) -> list[int]:
+def places_of(schema: Schema, columns: Sequence[str] | None) -> list[int]:
     """Places in the Gram of declared or encoded ``columns``, each once; of all but the intercept when None."""
     if columns is None:
-        return [j for j, e in enumerate(release.schema.encoded) if e.column is not None]
-    places = _features(release, columns, [])
+        return [j for j, e in enumerate(schema.encoded) if e.column is not None]
+    places = _features(schema, columns, [])
     if not places:
         raise ModelError("no column is named: name one, or leave the list out for all of them.")
     return places
 
 
-def has_intercept(release: GramRelease) -> bool:
-    return release.columns[0] == INTERCEPT
+def encoded_parts(schema: Schema, places: Iterable[int]) -> list[Part]:
+    """The released columns at ``places``."""
+    encoded, units = schema.encoded, np.eye(len(schema.encoded))
+    return [Part((e := encoded[j]).name, e.column or e.name, units[j], e.centre, e.half, j) for j in places]
 
 
-def encoded_part(release: GramRelease, place: int) -> Part:
-    """The released column at ``place``, which is not the intercept."""
-    e = release.schema.encoded[place]
-    assert e.column is not None, "the intercept is not a part"
-    return Part(e.name, e.column, np.eye(len(release.columns))[place], e.centre, e.half)
-
-
-def assemble(release: GramRelease, label: Part, parts: Sequence[Part], constant: bool) -> Design:
+def assemble(schema: Schema, label: Part, parts: Sequence[Part], constant: bool) -> Design:
     """The regression of ``label`` on ``parts``, in this order, after an intercept when ``constant``."""
     if not parts and not constant:
         raise ModelError("there is nothing to regress on: name a feature, or keep the intercept.")
@@ -98,13 +104,15 @@ def assemble(release: GramRelease, label: Part, parts: Sequence[Part], constant:
     for part in parts:
         check_unit(part.name, part.half / label.half if label.half >= part.half else label.half / part.half)
     half = np.array([part.half for part in parts])
-    centre = np.array([part.centre for part in parts])
-    ones = np.eye(len(release.columns))[0]
+    dim = len(schema.encoded)
+    ones = np.zeros(dim)
+    ones[0] = 1.0
     if constant:  # regress the scaled columns and let the intercept absorb every shift
         columns, y = [ones, *(part.weights for part in parts)], label.weights
         to_own = np.diag(np.concatenate([[label.half], label.half / half]))
-        to_own[0, 1:] = -label.half * centre / half
-        offset = np.concatenate([[label.centre], np.zeros(len(parts))])
+        to_own[0, 1:] = -label.half * np.array([part.centre for part in parts]) / half
+        offset = np.zeros(len(parts) + 1)
+        offset[0] = label.centre
     else:  # through the origin of own units: each scaled column gets its shift back
         columns, y = [_unshifted(part, ones) for part in parts], _unshifted(label, ones)
         to_own = np.diag(label.half / half)
@@ -115,13 +123,24 @@ def assemble(release: GramRelease, label: Part, parts: Sequence[Part], constant:
     return Design(
         names=(INTERCEPT,) * constant + tuple(part.name for part in parts),
         target=label.name,
-        regressors=np.column_stack(columns),
+        regressors=np.array(columns).T,
         label=y,
         to_own_units=to_own,
         offset=offset,
         groups=tuple(groups.items()),
         label_unit=label.half,
+        places=_places_in_gram(parts, label, constant),
     )
+
+
+def _places_in_gram(parts: Sequence[Part], label: Part, constant: bool) -> Array | None:
+    """Places of the regressors and the label, where each is a released column as it is, and none is there twice."""
+    found = [0] * constant
+    for part in (*parts, label):
+        if part.place is None or (part.centre and not constant):
+            return None
+        found.append(part.place)
+    return np.array(found) if len(set(found)) == len(found) else None
 
 
 def check_unit(name: str, size: float) -> None:
@@ -137,45 +156,45 @@ def _unshifted(part: Part, ones: Array) -> Array:
     return part.weights + part.centre / part.half * ones if part.centre else part.weights
 
 
-def _targets(release: GramRelease, target: Target) -> dict[int, float]:
+def _targets(schema: Schema, target: Target) -> dict[int, float]:
     """Places of the target's columns, with their weights."""
     if not isinstance(target, Mapping):
-        return {_target(release, target): 1.0}
+        return {_target(schema, target): 1.0}
     if not target:
         raise ModelError("the target is an empty sum: name a column, or several with their weights.")
     found: dict[int, float] = {}
     for name, weight in target.items():
         if isinstance(weight, bool) or not isinstance(weight, Real) or not np.isfinite(float(weight)) or not weight:
             raise ModelError(f"the weight of {name!r} in the target is {weight!r} and must be a finite number other than zero.")
-        found[_target(release, name)] = float(weight)
+        found[_target(schema, name)] = float(weight)
     return found
 
 
-def _weighted(release: GramRelease, labels: Mapping[int, float]) -> Part:
-    parts = [encoded_part(release, j) for j in labels]
+def _weighted(schema: Schema, labels: Mapping[int, float]) -> Part:
+    parts = encoded_parts(schema, labels)
     if list(labels.values()) == [1.0]:
         return parts[0]
     weights = list(labels.values())
     name = " + ".join(f"{w:g}*{part.name}" for w, part in zip(weights, parts, strict=True)).replace("+ -", "- ")
     half = sum(abs(w) * part.half for w, part in zip(weights, parts, strict=True))
-    mixed = sum((w * part.half * part.weights for w, part in zip(weights, parts, strict=True)), np.zeros(len(release.columns)))
+    mixed = sum(
+        (w * part.half * part.weights for w, part in zip(weights, parts, strict=True)), np.zeros(len(schema.encoded_names))
+    )
     return Part(name, name, mixed / half, sum(w * part.centre for w, part in zip(weights, parts, strict=True)), half)
 
 
-def _target(release: GramRelease, name: str) -> int:
-    places = _places(release, name)
+def _target(schema: Schema, name: str) -> int:
+    places = _places(schema, name)
     if name == INTERCEPT:
-        raise ModelError(
-            f"{name!r} is the column of ones and cannot be a target: name one of {', '.join(release.schema.all_names)}."
-        )
+        raise ModelError(f"{name!r} is the column of ones and cannot be a target: name one of {', '.join(schema.all_names)}.")
     if len(places) > 1:
-        choices = ", ".join(release.columns[j] for j in places)
+        choices = ", ".join(schema.encoded_names[j] for j in places)
         raise ModelError(f"{name!r} has several levels and cannot be a target: name one of them ({choices}).")
     return places[0]
 
 
-def _features(release: GramRelease, names: Sequence[str] | None, labels: Sequence[int]) -> list[int]:
-    encoded = release.schema.encoded
+def _features(schema: Schema, names: Sequence[str] | None, labels: Sequence[int]) -> list[int]:
+    encoded = schema.encoded
     if names is None:
         # What is computed from the target's cells, or is what the target is computed from, explains it without saying anything.
         own = frozenset().union(*(encoded[j].sources for j in labels))
@@ -184,7 +203,7 @@ def _features(release: GramRelease, names: Sequence[str] | None, labels: Sequenc
         raise ModelError(f"features is {names!r} and must be a list of names, such as ['age'].")
     places: list[int] = []
     for name in names:
-        for j in _places(release, name):
+        for j in _places(schema, name):
             if j in labels:
                 raise ModelError(f"{name!r} is the target and cannot be a feature too.")
             if j in places:
@@ -195,20 +214,17 @@ def _features(release: GramRelease, names: Sequence[str] | None, labels: Sequenc
     return places
 
 
-def _places(release: GramRelease, name: str) -> list[int]:
+def _places(schema: Schema, name: str) -> tuple[int, ...]:
     """Places in the Gram of an encoded column, or of all indicators of a declared one."""
     if not isinstance(name, str):
         raise ModelError(f"{name!r} is a {type(name).__name__}, and the name of a column is needed.")
-    if name in release.columns:
-        return [release.columns.index(name)]
-    places = [j for j, e in enumerate(release.schema.encoded) if e.column == name]
-    if places:
+    if (places := schema.places.get(name)) is not None:
         return places
-    for column in release.schema.columns:
+    for column in schema.columns:
         if isinstance(column, Categorical) and name == f"{column.name}[{column.levels[0]}]":
             others = ", ".join(f"{column.name}[{level}]" for level in column.levels[1:])
             raise ModelError(
                 f"{name!r} is the reference level, against which the others are measured: it has no column of its own. "
                 f"Name {column.name!r} for all levels, or one of {others}."
             )
-    raise UnknownColumnError(name=name, known=release.schema.all_names)
+    raise UnknownColumnError(name=name, known=schema.all_names)

@@ -1,4 +1,4 @@
-"""Coefficients of a linear model from a release: every estimator by name."""
+"""Coefficients of a linear model from the evidence of a release: every estimator by name."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpgram.artifact.release import GramRelease
 from dpgram.errors import IndefiniteGramError, ModelError
+from dpgram.evidence.evidence import Evidence
 from dpgram.linalg.shrinkage import positive_moments
 from dpgram.linalg.symmetric import smallest_eigenvalue
-from dpgram.regression.channel import Channel, additive_form, channel, turned
+from dpgram.regression.channel import Channel, channel
 from dpgram.regression.design import Design
 from dpgram.regression.penalised import elastic_net, ridge
-from dpgram.regression.repair import repaired_there
-from dpgram.terms.noise import WhitenedGaussian
 
 Array = np.ndarray
 
@@ -33,21 +31,17 @@ class LinearFit:
     estimator: str
     design: Design
 
-    @property
-    def by_name(self) -> dict[str, float]:
-        return dict(zip(self.names, self.coefficients.tolist(), strict=True))
-
 
 @dataclass(frozen=True)
 class Estimator:
-    """One line of the list: how coefficients come from a release, and which options they take."""
+    """One line of the list: how coefficients come from the evidence, and which options they take."""
 
     fit: Callable[..., Array]
     summary: str
     options: tuple[str, ...] = ()
 
 
-def fit_linear(release: GramRelease, plan: Design, estimator: str, **options: float | None) -> LinearFit:
+def fit_linear(evidence: Evidence, plan: Design, estimator: str, **options: float | None) -> LinearFit:
     """The coefficients of the regression ``plan`` by the named estimator; options that are None were not given."""
     chosen = find_estimator(estimator)
     given = {name: value for name, value in options.items() if value is not None}
@@ -56,7 +50,7 @@ def fit_linear(release: GramRelease, plan: Design, estimator: str, **options: fl
             taken = f"it takes {', '.join(chosen.options)}" if chosen.options else "it takes no options"
             raise ModelError(f"{estimator} has no option {name!r}: {taken}.")
     try:
-        found = chosen.fit(release, plan, **given)
+        found = chosen.fit(evidence, plan, **given)
     except np.linalg.LinAlgError:  # only where there is no noise to speak of: with it, no matrix is exactly singular
         raise ModelError(
             f"the columns of this regression of {plan.target!r} are exactly dependent in the release: leave one out."
@@ -77,8 +71,9 @@ def shrunk(seen: Channel) -> Array:
     its mean and mean square given the whole spectrum and that it is positive; tau^2 is averaged over its posterior, whose
     prior is about ``scale`` with the weight of a few coefficients, so that a few directions full of noise cannot make
     everything vanish."""
-    mean, square = positive_moments(seen.expected, seen.gain_sd)
-    square = square + seen.others
+    gain, others = seen.expected
+    mean, square = positive_moments(gain, seen.gain_sd)
+    square = square + others
     noise = seen.label * seen.weight
     log_size = np.log(seen.scale) + GRID
     size = np.exp(log_size)[:, None]
@@ -87,59 +82,53 @@ def shrunk(seen: Channel) -> Array:
     prior = -0.5 * PSEUDO_COEFFICIENTS * (log_size + np.exp(-GRID))
     chance = np.exp(fitted + prior - np.max(fitted + prior))
     factor = np.sum(chance[:, None] * size * mean / total, axis=0) / np.sum(chance)
-    return seen.to_own @ (factor * seen.observed) + seen.base
+    return seen.own(factor * seen.observed)
 
 
 def debiased(seen: Channel) -> Array:
     """The coefficients that intervals are built around: the bias of inverting a noisy matrix is removed. In own units."""
-    return seen.to_own @ seen.estimate + seen.base
+    return seen.own(seen.estimate)
 
 
-def solve_there(gram: Array, turn: Array, plan: Design) -> Array:
-    """The same in other coordinates: ``gram`` is that of columns which ``turn`` makes of the plan's. No digits are lost where ``turn``
-    is badly conditioned and ``gram`` is not."""
-    there = turned(plan, turn)
-    q, triangle = np.linalg.qr(there.regressors)
+def solve(gram: Array, plan: Design, turn: Array | None = None) -> Array:
+    """Ordinary least squares with the matrix ``gram``, in own units; of columns that ``turn`` makes of the plan's where it is given.
+
+    No digits are lost where ``turn`` is badly conditioned and ``gram`` is not."""
+    if turn is None:
+        features = plan.regressors.T @ gram
+        return plan.to_own_units @ np.linalg.solve(features @ plan.regressors, features @ plan.label) + plan.offset
+    q, triangle = np.linalg.qr(turn @ plan.regressors)
     features = q.T @ gram
-    found = np.linalg.solve(features @ q, features @ there.label)
-    return plan.to_own_units @ np.linalg.solve(triangle, found) + plan.offset
+    along = np.linalg.solve(features @ q, features @ (turn @ plan.label))
+    return plan.to_own_units @ np.linalg.solve(triangle, along) + plan.offset
 
 
-def solve(gram: Array, plan: Design) -> Array:
-    """Ordinary least squares with the matrix ``gram``, in own units."""
-    features = plan.regressors.T @ gram
-    return plan.to_own_units @ np.linalg.solve(features @ plan.regressors, features @ plan.label) + plan.offset
+def _log_det(evidence: Evidence, plan: Design) -> Array:
+    matrix, turn = evidence.repaired_there
+    return solve(matrix, plan, turn)
 
 
-def _log_det(release: GramRelease, plan: Design) -> Array:
-    return solve_there(*repaired_there(release), plan)
-
-
-def _plain(release: GramRelease, plan: Design) -> Array:
-    if isinstance(release.noise, WhitenedGaussian):
-        gram, noise, turn = additive_form(release)
-        q = np.linalg.qr(turn @ plan.regressors)[0]
-        if (smallest := smallest_eigenvalue(q.T @ gram @ q)) <= 0:
-            raise IndefiniteGramError(smallest=smallest, noise=noise.sd_off_diagonal)
-        return solve_there(gram, turn, plan)
-    smallest = smallest_eigenvalue(plan.regressors.T @ release.gram @ plan.regressors)
+def _plain(evidence: Evidence, plan: Design) -> Array:
+    view = evidence.plain
+    basis = plan.regressors if view.turn is None else np.linalg.qr(view.turn @ plan.regressors)[0]
+    smallest = smallest_eigenvalue(basis.T @ view.matrix @ basis)
     if smallest <= 0:
-        raise IndefiniteGramError(smallest=smallest, noise=release.noise.sd_off_diagonal)
-    return solve(release.gram, plan)
+        raise IndefiniteGramError(smallest=smallest, noise=view.law.sd_off_diagonal)
+    return solve(view.matrix, plan, view.turn)
 
 
 ESTIMATORS: dict[str, Estimator] = {
     "shrunk": Estimator(
-        lambda release, plan: shrunk(channel(release, plan, together=True)),
+        lambda evidence, plan: shrunk(channel(evidence, plan, together=True)),
         "smallest mean square error: the default, for prediction",
     ),
-    "debiased": Estimator(lambda release, plan: debiased(channel(release, plan)), "no bias from the noise: for inference"),
+    "debiased": Estimator(lambda evidence, plan: debiased(channel(evidence, plan)), "no bias from the noise: for inference"),
     "log-det": Estimator(_log_det, "the matrix made positive definite as a whole, then solved"),
     "plain": Estimator(_plain, "solved with the matrix as released; may have no answer"),
     "ridge": Estimator(ridge, "a penalty on squares: given, or the size of the noise", ("penalty",)),
     "lasso": Estimator(elastic_net, "a penalty on absolute values: coefficients become zero", ("penalty",)),
     "elastic-net": Estimator(
-        lambda release, plan, penalty=None, l1_ratio=0.5: elastic_net(release, plan, penalty, l1_ratio),
+        lambda evidence, plan, penalty=None, l1_ratio=0.5: elastic_net(evidence, plan, penalty, l1_ratio),
         "both penalties",
         ("penalty", "l1_ratio"),
     ),

@@ -7,10 +7,10 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Any
 
-from dpgram.artifact.release import GramRelease
 from dpgram.errors import MissingExtraError, ModelError
-from dpgram.regression.design import Design, Part, assemble, has_intercept
+from dpgram.regression.design import Design, Part, assemble
 from dpgram.regression.formula_terms import Term, read_code, read_name, underivable
+from dpgram.terms.schema import Schema
 
 
 def is_formula(text: object) -> bool:
@@ -18,25 +18,25 @@ def is_formula(text: object) -> bool:
     return isinstance(text, str) and "~" in text
 
 
-def designs(release: GramRelease, formula: str) -> list[Design]:
+def designs(schema: Schema, formula: str) -> list[Design]:
     """One design for each target on the left of ``formula``, all with the features on its right.
 
     A category stands for all its levels but the reference. Without an intercept the first category has all its levels, as
     in formulaic, patsy and R, and numbers go through the origin of their own units."""
     if not isinstance(formula, str):
         raise ModelError(f"the formula is a {type(formula).__name__} and must be text, such as 'y ~ x'.")
-    left, right = _written(release, formula)
-    targets, features, constant = _terms(release, formula, without={term.column for term in left})
+    left, right = _written(schema, formula)
+    targets, features, constant = _terms(schema, formula, without={term.column for term in left})
     _check_dropped(right, features)
-    if constant and not has_intercept(release):
+    if constant and not schema.intercept:
         raise ModelError("the release was made without an intercept column: add - 1 to the formula.")
-    labels = [_label(release, term) for term in targets]
+    labels = [_label(schema, term) for term in targets]
     for term in features:
         for label in labels:
             if label.name in term.names:
                 raise ModelError(f"{label.name!r} is the target and cannot be a feature too: take `{term.text}` out.")
-    parts = _parts(release, features, constant)
-    return [assemble(release, label, parts, constant) for label in labels]
+    parts = _parts(schema, features, constant)
+    return [assemble(schema, label, parts, constant) for label in labels]
 
 
 def _parse(formula: str, step: str, **options: object) -> Any:
@@ -54,7 +54,7 @@ def _parse(formula: str, step: str, **options: object) -> Any:
         raise ModelError(f"the formula {formula!r} cannot be parsed: {why}.") from failure
 
 
-def _written(release: GramRelease, formula: str) -> tuple[list[Term], list[Term]]:
+def _written(schema: Schema, formula: str) -> tuple[list[Term], list[Term]]:
     """All terms written left and right of the ``~``, those to be dropped too.
 
     Interactions are refused at this step and not among the parsed terms, because there ``x**2`` has become a plain ``x``,
@@ -63,10 +63,10 @@ def _written(release: GramRelease, formula: str) -> tuple[list[Term], list[Term]
     side = 0
     for token in _parse(formula, "get_tokens"):
         match token.kind.name, token.token:
-            case "OPERATOR", "." if "1" in release.schema.all_names:
+            case "OPERATOR", "." if "1" in schema.all_names:
                 raise _reads_as_intercept()
             case "OPERATOR", symbols if symbols != ".":
-                _check_operator(release, formula, symbols)
+                _check_operator(schema, formula, symbols)
                 side = 1 if "~" in symbols else side
             case "CONTEXT", "[" | "]":
                 raise ModelError(f"the formula {formula!r} has square brackets: write one level in backquotes, as `c[a]`.")
@@ -75,20 +75,20 @@ def _written(release: GramRelease, formula: str) -> tuple[list[Term], list[Term]
             case "NAME", "1":
                 raise _reads_as_intercept()
             case "NAME", name:
-                sides[side].append(read_name(release, name))
+                sides[side].append(read_name(schema, name))
             case "PYTHON", code:
-                sides[side].append(read_code(release, code))
+                sides[side].append(read_code(schema, code))
     if not side:
         raise ModelError(f"the formula {formula!r} has no ~ between target and features: write it as 'y ~ x'.")
     return sides
 
 
-def _check_operator(release: GramRelease, formula: str, symbols: str) -> None:
+def _check_operator(schema: Schema, formula: str, symbols: str) -> None:
     other = symbols.strip("~+-")
     if "|" in other:
         raise ModelError(f"the formula {formula!r} has several parts, set apart by |: write one formula for each.")
     if other:
-        raise underivable(release, f"an interaction (`{'%in%' if other == 'in' else other}` between terms)")
+        raise underivable(schema, f"an interaction (`{'%in%' if other == 'in' else other}` between terms)")
 
 
 def _reads_as_intercept() -> ModelError:
@@ -97,28 +97,28 @@ def _reads_as_intercept() -> ModelError:
     )
 
 
-def _terms(release: GramRelease, formula: str, without: set[str]) -> tuple[list[Term], list[Term], bool]:
+def _terms(schema: Schema, formula: str, without: set[str]) -> tuple[list[Term], list[Term], bool]:
     """Targets, features, and whether there is an intercept.
 
     The ``.`` stands for all columns that do not come from the cells of those in ``without``."""
-    sources = {e.column: e.sources for e in release.schema.encoded if e.column is not None}
+    sources = {e.column: e.sources for e in schema.encoded if e.column is not None}
     own = frozenset().union(*(sources[name] for name in without))
-    available = [name for name in release.schema.all_names if not sources[name] & own]
+    available = [name for name in schema.all_names if not sources[name] & own]
     sides = _parse(formula, "get_terms", context={"__formulaic_variables_available__": available})
     found: list[list[Term]] = []
     ones: list[bool] = []
     for side in (getattr(sides, "lhs", ()), getattr(sides, "rhs", ())):
         factors = [term.factors[0] for term in side]  # one each: interactions were refused
         columns = [factor for factor in factors if factor.eval_method.name != "LITERAL"]
-        found.append([_read(release, factor) for factor in columns])
+        found.append([_read(schema, factor) for factor in columns])
         ones.append(len(columns) < len(factors))
     if ones[0] or not found[0]:
         raise ModelError(f"the formula {formula!r} has no target on its left side: write it as 'y ~ x'.")
     return found[0], found[1], ones[1]
 
 
-def _read(release: GramRelease, factor: Any) -> Term:
-    return (read_code if factor.eval_method.name == "PYTHON" else read_name)(release, factor.expr)
+def _read(schema: Schema, factor: Any) -> Term:
+    return (read_code if factor.eval_method.name == "PYTHON" else read_name)(schema, factor.expr)
 
 
 def _check_dropped(written: list[Term], features: list[Term]) -> None:
@@ -132,21 +132,21 @@ def _check_dropped(written: list[Term], features: list[Term]) -> None:
                 )
 
 
-def _label(release: GramRelease, term: Term) -> Part:
+def _label(schema: Schema, term: Term) -> Part:
     if len(term.names) > 1:
         choices = ", ".join(f"`{name}`" for name in term.names)
         raise ModelError(f"{term.column!r} has several columns and cannot be a target: name one of them ({choices}).")
-    return term.parts(release, all_levels=True)[0]
+    return term.parts(schema, all_levels=True)[0]
 
 
-def _parts(release: GramRelease, features: list[Term], constant: bool) -> list[Part]:
+def _parts(schema: Schema, features: list[Term], constant: bool) -> list[Part]:
     """The columns of the fit, in the order of the formula. They are checked to be independent: no column stands twice, and
     all levels of a category, which add up to one, stand only where nothing else does."""
     parts: list[Part] = []
     spanned = constant  # whether the constants are already in the fit
     for term in features:
         whole = term.reference is not None
-        for part in term.parts(release, all_levels=whole and not spanned):
+        for part in term.parts(schema, all_levels=whole and not spanned):
             if part.name in (p.name for p in parts):
                 raise ModelError(f"feature {part.name!r} is named twice.")
             parts.append(part)
@@ -154,7 +154,7 @@ def _parts(release: GramRelease, features: list[Term], constant: bool) -> list[P
     adding_up = ["the intercept"] if constant else []
     names = {part.name for part in parts}
     for category in dict.fromkeys(part.column for part in parts):
-        levels = read_name(release, category)
+        levels = read_name(schema, category)
         if levels.reference is not None and names.issuperset(levels.names):
             adding_up.append(f"all levels of {category!r}")
     if len(adding_up) > 1:

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpgram.artifact.release import GramRelease
 from dpgram.errors import ModelError, UnknownColumnError
-from dpgram.regression.design import Part, encoded_part, has_intercept
+from dpgram.regression.design import Part, encoded_parts
 from dpgram.terms.columns import Categorical
-from dpgram.terms.schema import INTERCEPT
+from dpgram.terms.schema import INTERCEPT, Schema
 
 
 @dataclass(frozen=True)
@@ -27,33 +26,33 @@ class Term:
     names: tuple[str, ...]
     reference: str | None = None
 
-    def parts(self, release: GramRelease, *, all_levels: bool) -> list[Part]:
+    def parts(self, schema: Schema, *, all_levels: bool) -> list[Part]:
         """The columns of the fit: all levels of a category, or all but the reference."""
         kept = [name for name in self.names if all_levels or name != self.reference]
-        return [_part(release, self, name) for name in kept]
+        return [_part(schema, self, name) for name in kept]
 
 
-def read_name(release: GramRelease, name: str) -> Term:
+def read_name(schema: Schema, name: str) -> Term:
     """The term written as the bare, or backquoted, ``name``."""
     if name == INTERCEPT:
         raise ModelError(f"{name!r} is not named in a formula: it is there unless the formula says - 1.")
-    categories = {c.name: c for c in release.schema.columns if isinstance(c, Categorical)}
+    categories = {c.name: c for c in schema.columns if isinstance(c, Categorical)}
     if name in categories:
         names = _level_names(categories[name])
         return Term(name, name, names, reference=names[0])
-    for e in release.schema.encoded:
+    for e in schema.encoded:
         if e.column is not None and e.name == name:
             return Term(name, e.column, (name,))
     for category in categories.values():
         if name == _level_names(category)[0]:  # the reference level: no column of its own, yet a combination of columns
             return Term(name, category.name, (name,))
-    names = tuple(e.name for e in release.schema.encoded if e.column == name)
+    names = tuple(e.name for e in schema.encoded if e.column == name)
     if not names:
-        raise UnknownColumnError(name=name, known=release.schema.all_names)
+        raise UnknownColumnError(name=name, known=schema.all_names)
     return Term(name, name, names)
 
 
-def read_code(release: GramRelease, code: str) -> Term:
+def read_code(schema: Schema, code: str) -> Term:
     """The term written as Python code, of which only ``C(column)`` and ``C(column, <treatment contrast>)`` are known."""
     quoted: dict[str, str] = {}  # backquoted names are no Python, so an identifier stands in for each
 
@@ -68,22 +67,22 @@ def read_code(release: GramRelease, code: str) -> Term:
     original = {identifier: name for name, identifier in quoted.items()}
     match tree:
         case ast.Name(name):
-            return read_name(release, original.get(name, name))
+            return read_name(schema, original.get(name, name))
         case ast.Call(ast.Name("C"), [ast.Name(name), *contrast], keywords):
             given = contrast + [k.value for k in keywords if k.arg in ("contrast", "contrasts")]
             if len(given) > 1 or len(given) != len(contrast) + len(keywords):
                 raise ModelError(f"`{code}` cannot be read: C takes a column and, if need be, a treatment contrast. {_HOW}")
-            return _category(release, code, original.get(name, name), given[0] if given else None)
+            return _category(schema, code, original.get(name, name), given[0] if given else None)
         case ast.Call(ast.Name("Q")):
             raise ModelError(f"`{code}` is another package's spelling: write the name in backquotes, such as `my column`.")
-        case ast.Subscript(ast.Name(name)) if name in release.schema.all_names:
+        case ast.Subscript(ast.Name(name)) if name in schema.all_names:
             raise ModelError(f"`{code}` reads as code: write one level in backquotes, as the release names it: `{name}[...]`.")
-    raise underivable(release, f"the transform `{code}`")
+    raise underivable(schema, f"the transform `{code}`")
 
 
-def underivable(release: GramRelease, found: str) -> ModelError:
+def underivable(schema: Schema, found: str) -> ModelError:
     """The error for what would need the rows again."""
-    derived = [column.name for column in release.schema.derived]
+    derived = [column.name for column in schema.derived]
     known = f" This release has the derived columns {', '.join(map(repr, derived))}." if derived else ""
     return ModelError(
         f"the formula holds {found}, which cannot be computed from a Gram of declared columns: declare it as a derived column "
@@ -94,15 +93,15 @@ def underivable(release: GramRelease, found: str) -> ModelError:
 _HOW = 'Choose a reference level as in C(carrier, contr.treatment("AA")).'
 
 
-def _category(release: GramRelease, code: str, name: str, contrast: ast.expr | None) -> Term:
-    for category in release.schema.columns:
+def _category(schema: Schema, code: str, name: str, contrast: ast.expr | None) -> Term:
+    for category in schema.columns:
         if category.name == name and isinstance(category, Categorical):
             names = _level_names(category)
             chosen = _treatment(code, contrast)
             return Term(code, name, names, names[0] if chosen is None else names[_level(category, chosen)])
-    if name in release.schema.all_names:
+    if name in schema.all_names:
         raise ModelError(f"`{code}` makes a category of {name!r}, which is not declared categorical: write {name!r} itself.")
-    raise UnknownColumnError(name=name, known=release.schema.all_names)
+    raise UnknownColumnError(name=name, known=schema.all_names)
 
 
 def _treatment(code: str, contrast: ast.expr | None) -> object | None:
@@ -135,15 +134,15 @@ def _level_names(category: Categorical) -> tuple[str, ...]:
     return tuple(f"{category.name}[{level}]" for level in category.levels)
 
 
-def _part(release: GramRelease, term: Term, name: str) -> Part:
+def _part(schema: Schema, term: Term, name: str) -> Part:
     """The column ``name``; for the declared reference level the intercept column minus the indicators of all other levels."""
-    if name in release.columns:
-        return encoded_part(release, release.columns.index(name))
-    if not has_intercept(release):
+    if name in schema.encoded_names:
+        return encoded_parts(schema, schema.places[name])[0]
+    if not schema.intercept:
         raise ModelError(
             f"`{term.text}` needs the indicator of {name!r}, the reference level, which is the intercept column minus the other "
             f"levels, and the release was made without an intercept column: name the other levels of {term.column!r} one by one."
         )
-    weights = -np.array([float(e.column == term.column) for e in release.schema.encoded])
+    weights = -np.array([float(e.column == term.column) for e in schema.encoded])
     weights[0] = 1.0
     return Part(name, term.column, weights)

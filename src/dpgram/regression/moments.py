@@ -1,4 +1,4 @@
-"""Means, covariance, correlations and principal components from a release. Post-processing: sees no row.
+"""Means, covariance, correlations and principal components from the evidence of a release. Post-processing: sees no row.
 
 The matrix is first made positive definite, so every function here has an answer however large the noise; how far it can be
 trusted is another matter, and what ``inference`` is for."""
@@ -10,11 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpgram.artifact.release import GramRelease
 from dpgram.errors import ModelError
-from dpgram.regression.design import check_unit, has_intercept, places_of
-from dpgram.regression.repair import repaired
-from dpgram.terms.noise import WhitenedGaussian
+from dpgram.evidence.evidence import Evidence
+from dpgram.regression.design import check_unit, places_of
 
 Array = np.ndarray
 
@@ -59,27 +57,21 @@ class Moments:
         return found
 
 
-def moments(release: GramRelease, columns: Sequence[str] | None = None) -> Moments:
+def moments(evidence: Evidence, columns: Sequence[str] | None = None) -> Moments:
     """Moments of ``columns``, declared or encoded ones; of all when left out. Divisor n."""
-    if not has_intercept(release):
+    if not evidence.intercept:
         raise ModelError("means and covariances need the intercept column, and the release was made without one.")
-    encoded, places = release.schema.encoded, places_of(release, columns)
+    encoded, places = evidence.schema.encoded, places_of(evidence.schema, columns)
     for j in places:
         check_unit(encoded[j].name, encoded[j].half)
-    gram = repaired(release)
+    gram = evidence.repaired
     half = np.array([encoded[j].half for j in places])
     centre = np.array([encoded[j].centre for j in places])
     count, cross = gram[0, 0], gram[0, places]
     inner = gram[np.ix_(places, places)] - np.outer(cross, cross) / count  # a Schur complement: definite like the whole
     covariance = half[:, None] * (inner + inner.T) / 2 / count * half
-    return Moments(
-        tuple(encoded[j].name for j in places), _rows(release, count), centre + half * cross / count, covariance, half
-    )
-
-
-def _rows(release: GramRelease, count: float) -> float:
-    unshrunk = isinstance(release.noise, WhitenedGaussian) or release.row_bound >= release.schema.largest_norm
-    return float(release.rows) if release.rows and unshrunk else float(count)
+    rows = evidence.public_rows if evidence.public_rows and evidence.never_shrunk else float(count)
+    return Moments(tuple(encoded[j].name for j in places), rows, centre + half * cross / count, covariance, half)
 
 
 @dataclass(frozen=True, eq=False)

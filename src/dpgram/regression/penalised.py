@@ -1,4 +1,4 @@
-"""Ridge, lasso and elastic net from a release, by scikit-learn's solvers where there is an iteration.
+"""Ridge, lasso and elastic net from the evidence of a release, by scikit-learn's solvers where there is an iteration.
 
 Penalties mean what they mean in scikit-learn, in the columns' own units, and the intercept is never penalised: with no noise
 the coefficients are those of scikit-learn on the clamped rows. Left out, the penalty comes from the public size of the noise."""
@@ -11,12 +11,10 @@ from numbers import Real
 
 import numpy as np
 
-from dpgram.artifact.release import GramRelease
 from dpgram.errors import MissingExtraError, ModelError
-from dpgram.regression.channel import additive_form, effective_rows, orthonormal, turned
+from dpgram.evidence.evidence import Evidence, View
+from dpgram.regression.channel import orthonormal
 from dpgram.regression.design import Design
-from dpgram.regression.repair import repaired, repaired_there
-from dpgram.terms.noise import WhitenedGaussian
 from dpgram.terms.schema import INTERCEPT
 
 Array = np.ndarray
@@ -54,10 +52,10 @@ class NormalEquations:
         return np.asfortranarray(rows[:, :-1]), rows[:, -1]
 
 
-def normal_equations(release: GramRelease, plan: Design) -> NormalEquations:
+def normal_equations(evidence: Evidence, plan: Design) -> NormalEquations:
     """The regression's sums of products from the repaired matrix."""
     joint = np.column_stack([plan.regressors, plan.label])
-    scaled = joint.T @ repaired(release) @ joint
+    scaled = joint.T @ evidence.repaired @ joint
     constant = plan.names[0] == INTERCEPT
     inner = scaled
     if constant:  # a Schur complement: definite like the whole
@@ -65,44 +63,40 @@ def normal_equations(release: GramRelease, plan: Design) -> NormalEquations:
     half = plan.label_unit / np.diag(plan.to_own_units)[int(constant) :]
     own = np.concatenate([half, [plan.label_unit]])
     inner = own[:, None] * (inner + inner.T) / 2 * own
-    return NormalEquations(
-        plan, inner[:-1, :-1], inner[:-1, -1], float(inner[-1, -1]), scaled[:-1], half, effective_rows(release)
-    )
+    return NormalEquations(plan, inner[:-1, :-1], inner[:-1, -1], float(inner[-1, -1]), scaled[:-1], half, evidence.rows)
 
 
-def ridge(release: GramRelease, plan: Design, penalty: float | None = None) -> Array:
+def ridge(evidence: Evidence, plan: Design, penalty: float | None = None) -> Array:
     """Ridge coefficients. ``penalty`` as scikit-learn's alpha, in own units.
 
     Left out, the features' matrix gets, in scaled units, what its smallest eigenvalue lacks to the edge of the noise, 2 sd sqrt(p)
     (the rule of AdaSSP, Wang 2018): nothing where the data stand well above the noise. Noise in whitened coordinates has its edge there, so
     there the rule is applied: what the penalty draws towards is the regression that earlier rounds knew."""
     if penalty is None:
-        return _lifted_whitened(release, plan) if isinstance(release.noise, WhitenedGaussian) else _lifted(release, plan)
+        return _lifted(evidence, plan)
     check_penalty("penalty", penalty)
-    of = normal_equations(release, plan)
+    of = normal_equations(evidence, plan)
     return of.coefficients(ridge_slopes(of, penalty))
 
 
-def _lifted(release: GramRelease, plan: Design) -> Array:
-    own = release.gram - release.noise.shift * np.eye(len(release.gram))
-    features = plan.regressors.T @ own @ plan.regressors
-    added = _lacking(features, release.noise.sd_off_diagonal)
-    lifted = features + added * np.eye(len(features))
+def _lifted(evidence: Evidence, plan: Design) -> Array:
+    view = evidence.lifted
+    joint, unit = np.column_stack([plan.regressors, plan.label]), np.eye(len(view.matrix))
+
+    def block(matrix: Array) -> Array:
+        return joint.T @ matrix @ joint if view.turn is None else orthonormal(plan, View(matrix, view.law, view.turn)).block
+
+    seen = block(view.matrix - view.law.shift * unit)
+    features, same = seen[:-1, :-1], np.eye(len(seen) - 1)
+    added = _lacking(features, view.law.sd_off_diagonal)
+    lifted = features + added * same
     if np.linalg.eigvalsh(lifted)[0] <= 0:  # noise beyond its usual edge
-        lifted = plan.regressors.T @ repaired(release) @ plan.regressors + added * np.eye(len(features))
-    return plan.to_own_units @ np.linalg.solve(lifted, plan.regressors.T @ own @ plan.label) + plan.offset
-
-
-def _lifted_whitened(release: GramRelease, plan: Design) -> Array:
-    gram, noise, turn = additive_form(release, together=True)
-    basis, triangle, along, label_scale = orthonormal(plan, turn)
-    features, cross = basis[:, :-1].T @ gram @ basis[:, :-1], basis[:, :-1].T @ gram @ basis[:, -1]
-    added = _lacking(features, noise.sd_off_diagonal)
-    lifted = features + added * np.eye(len(features))
-    if np.linalg.eigvalsh(lifted)[0] <= 0:
-        lifted = basis[:, :-1].T @ repaired_there(release)[0] @ basis[:, :-1] + added * np.eye(len(features))
-    found = along + label_scale * np.linalg.solve(lifted, cross)
-    return plan.to_own_units @ np.linalg.solve(triangle, found) + plan.offset
+        lifted = block(evidence.repaired_there[0])[:-1, :-1] + added * same
+    found = np.linalg.solve(lifted, seen[:-1, -1])
+    if view.turn is not None:
+        basis = orthonormal(plan, view)
+        return basis.back(plan, (basis.along + basis.label_scale * found)[:, None])[:, 0] + plan.offset
+    return plan.to_own_units @ found + plan.offset
 
 
 def _lacking(features: Array, sd_off_diagonal: float) -> float:
@@ -119,7 +113,7 @@ def ridge_slopes(of: NormalEquations, penalty: float) -> Array:
 
 
 def elastic_net(
-    release: GramRelease,
+    evidence: Evidence,
     plan: Design,
     penalty: float | None = None,
     l1_ratio: float = 1.0,
@@ -130,8 +124,8 @@ def elastic_net(
     """Coefficients of scikit-learn's ElasticNet with alpha = ``penalty``; the lasso where ``l1_ratio`` is 1.
 
     Left out, the penalty is ``noise_penalty``."""
-    of = normal_equations(release, plan)
-    alpha = noise_penalty(release, of) if penalty is None else check_penalty("penalty", penalty)
+    of = normal_equations(evidence, plan)
+    alpha = noise_penalty(evidence, of) if penalty is None else check_penalty("penalty", penalty)
     slopes, _ = elastic_net_slopes(of, alpha, l1_ratio, max_iter=max_iter, tol=tol)
     return of.coefficients(slopes)
 
@@ -161,17 +155,16 @@ class Path:
     names: tuple[str, ...]
     penalties: Array  # (k,)
     coefficients: Array  # (k, p), in own units
-    l1_ratio: float
 
 
-def penalty_path(release: GramRelease, plan: Design, *, l1_ratio: float = 1.0, penalties: int = 60) -> Path:
+def penalty_path(evidence: Evidence, plan: Design, *, l1_ratio: float = 1.0, penalties: int = 60) -> Path:
     """The lasso's (or an elastic net's) coefficients for many penalties at once."""
     check_solver()
     from sklearn.linear_model import enet_path
 
     if not check_penalty("l1_ratio", l1_ratio, most=1.0) > 0:
         raise ModelError("l1_ratio is 0, and a path needs some penalty on absolute values: use a larger one, or ridge.")
-    of = normal_equations(release, plan)
+    of = normal_equations(evidence, plan)
     if not len(of.cross):
         raise ModelError("a path needs a feature besides the intercept: name one.")
     rows, label = of.pseudo_rows()
@@ -179,10 +172,10 @@ def penalty_path(release: GramRelease, plan: Design, *, l1_ratio: float = 1.0, p
     alphas = max(largest, np.finfo(float).tiny) * np.geomspace(1.0, SMALLEST_OF_PATH, penalties)
     _, slopes, _ = enet_path(rows, label, l1_ratio=l1_ratio, alphas=alphas, max_iter=MAX_ITERATIONS)
     found = np.array([of.coefficients(column) for column in slopes.T])
-    return Path(plan.target, plan.names, alphas * len(rows) / of.rows, found, l1_ratio)
+    return Path(plan.target, plan.names, alphas * len(rows) / of.rows, found)
 
 
-def noise_penalty(release: GramRelease, of: NormalEquations) -> float:
+def noise_penalty(evidence: Evidence, of: NormalEquations) -> float:
     """The lasso penalty at which pure noise gives no coefficient: the largest cross product that noise alone is likely to make.
 
     Cross products carry noise of sd t |u| in scaled units, u the residual's combination of columns, at most about
@@ -190,19 +183,14 @@ def noise_penalty(release: GramRelease, of: NormalEquations) -> float:
     q = max(len(of.cross), 1)
     typical = float(np.median(of.half)) if len(of.half) else 1.0
     sampling = np.sqrt(max(of.square, 0.0) * np.median(np.diag(of.features)) / of.rows) if len(of.cross) else 0.0
-    noise = of.plan.label_unit * np.sqrt(2.0)
-    if isinstance(
-        release.noise, WhitenedGaussian
-    ):  # each feature, and what is left of the label, has a length of its own there
-        _, additive, turn = additive_form(release)
-        there = turned(of.plan, turn)
-        features = there.regressors[:, len(of.plan.names) - len(of.half) :]
-        rest = there.label - there.regressors @ np.linalg.lstsq(there.regressors, there.label)[0]
-        lengths = of.half * np.linalg.norm(features, axis=0)
-        typical = float(np.median(lengths)) if len(lengths) else 1.0
-        noise *= additive.sd_off_diagonal * typical * float(np.linalg.norm(rest))
-    else:
-        noise *= release.noise.sd_off_diagonal * typical
+    noise = of.plan.label_unit * np.sqrt(2.0) * evidence.plain.law.sd_off_diagonal
+    if evidence.plain.turn is None:
+        noise *= typical
+    else:  # each feature, and what is left of the label, has a length of its own there
+        regressors, label = evidence.plain.turned(of.plan.regressors), evidence.plain.turned(of.plan.label)
+        lengths = of.half * np.linalg.norm(regressors[:, len(of.plan.names) - len(of.half) :], axis=0)
+        rest = label - regressors @ np.linalg.lstsq(regressors, label)[0]
+        noise *= (float(np.median(lengths)) if len(lengths) else 1.0) * float(np.linalg.norm(rest))
     return float(np.sqrt(2 * np.log(2 * q)) * np.hypot(noise, sampling) / of.rows)
 
 

@@ -1,14 +1,14 @@
-"""What a mechanism did to the true Gram matrix G: mechanisms write it, estimators read it and never ask for a name.
+"""What a mechanism did to the true Gram matrix G. Mechanisms write it, files hold it, ``evidence`` reads it; nobody else asks which it is.
 
-Each shape of noise says what an estimator needs: a public multiple of the identity that is still in the matrix (``shift``),
-the size of the noise along the weakest directions (``sd_off_diagonal``), and the degrees of freedom where noise multiplies. For
-people each says what was done to the matrix (``told``), and what its numbers are called (``words``)."""
+A new shape of noise is a frozen dataclass here or elsewhere that names its ``shape``, and a reader of it (``evidence.Evidence``). Its
+fields are numbers, (d, d) arrays, or tuples of dataclasses of such: then release files can hold it. For people it says what was done to the
+matrix (``told``), and what its numbers are called (``words``)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -16,20 +16,52 @@ import numpy as np
 from dpgram.terms.words import COMMON, SCALED, Words
 
 Array = np.ndarray
+Limits = Mapping[str, tuple[float, float]]
 
+ANY_SIZE = 1e-70, 1e70  # of a number that describes noise: its fourth power is still a float
 ADDED = {name: replace(COMMON[name], early=False) for name in ("sd_off_diagonal", "sd_diagonal")}
 WEAKEST = {name: replace(words, unit=f"{words.unit}, along the weakest directions") for name, words in ADDED.items()}
 
+SHAPES: dict[str, type[NoiseModel]] = {}
+"""Every shape of noise by the name that it has in files."""
+
+
+class NoiseModel:
+    """What every shape of noise says of itself: its size along the weakest directions, the public multiple of the identity that is still
+    in the matrix (``shift``), and words for a label."""
+
+    shape: ClassVar[str]  # its name in files
+    told: ClassVar[str] = "Random numbers were drawn, by the law that the mechanism names."
+    words: ClassVar[Mapping[str, Words]] = WEAKEST
+
+    sd_off_diagonal: float
+    sd_diagonal: float
+    shift: float
+    degrees_of_freedom: float = math.inf  # where noise multiplies
+    rounds: tuple[Round, ...] = ()  # where the matrix came about in several
+
+    @classmethod
+    def limits(cls, dim: int) -> Limits:
+        """The least and the most that a field can be, where that is not ``ANY_SIZE``: what is beyond was changed in its file."""
+        return {}
+
+    def __init_subclass__(cls, *, shape: str = "", **rest: object) -> None:
+        super().__init_subclass__(**rest)
+        if shape:
+            cls.shape = shape
+            SHAPES[shape] = cls
+
 
 @dataclass(frozen=True)
-class SymmetricGaussian:
+class SymmetricGaussian(NoiseModel, shape="symmetric-gaussian"):
     """The release is G + shift I + N, with symmetric N independent of the data, Gaussian or close to it.
 
     Entries above the diagonal have sd ``sd_off_diagonal``, those on it ``sd_diagonal``; where that is sqrt(2) times the former,
     N is of the Gaussian orthogonal ensemble. Both are named, because a bare "sigma" once cost a peer its guarantee."""
 
-    told: ClassVar[str] = "Random numbers that do not depend on the data were added to every entry of the matrix."
-    words: ClassVar[Mapping[str, Words]] = ADDED
+    told = "Random numbers that do not depend on the data were added to every entry of the matrix."
+    words = ADDED
+
     sd_off_diagonal: float
     sd_diagonal: float
     shift: float = 0.0
@@ -40,7 +72,7 @@ class SymmetricGaussian:
 
 
 @dataclass(frozen=True)
-class _Draw:
+class _Draw(NoiseModel):
     """One random matrix around the scale matrix G + shift I, with noise that multiplies.
 
     ``floor`` is a public lower bound on the eigenvalues of the scale matrix; there the noise is smallest."""
@@ -50,61 +82,72 @@ class _Draw:
         "floor": Words("smallest eigenvalue before the draw, at least", SCALED),
         **WEAKEST,
     }
-    degrees_of_freedom: float
+
+    degrees_of_freedom: float = field()
     shift: float
     floor: float
 
+    @classmethod
+    def limits(cls, dim: int) -> Limits:
+        return {"degrees_of_freedom": (1.0, 1e70)}
+
     @property
-    def sd_off_diagonal(self) -> float:
+    def sd_off_diagonal(self) -> float:  # type: ignore[override]
         return self.floor / math.sqrt(self.degrees_of_freedom)
 
     @property
-    def sd_diagonal(self) -> float:
+    def sd_diagonal(self) -> float:  # type: ignore[override]
         return math.sqrt(2) * self.sd_off_diagonal
 
 
 @dataclass(frozen=True)
-class WishartSample(_Draw):
+class WishartSample(_Draw, shape="wishart-sample"):
     """The release is W / degrees_of_freedom with W Wishart of the scale matrix: unbiased for it, always definite."""
 
-    told: ClassVar[str] = "A sketch: the matrix of random mixtures of the rows and of artificial ones. The noise multiplies."
+    told = "A sketch: the matrix of random mixtures of the rows and of artificial ones. The noise multiplies."
 
 
 @dataclass(frozen=True)
-class InverseWishartSample(_Draw):
+class InverseWishartSample(_Draw, shape="inverse-wishart-sample"):
     """The release is ``multiple`` times a draw of the inverse-Wishart law of the scale matrix: always definite.
 
     With multiple = degrees_of_freedom - d - 1 it is unbiased for the scale matrix."""
 
-    told: ClassVar[str] = "One draw from a posterior distribution around the true matrix. The noise multiplies."
+    told = "One draw from a posterior distribution around the true matrix. The noise multiplies."
+
     multiple: float
+
+    @classmethod
+    def limits(cls, dim: int) -> Limits:
+        return {"degrees_of_freedom": (float(dim), 1e70)}
 
 
 @dataclass(frozen=True)
-class NoisyInverse:
+class NoisyInverse(NoiseModel, shape="noisy-inverse"):
     """The release is the inverse of G^-1 + N, with symmetric Gaussian N of these scales; it may be indefinite.
 
     ``floor`` is the lower bound on the eigenvalues of G that the custodian claimed."""
 
-    told: ClassVar[str] = "Random numbers were added to the inverse of the matrix, whose smallest eigenvalue is a claim."
+    told = "Random numbers were added to the inverse of the matrix, whose smallest eigenvalue is a claim."
     words: ClassVar[Mapping[str, Words]] = {
         "sd_off_diagonal_of_inverse": Words("noise sd of the inverse off the diagonal"),
         "sd_diagonal_of_inverse": Words("noise sd of the inverse on the diagonal"),
         "floor": Words("smallest eigenvalue, as claimed", SCALED),
         **WEAKEST,
     }
+
     sd_off_diagonal_of_inverse: float
     sd_diagonal_of_inverse: float
     floor: float
     shift: float = 0.0
 
     @property
-    def sd_off_diagonal(self) -> float:
+    def sd_off_diagonal(self) -> float:  # type: ignore[override]
         """To first order, along directions where G equals its floor."""
         return self.sd_off_diagonal_of_inverse * self.floor**2
 
     @property
-    def sd_diagonal(self) -> float:
+    def sd_diagonal(self) -> float:  # type: ignore[override]
         return self.sd_diagonal_of_inverse * self.floor**2
 
 
@@ -118,6 +161,11 @@ class Round:
     sd_off_diagonal: float
     kept: float  # the average share of a row's square that the shrinking left, as far as the release can tell; in (0, 1]
 
+    @classmethod
+    def limits(cls, dim: int) -> Limits:
+        """As of noise: rows of norm one at most, and noise whose sd is one over the round's mu."""
+        return {"sd_off_diagonal": (1e-15, 1e15), "kept": (1e-6, 1.0)}
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Round):
             return NotImplemented
@@ -128,34 +176,27 @@ class Round:
 
 
 @dataclass(frozen=True)
-class WhitenedGaussian:
+class WhitenedGaussian(NoiseModel, shape="whitened-gaussian"):
     """The release came about in several rounds, each with rows whitened by what the rounds before it published.
 
     The matrix that is released is that of the last round, T^-1 M T^-T / kept with T = ``through`` and M = ``gram`` of that round; so its
     noise is Gaussian under a public congruence: T^-1 N T^-T / kept. Earlier rounds carry noise that is independent of it, and
     tell of the same rows, shrunk otherwise."""
 
-    told: ClassVar[str] = "Random numbers were added in rounds, each to the matrix of rows whitened by the rounds before it."
-    words: ClassVar[Mapping[str, Words]] = WEAKEST
-    rounds: tuple[Round, ...]
+    told = "Random numbers were added in rounds, each to the matrix of rows whitened by the rounds before it."
+    shift = 0.0
+
+    rounds: tuple[Round, ...] = field()
 
     @property
     def last(self) -> Round:
         return self.rounds[-1]
 
     @property
-    def shift(self) -> float:
-        return 0.0
-
-    @property
-    def sd_off_diagonal(self) -> float:
+    def sd_off_diagonal(self) -> float:  # type: ignore[override]
         """Along the weakest direction, where the map stretches most."""
         return float(self.last.sd_off_diagonal / np.linalg.norm(self.last.through, 2) ** 2 / self.last.kept)
 
     @property
-    def sd_diagonal(self) -> float:
+    def sd_diagonal(self) -> float:  # type: ignore[override]
         return math.sqrt(2) * self.sd_off_diagonal
-
-
-NoiseModel = WhitenedGaussian | SymmetricGaussian | WishartSample | InverseWishartSample | NoisyInverse
-"""Every shape of noise there is; a mechanism with another one adds its own."""

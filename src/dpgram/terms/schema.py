@@ -154,6 +154,15 @@ class Schema:
         return tuple(e.name for e in self.encoded)
 
     @cached_property
+    def places(self) -> dict[str, tuple[int, ...]]:
+        """Where each name stands in the Gram matrix: an encoded column, or all those of a declared or derived one."""
+        found: dict[str, tuple[int, ...]] = {}
+        for place, e in enumerate(self.encoded):
+            if e.column is not None:
+                found[e.column] = (*found.get(e.column, ()), place)
+        return {**found, **{e.name: (place,) for place, e in enumerate(self.encoded)}}
+
+    @cached_property
     def half_ranges(self) -> tuple[float, ...]:
         """Half the range of every encoded column, in scaled units: 1 of a number, 0.5 of an indicator, 0 of the intercept."""
         numbers = {c.name for c in self.columns if isinstance(c, Numeric | Date)}

@@ -41,9 +41,6 @@ function multiply(a, b) {
   });
 }
 
-// a with every column j multiplied by factors[j].
-const scaleColumns = (a, factors) => a.map((row) => row.map((value, j) => value * factors[j]));
-
 const addToDiagonal = (a, value) => a.map((row, i) => row.map((x, j) => (i === j ? x + value : x)));
 
 // x with a x = b for a matrix b of right-hand sides, by Gauss with partial pivoting. Null where a is exactly singular.
@@ -121,7 +118,7 @@ function reflect(target, mirror, square, from, to) {
     if (factor !== 0) for (let j = from; j < to; j++) target[i][j] -= factor * along[j];
   }
 }
-return { zeros, identity, dot, norm, apply, transpose, multiply, scaleColumns, addToDiagonal, solveMatrix, solve, inverse, qr };
+return { zeros, identity, dot, norm, apply, transpose, multiply, addToDiagonal, solveMatrix, solve, inverse, qr };
 })();
 
 const module_design = (() => {
@@ -611,8 +608,6 @@ function eigenSymmetric(matrix) {
   return { values: Float64Array.from(order, (k) => diagonal[k]), vectors: transpose(order.map((k) => axes[k])) };
 }
 
-const eigenvalues = (matrix) => eigenSymmetric(matrix).values;
-
 // The diagonal, the entries beside it (off[i] couples i and i + 1) and the axes, one in each row, in which the matrix has this form.
 function tridiagonal(matrix) {
   const n = matrix.length;
@@ -701,7 +696,7 @@ function implicitQL(diagonal, off, axes) {
     }
   }
 }
-return { eigenSymmetric, eigenvalues };
+return { eigenSymmetric };
 })();
 
 const module_special = (() => {
@@ -999,24 +994,24 @@ return { symmetricShrinkage, wishartShrinkage, positiveMoments, debiasedGain };
 })();
 
 const module_channel = (() => {
-// What a release says about the coefficients of one regression: a linear channel with known noise. As dpgram.regression.channel,
-// whose docstring has the mathematics; names are the same.
+// What the evidence says about the coefficients of one regression: a linear channel with known noise. As dpgram.regression.channel and
+// dpgram.evidence.law, which has the mathematics; names are the same.
 
-const {
-  addToDiagonal, apply, dot, identity, inverse, multiply, norm, qr, scaleColumns, transpose,
-} = module_linalg;
-const { eigenSymmetric, eigenvalues } = module_eigen;
+const { addToDiagonal, apply, dot, identity, inverse, multiply, norm, qr, transpose } = module_linalg;
+const { eigenSymmetric } = module_eigen;
 const { debiasedGain, symmetricShrinkage, wishartShrinkage } = module_shrinkage;
 const { ModelError } = module_design;
 
 const TINY = 1e-300;
 const UNKNOWN_GAIN = 1e-3; // standard deviations of its noise
 const sum = (values) => values.reduce((total, value) => total + value, 0);
-const isDraw = (noise) => noise.shape === "wishart-sample" || noise.shape === "inverse-wishart-sample";
+const isDraw = (law) => law.degrees_of_freedom !== undefined;
 
 // By the last of several rounds, for inference, or by all of them together, for estimates.
 function makeChannel(release, plan, together = false) {
-  const { gram, noise, turn } = additiveForm(release, together);
+  const { evidence } = release;
+  const { matrix: gram, law: noise, turn: own } = together ? evidence.together : evidence.alone;
+  const turn = own ?? identity(gram.length);
   const { basis, triangle, along, labelScale } = orthonormal(plan, turn);
   const block = multiply(transpose(basis), multiply(gram, basis));
   const p = plan.names.length;
@@ -1029,13 +1024,12 @@ function makeChannel(release, plan, together = false) {
     "symmetric-gaussian": () => additive(values, cross, noise),
     "wishart-sample": () => wishart(values, cross, square, noise),
     "inverse-wishart-sample": () => inverseWishart(values, cross, square, noise, gram.length),
-  }[noise.shape]();
+  }[noise.name]();
   seen.debiased = debiasedGain(seen.gain, seen.weight, seen.spread);
-  if (release.noise.shape === "noisy-inverse" && isHidden(release)) {
+  if (evidence.hidden) {
     seen.gain = seen.weight.map((w) => UNKNOWN_GAIN * Math.sqrt(2 * seen.spread) * w);
   }
   const drawn = isDraw(noise);
-  const { rows, rowsSd } = countedRows(release);
   const shift = noise.shift;
   const estimate = seen.observed.map((value, i) => value / seen.debiased[i]);
   return {
@@ -1046,8 +1040,7 @@ function makeChannel(release, plan, together = false) {
     toOwn: multiply(back, axes).map((row) => row.map((value) => labelScale * value)),
     base: apply(back, along).map((value, i) => value + plan.offset[i]),
     scale: expectedSize(block, noise, release.intercept ? apply(transpose(basis), unit(turn.map((row) => row[0]))) : null),
-    rows,
-    rowsSd,
+    rows: evidence.counted.rows,
     unexplained: (seen.conditional ?? square) - shift,
     shift,
     labelScale,
@@ -1071,53 +1064,6 @@ const errorSquares = (seen) =>
 
 // Coefficients in own units.
 const inOwnUnits = (seen, b) => apply(seen.toOwn, b).map((value, i) => value + seen.base[i]);
-
-// The effective number of rows, and the standard deviation of the noise in it; zero where it is public.
-function countedRows(release) {
-  if (release.rounds) return release.rounds.counted;
-  const publicRows = release.rows;
-  if (publicRows !== null && release.rowBound >= release.largestNorm) return { rows: Math.max(publicRows, 1), rowsSd: 0 };
-  if (release.intercept) {
-    let count = release.gram[0][0] - release.noise.shift;
-    if (publicRows !== null) count = Math.min(Math.max(count, 0.05 * publicRows), publicRows);
-    return { rows: Math.max(count, 1), rowsSd: countSd(release, count) };
-  }
-  if (publicRows !== null) return { rows: Math.max(publicRows, 1), rowsSd: 0 };
-  const trace = sum(release.gram.map((row, i) => row[i]));
-  return { rows: Math.max((trace - release.gram.length * release.noise.shift) / release.rowBound ** 2, 1), rowsSd: 0 };
-}
-
-// By what to divide sums of squares to get means: rows that were shrunk in whitened coordinates count with their weight.
-const weighedRows = (release) => (release.rounds ? release.rounds.weighed : countedRows(release));
-
-function countSd(release, count) {
-  const { noise } = release;
-  if (isDraw(noise)) return (Math.max(count, 0) + noise.shift) * Math.sqrt(2 / noise.degrees_of_freedom);
-  if (noise.shape === "noisy-inverse") return noise.sd_diagonal_of_inverse * dot(release.gram[0], release.gram[0]);
-  return noise.sd_diagonal;
-}
-
-// A matrix, its noise, and T: the regression of T y on T X with this matrix is that of y on X with the Gram.
-function additiveForm(release, together = false) {
-  const { noise, gram } = release;
-  const rounds = together ? release.rounds?.together : release.rounds;
-  if (rounds) return { gram: rounds.there, noise: rounds.noise, turn: rounds.turn };
-  if (noise.shape !== "noisy-inverse") return { gram, noise, turn: identity(gram.length) };
-  const { values, vectors } = eigenSymmetric(inverse(gram));
-  const unbiased = debiasedGain(values, values.map(() => 1), noise.sd_off_diagonal_of_inverse ** 2);
-  const additiveNoise = {
-    shape: "symmetric-gaussian",
-    sd_off_diagonal: noise.sd_off_diagonal_of_inverse,
-    sd_diagonal: noise.sd_diagonal_of_inverse,
-    shift: 0,
-  };
-  const across = transpose(vectors);
-  return {
-    gram: multiply(scaleColumns(vectors, unbiased), across),
-    noise: additiveNoise,
-    turn: multiply(scaleColumns(vectors, unbiased.map((x) => 1 / x)), across),
-  };
-}
 
 // An orthonormal basis (d, p + 1) of the regressors and what is left of the label, with the way back.
 function orthonormal(plan, turn) {
@@ -1145,10 +1091,6 @@ const unit = (vector) => {
   const size = norm(vector);
   return vector.map((value) => value / size);
 };
-
-// Whether the noisy inverse has an eigenvalue that noise alone could have made: half of the noise's spectral edge, or less.
-const isHidden = (release) =>
-  eigenvalues(inverse(release.gram))[0] < release.noise.sd_off_diagonal_of_inverse * Math.sqrt(release.gram.length);
 
 function additive(values, cross, noise) {
   const variance = noise.sd_off_diagonal ** 2;
@@ -1199,17 +1141,10 @@ function drawn(values, cross, shift, weight, conditional, label, spread, degrees
   };
 }
 
-// The standard deviation of the noise off the diagonal, along its weakest directions.
-function sdOffDiagonal(noise) {
-  if (isDraw(noise)) return noise.floor / Math.sqrt(noise.degrees_of_freedom);
-  if (noise.shape === "noisy-inverse") return noise.sd_off_diagonal_of_inverse * noise.floor ** 2;
-  return noise.sd_off_diagonal;
-}
-
 // About what b^2 would be if the regressors explained the label: its sum of squares over theirs, about their means.
 function expectedSize(block, noise, ones) {
   const p = block.length - 1;
-  const sd = sdOffDiagonal(noise);
+  const sd = isDraw(noise) ? noise.floor / Math.sqrt(noise.degrees_of_freedom) : noise.sd_off_diagonal;
   const own = addToDiagonal(block, -noise.shift);
   let features = 0;
   for (let i = 0; i < p; i++) features += own[i][i];
@@ -1225,7 +1160,7 @@ function expectedSize(block, noise, ones) {
   }
   return Math.max(label, sd, TINY) / Math.max(features, sd * Math.sqrt(p), TINY);
 }
-return { makeChannel, noiseVariance, errorSquares, inOwnUnits, countedRows, weighedRows, additiveForm, isHidden, sdOffDiagonal };
+return { makeChannel, noiseVariance, errorSquares, inOwnUnits };
 })();
 
 const module_encode = (() => {
@@ -1657,27 +1592,49 @@ function automatic(seen, known, confidence) {
 return { errorVariance, uncertainty, wald, fieller, weaklyIdentified, weakCombinations, automatic };
 })();
 
+const module_noise = (() => {
+// How the privacy noise moves sums of products. As Evidence.noise_law in Python.
+
+const { apply, dot } = module_linalg;
+
+// Products K and the rest e with Cov(a'Eb, c'Ed) = K_ac K_bd + K_ad K_bc + e sum_i a_i b_i c_i d_i; vectors as the noise sees them.
+function noiseLaw({ alone: { matrix, law }, byNoise }, forms) {
+  const inner = (left, right, factor) => left.map((a) => Float64Array.from(right, (b) => factor * dot(a, b)));
+  if (law.degrees_of_freedom !== undefined) {
+    const seen = forms.map((form) => apply(matrix, form));
+    return { products: inner(forms, seen, 1 / Math.sqrt(law.degrees_of_freedom)), excess: 0, forms };
+  }
+  const { sd_off_diagonal: off, sd_diagonal: on } = law;
+  const seen = byNoise ? forms.map((form) => apply(byNoise, form)) : forms;
+  const excess = on ** 2 - 2 * off ** 2; // nothing but rounding for the Gaussian orthogonal ensemble
+  return { products: inner(seen, seen, off), excess: Math.abs(excess) < 1e-12 * on ** 2 ? 0 : excess, forms: seen };
+}
+return { noiseLaw };
+})();
+
 const module_goodness = (() => {
 // Residual variance and R^2 with intervals that count the privacy noise. As dpgram.inference.goodness.
 
-const { additiveForm, inOwnUnits, weighedRows } = module_channel;
+const { inOwnUnits } = module_channel;
 const { weaklyIdentified } = module_intervals;
-const { addToDiagonal, apply, dot, solve } = module_linalg;
+const { apply, dot, solve } = module_linalg;
+const { noiseLaw } = module_noise;
 const { chiSquareAbove, chiSquareBelow, quantile } = module_special;
 
 function goodness(release, plan, seen, known, confidence) {
   const rows = Math.max(seen.rows - seen.gain.length, 1);
   const reach = quantile(confidence, seen.degrees);
-  const products = productsOf(release);
+  const { evidence } = release;
+  const products = (a, b) => product(evidence.weighed, a, b);
   const coefficients = inOwnUnits(seen, seen.estimate);
   const scaled = solve(plan.toOwn, coefficients.map((value, i) => value - plan.offset[i]));
   const fitted = apply(plan.regressors, scaled);
   const u = plan.label.map((value, i) => value - fitted[i]);
-  const left = Math.max(known.variance * rows * seen.labelScale ** 2 + weighing(release, u), 0);
+  const left = Math.max(known.variance * rows * seen.labelScale ** 2 + weighing(evidence, u), 0);
   const about = aboutItsMean(products, plan);
   const whole = products(about, about);
   const around = seen.shift * dot(u, u);
-  let noise = quadraticCovariance(release, u, u);
+  let noise = quadraticCovariance(evidence, u, u);
   let [below, above] = [reach * Math.sqrt(noise), reach * Math.sqrt(noise)];
   if (seen.degrees !== Infinity) { // a draw multiplies what is left over, the shift within it, by chi-square over its degrees
     noise = (2 * (left + around) ** 2) / seen.degrees;
@@ -1685,7 +1642,7 @@ function goodness(release, plan, seen, known, confidence) {
     [below, above] = [(left + around) * (1 - 1 / high), (left + around) * (1 / low - 1)];
   }
   const sampling = reach * Math.sqrt(2 / rows) * left;
-  const { rows: count, rowsSd: countSd } = weighedRows(release);
+  const { rows: count, rowsSd: countSd } = evidence.weighedRows;
   if (countSd > 0) { // the number of rows was read from the matrix too
     const [low, high] = chiSquareEnds(Math.max(2 * (count / countSd) ** 2, 1), confidence);
     [below, above] = [Math.hypot(below, left * (1 - low)), Math.hypot(above, left * (high - 1))];
@@ -1694,14 +1651,14 @@ function goodness(release, plan, seen, known, confidence) {
   const weak = weaklyIdentified(seen);
   const mayExplainAll = weak.includes(true);
   const lowest = mayExplainAll ? 0 : Math.max(left - Math.hypot(below, sampling), 0);
-  const hidden = release.noise.shape === "noisy-inverse" && !weak.includes(false);
+  const hidden = evidence.hidesSquares && !weak.includes(false);
   const highest = hidden ? Infinity : left + Math.hypot(above, sampling);
   const found = { residualVariance: left * unit, residualVarianceInterval: [lowest * unit, highest * unit] };
-  const spread = quadraticCovariance(release, about, about);
+  const spread = quadraticCovariance(evidence, about, about);
   if (whole <= reach * Math.sqrt(spread)) return { ...found, rSquared: null, rSquaredInterval: [0, 1] };
   const ratio = Math.min(left / whole, 1);
   const change =
-    (noise - 2 * ratio * quadraticCovariance(release, u, about) + ratio ** 2 * spread) / whole ** 2
+    (noise - 2 * ratio * quadraticCovariance(evidence, u, about) + ratio ** 2 * spread) / whole ** 2
     + (4 * (1 - ratio) * ratio ** 2) / seen.rows;
   const wide = reach * Math.sqrt(Math.max(change, 0));
   const most = mayExplainAll ? 1 : Math.min(1 - ratio + wide, 1);
@@ -1715,21 +1672,12 @@ function chiSquareEnds(degrees, confidence) {
 }
 
 // What the sum of squares of u is less, or more, where rows count with the weights that shrinking them in whitened coordinates left.
-function weighing(release, u) {
-  if (!release.rounds) return 0;
-  const { gram, turn } = additiveForm(release);
-  const there = apply(turn, u);
-  return dot(there, apply(release.rounds.weighedGram, there)) - dot(there, apply(gram, there));
-}
+const weighing = ({ keptWords, weighed, alone }, u) => (keptWords === null ? 0 : product(weighed, u, u) - product(alone, u, u));
 
-// The sum of products of two combinations of columns, by the released matrix less its shift.
-function productsOf(release) {
-  if (release.rounds) { // the released matrix may have lost digits
-    const { turn } = release.rounds;
-    return (a, b) => dot(apply(turn, a), apply(release.rounds.weighedGram, apply(turn, b)));
-  }
-  const own = addToDiagonal(release.gram, -release.noise.shift);
-  return (a, b) => dot(a, apply(own, b));
+// The sum of products of two combinations of columns.
+function product({ matrix, turn }, a, b) {
+  const there = (columns) => (turn ? apply(turn, columns) : columns);
+  return dot(there(a), apply(matrix, there(b)));
 }
 
 // The label less its mean, as a combination of columns; the label itself where the model has no intercept.
@@ -1740,22 +1688,14 @@ function aboutItsMean(products, plan) {
   return plan.label.map((value, i) => value - plan.regressors[i][0] * mean);
 }
 
-// Covariance of a'Ea and b'Eb, E the privacy noise on the whole matrix; to first order where it multiplies.
-function quadraticCovariance(release, a, b) {
-  const { gram, rounds } = release;
-  const noise = rounds ? rounds.noise : release.noise;
-  if (noise.degrees_of_freedom !== undefined) return (2 * dot(a, apply(gram, b)) ** 2) / noise.degrees_of_freedom;
-  let [off, on] = [noise.sd_off_diagonal, noise.sd_diagonal];
-  if (noise.shape === "noisy-inverse") {
-    [a, b] = [apply(gram, a), apply(gram, b)];
-    [off, on] = [noise.sd_off_diagonal_of_inverse, noise.sd_diagonal_of_inverse];
-  }
-  if (rounds) [a, b] = [apply(rounds.turn, a), apply(rounds.turn, b)];
+// Covariance of a'Ea and b'Eb, E the privacy noise on the sums of products; to first order where it multiplies.
+function quadraticCovariance(evidence, a, b) {
+  const { products, excess, forms: [first, second] } = noiseLaw(evidence, [a, b]);
   let fourth = 0;
-  for (let i = 0; i < a.length; i++) fourth += a[i] ** 2 * b[i] ** 2;
-  return 2 * off ** 2 * dot(a, b) ** 2 + (on ** 2 - 2 * off ** 2) * fourth;
+  for (let i = 0; i < first.length; i++) fourth += first[i] ** 2 * second[i] ** 2;
+  return 2 * products[0][1] ** 2 + excess * fourth;
 }
-return { goodness, quadraticCovariance };
+return { goodness };
 })();
 
 const module_fit = (() => {
@@ -1777,7 +1717,7 @@ function fit(release, target, columns, options = {}) {
   const plan = makeDesign(release, target, columns, intercept);
   const seen = makeChannel(release, plan);
   const known = uncertainty(seen);
-  const [params, estimates] = [debiased(seen), shrunk(release.rounds ? makeChannel(release, plan, true) : seen)];
+  const [params, estimates] = [debiased(seen), shrunk(release.evidence.together === release.evidence.alone ? seen : makeChannel(release, plan, true))];
   const sampling = seen.perRow.map((v) => known.variance * v);
   const made = {
     auto: () => automatic(seen, known, confidence),
@@ -1859,12 +1799,12 @@ function notes(release, coefficients, intervals, seen) {
   if (tested.length && intervals === "auto") {
     found.push(`Weakly identified, interval by test inversion (Fieller): ${tested.join(", ")}.`);
   }
-  if (seen.rows < 0.98 * (release.rows || Infinity) && release.rowBound < release.largestNorm) {
+  if (seen.rows < 0.98 * (release.rows || Infinity) && release.evidence.longRowsShrunk) {
     found.push("Rows longer than the row bound were shrunk to it; a bias from that is not in the intervals.");
   }
-  if (release.rounds) {
+  if (release.evidence.keptWords !== null) {
     found.push(
-      `Rows far from the others were shrunk, and count for less: a row's squares for ${release.rounds.keptWords} on average. `
+      `Rows far from the others were shrunk, and count for less: a row's squares for ${release.evidence.keptWords} on average. `
       + "Where tails are long, variances and R-squared come out too small; where a linear model does not hold, coefficients move too. "
       + "A bias from that is not in the intervals.",
     );
@@ -2003,35 +1943,14 @@ return { heatmap };
 const module_moments = (() => {
 // Means and correlations with standard errors from a release. As dpgram.regression.moments and dpgram.inference.moments.
 
-const { addToDiagonal, apply, dot, inverse, multiply, scaleColumns, transpose } = module_linalg;
-const { eigenSymmetric } = module_eigen;
-const { sdOffDiagonal } = module_channel;
-
-const STRENGTH = 0.25; // of the prior that favours large determinants
-
-// The positive definite matrix closest to `matrix` under that prior: large eigenvalues hardly move, those below the noise become positive.
-function logDetRepair(matrix, sd) {
-  const { values, vectors } = eigenSymmetric(matrix);
-  const lift = 8 * STRENGTH * matrix.length * sd ** 2;
-  const repaired = values.map((w) => {
-    const root = Math.sqrt(w ** 2 + lift);
-    return w >= 0 ? (w + root) / 2 : lift / 2 / (root - w);
-  });
-  return multiply(scaleColumns(vectors, repaired), transpose(vectors));
-}
-
-function repaired(release) {
-  const { noise, gram, rounds } = release;
-  if (rounds) return rounds.repaired; // found by many steps, in Python
-  if (noise.shape === "noisy-inverse") return inverse(logDetRepair(inverse(gram), noise.sd_off_diagonal_of_inverse));
-  return logDetRepair(addToDiagonal(gram, -noise.shift), sdOffDiagonal(noise));
-}
+const { dot } = module_linalg;
+const { noiseLaw } = module_noise;
 
 // Of all columns but the intercept: names, means and sds in own units, correlations and their standard errors. Null without an intercept.
 function moments(release) {
   if (!release.intercept) return null;
-  const { encoded, rows } = release;
-  const gram = repaired(release);
+  const { encoded, rows, evidence } = release;
+  const gram = evidence.repaired;
   const places = [...encoded.keys()].slice(1);
   const count = gram[0][0];
   const middle = places.map((j) => gram[0][j] / count); // means in scaled units
@@ -2040,8 +1959,7 @@ function moments(release) {
   const correlation = places.map((_, i) =>
     Float64Array.from(places, (_, j) => (i === j ? 1 : Math.min(Math.max(inner(i, j) / size[i] / size[j], -1), 1))),
   );
-  const unshrunk = release.rounds || release.rowBound >= release.largestNorm;
-  const whole = Math.max(rows && unshrunk ? rows : count, 1);
+  const whole = Math.max(rows && evidence.neverShrunk ? rows : count, 1);
   return {
     names: places.map((j) => encoded[j].name),
     mean: places.map((j, i) => encoded[j].centre + encoded[j].half * middle[i]),
@@ -2054,7 +1972,7 @@ function moments(release) {
 // To first order a correlation r moves by a'Eb - r/2 (a'Ea + b'Eb), for standardised columns a and b as the noise E sees them.
 function correlationErrors(release, places, middle, size, correlation, rows) {
   const { products, excess, forms } = noiseLaw(
-    release,
+    release.evidence,
     places.map((j, i) => {
       const about = new Float64Array(release.encoded.length);
       about[0] = -middle[i] / size[i];
@@ -2076,24 +1994,7 @@ function correlationErrors(release, places, middle, size, correlation, rows) {
     }),
   );
 }
-
-// Products K and the rest e with Cov(a'Eb, c'Ed) = K_ac K_bd + K_ad K_bc + e sum_i a_i b_i c_i d_i; vectors as the noise sees them.
-function noiseLaw(release, forms) {
-  const { gram, rounds } = release;
-  const noise = rounds ? rounds.noise : release.noise;
-  const inner = (left, right, factor) => left.map((a) => Float64Array.from(right, (b) => factor * dot(a, b)));
-  if (noise.degrees_of_freedom !== undefined) {
-    const seen = forms.map((form) => apply(gram, form));
-    return { products: inner(forms, seen, 1 / Math.sqrt(noise.degrees_of_freedom)), excess: 0, forms };
-  }
-  const ofInverse = noise.shape === "noisy-inverse";
-  const off = ofInverse ? noise.sd_off_diagonal_of_inverse : noise.sd_off_diagonal;
-  const on = ofInverse ? noise.sd_diagonal_of_inverse : noise.sd_diagonal;
-  const seen = ofInverse || rounds ? forms.map((form) => apply(rounds ? rounds.turn : gram, form)) : forms;
-  const excess = on ** 2 - 2 * off ** 2; // nothing but rounding for the Gaussian orthogonal ensemble
-  return { products: inner(seen, seen, off), excess: Math.abs(excess) < 1e-12 * on ** 2 ? 0 : excess, forms: seen };
-}
-return { repaired, moments };
+return { moments };
 })();
 
 const module_prediction = (() => {
@@ -2265,18 +2166,26 @@ const module_release = (() => {
 
 // Embedded are the lower halves of matrices that are symmetric.
 function readRelease(data) {
-  const release = { ...data, gram: whole(data.gram) };
-  if (data.rounds) {
-    const { together, repaired, weighed_gram: weighed } = data.rounds;
-    release.rounds = {
-      ...data.rounds, ...look(data.rounds), together: look(together), repaired: whole(repaired), weighedGram: whole(weighed),
-    };
-  }
-  return release;
+  const { alone, together, weighed, repaired, byNoise, spectrum } = data.evidence;
+  const inference = view(alone);
+  return {
+    ...data,
+    evidence: {
+      ...data.evidence,
+      alone: inference,
+      together: together === null ? inference : view(together),
+      weighed: { matrix: whole(weighed.matrix), turn: weighed.turned ? inference.turn : null },
+      repaired: whole(repaired),
+      byNoise: rows(byNoise),
+      spectrum: { ...spectrum, edge: spectrum.edge ?? Infinity },
+    },
+  };
 }
 
-// The last round, or all of them together, as additive noise in other coordinates.
-const look = ({ there, noise, turn }) => ({ there: whole(there), noise, turn: turn.map((row) => Float64Array.from(row)) });
+// A matrix, the law of its noise, and T: the regression of T y on T X with this matrix is that of y on X with the Gram. Null is the identity.
+const view = ({ matrix, law, turn }) => ({ matrix: whole(matrix), law, turn: rows(turn) });
+
+const rows = (matrix) => matrix && matrix.map((row) => Float64Array.from(row));
 
 function whole(half) {
   const d = half.length;
@@ -2289,59 +2198,6 @@ function whole(half) {
   return found;
 }
 return { readRelease };
-})();
-
-const module_spectrum = (() => {
-// The eigenvalues of the released matrix, and the edge up to which noise alone reaches.
-
-const { addToDiagonal, inverse } = module_linalg;
-const { eigenvalues } = module_eigen;
-
-// { values, edge, hidden, words }: values from the largest down, with the public shift taken off; hidden[i] where noise alone could have
-// made the i-th one. Edges are those of large random matrices: a few per cent of play at a dozen columns.
-function spectrum(release) {
-  const { noise, rounds } = release;
-  const gram = rounds ? rounds.there : release.gram;
-  const d = gram.length;
-  if (noise.shape === "noisy-inverse") {
-    const edge = 1 / (2 * noise.sd_off_diagonal_of_inverse * Math.sqrt(d));
-    const values = Array.from(eigenvalues(inverse(gram)), (value) => 1 / value);
-    values.sort((a, b) => b - a);
-    return {
-      values,
-      edge,
-      hidden: values.map((value) => value < 0 || value > edge),
-      words: "Noise was added to the inverse, so it hides what is large: eigenvalues above the edge, or below zero, may be anything above it.",
-    };
-  }
-  if (rounds) {
-    const edge = 2 * rounds.noise.sd_off_diagonal * Math.sqrt(d);
-    const values = Array.from(eigenvalues(gram)).reverse();
-    return {
-      values,
-      edge,
-      hidden: values.map((value) => value <= edge),
-      words: "These are eigenvalues in whitened coordinates, where noise is even and rows vary about as much in every direction: "
-        + "what lies below the edge may hold nothing but noise.",
-    };
-  }
-  const edge = {
-    "symmetric-gaussian": () => 2 * noise.sd_off_diagonal * Math.sqrt(d), // Wigner's semicircle
-    "wishart-sample": () => noise.floor * (1 + Math.sqrt(d / noise.degrees_of_freedom)) ** 2 - noise.shift, // Marchenko and Pastur
-    "inverse-wishart-sample": () => {
-      const gap = Math.sqrt(noise.degrees_of_freedom) - Math.sqrt(d);
-      return gap > 0 ? (noise.floor * noise.multiple) / gap ** 2 - noise.shift : Infinity;
-    },
-  }[noise.shape]();
-  const values = Array.from(eigenvalues(addToDiagonal(gram, -noise.shift))).reverse();
-  return {
-    values,
-    edge,
-    hidden: values.map((value) => value <= edge),
-    words: "Directions below the edge may hold nothing but noise; a regression that needs one of them is not identified.",
-  };
-}
-return { spectrum };
 })();
 
 const module_spectrum_view = (() => {
@@ -2436,7 +2292,6 @@ const { moments } = module_moments;
 const { answer, cellForm, startCells } = module_prediction;
 const { codeBox, pythonCode } = module_python;
 const { readRelease } = module_release;
-const { spectrum } = module_spectrum;
 const { spectrumView } = module_spectrum_view;
 const { themeButton } = module_theme;
 
@@ -2490,7 +2345,7 @@ function start() {
 
   byId("views").replaceChildren(views);
   themeButton(byId("theme"));
-  byId("spectrum").replaceChildren(spectrumView(spectrum(release)));
+  byId("spectrum").replaceChildren(spectrumView(release.evidence.spectrum));
   byId("heatmap").replaceChildren(map ? map.root : make("p", {}, "Correlations need the intercept column, and the release was made without one."));
   byId("chooser").replaceChildren(chooser(release, choice, changed));
   changed();

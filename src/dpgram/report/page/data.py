@@ -1,44 +1,27 @@
-"""What the page's script needs to know of a release: the matrix, the columns, the noise. All of it is in the release file too."""
+"""What the page's script needs to know of a release: the columns, and the evidence. All of it follows from the release file."""
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from dpgram.artifact.release import GramRelease
+from dpgram.evidence.evidence import Evidence, View
 from dpgram.inference.bootstrap import bootstrap
-from dpgram.regression.channel import additive_form, counted_rows, weighed_rows
 from dpgram.regression.design import design
-from dpgram.regression.repair import repaired
 from dpgram.terms.columns import Boolean, Categorical, Column, Date, Numeric, bounds
 from dpgram.terms.derivation import Derived
 from dpgram.terms.derived import DatePart, Interval, Power, Product
-from dpgram.terms.noise import (
-    InverseWishartSample,
-    NoiseModel,
-    NoisyInverse,
-    SymmetricGaussian,
-    WhitenedGaussian,
-    WishartSample,
-)
 from dpgram.terms.schema import Schema
-
-SHAPES: dict[type, str] = {
-    SymmetricGaussian: "symmetric-gaussian",
-    WishartSample: "wishart-sample",
-    InverseWishartSample: "inverse-wishart-sample",
-    NoisyInverse: "noisy-inverse",
-    WhitenedGaussian: "whitened-gaussian",
-}
 
 
 def page_data(release: GramRelease, bootstrapped: Sequence[str] = (), confidence: float = 0.95) -> dict[str, Any]:
     """The release as plain data. For the targets in ``bootstrapped``, intervals that a browser does not compute itself."""
     schema = release.schema
     return {
-        "gram": _lower_half(release.gram),
         "encoded": [
             {"name": e.name, "column": e.column, "centre": e.centre, "half": e.half, "sources": sorted(e.sources)}
             for e in schema.encoded
@@ -48,49 +31,56 @@ def page_data(release: GramRelease, bootstrapped: Sequence[str] = (), confidence
         "intercept": schema.intercept,
         "unit": schema.unit,
         "rows": release.rows,
-        "rowBound": release.row_bound,
-        "largestNorm": schema.largest_norm,
         "epsilon": release.budget.epsilon,
         "delta": release.budget.delta,
         "neighbours": release.neighbours.value,
         "mechanism": release.mechanism,
         "private": release.private,
         "condition": release.condition,
-        "noise": {"shape": SHAPES[type(release.noise)], **_numbers(release.noise)},
-        **({"rounds": _rounds(release, release.noise)} if isinstance(release.noise, WhitenedGaussian) else {}),
+        "evidence": evidence_data(Evidence.of(release)),
         "bootstrap": [_bootstrap(release, target, confidence) for target in bootstrapped],
     }
 
 
-def _lower_half(matrix: Any) -> list[list[float]]:
-    """All there is of a symmetric matrix."""
-    return [row[: k + 1].tolist() for k, row in enumerate(matrix)]
-
-
-def _numbers(noise: NoiseModel) -> dict[str, float]:
-    return {"shift": noise.shift} if isinstance(noise, WhitenedGaussian) else dataclasses.asdict(noise)
-
-
-def _rounds(release: GramRelease, noise: WhitenedGaussian) -> dict[str, Any]:
-    """What estimates start from where the release came about in rounds: worked out here, because it takes many steps."""
-    counted, weighed = counted_rows(release), weighed_rows(release)
+def evidence_data(evidence: Evidence) -> dict[str, Any]:
+    """What every number of the page starts from. Worked out here, so that the script knows no kinds of noise."""
+    spectrum, unit = evidence.spectrum, np.eye(len(evidence.gram))
+    by_noise = evidence.seen_by_noise(unit)
     return {
-        **_look(release, together=False),
-        "together": _look(release, together=True),
-        "weighed_gram": _lower_half(noise.last.gram / noise.last.kept),
-        "repaired": _lower_half(repaired(release)),
-        "counted": {"rows": counted[0], "rowsSd": counted[1]},
-        "weighed": {"rows": weighed[0], "rowsSd": weighed[1]},
-        "kept": noise.last.kept,
-        "keptWords": f"{noise.last.kept:.0%}",
+        "alone": _view(evidence.alone),
+        "together": None if evidence.together is evidence.alone else _view(evidence.together),
+        "weighed": {"matrix": _lower_half(evidence.weighed.matrix), "turned": evidence.weighed.turn is not None},
+        "repaired": _lower_half(evidence.repaired),
+        "byNoise": None if by_noise is unit else by_noise.T.tolist(),
+        "counted": _rows(*evidence.counted),
+        "weighedRows": _rows(*evidence.weighed_rows),
+        "neverShrunk": evidence.never_shrunk,
+        "longRowsShrunk": evidence.row_bound < evidence.schema.largest_norm,
+        "hidden": bool(evidence.hidden),
+        "hidesSquares": evidence.hides_squares,
+        "keptWords": None if evidence.kept is None else f"{evidence.kept:.0%}",
+        "spectrum": {
+            "values": list(spectrum.values),
+            "edge": spectrum.edge if math.isfinite(spectrum.edge) else None,
+            "hidden": list(spectrum.hidden),
+            "words": spectrum.words,
+        },
     }
 
 
-def _look(release: GramRelease, *, together: bool) -> dict[str, Any]:
-    """The last round, or all of them together, as additive noise in other coordinates."""
-    there, additive, turn = additive_form(release, together=together)
-    noise = {"shape": SHAPES[SymmetricGaussian], **dataclasses.asdict(additive)}
-    return {"there": _lower_half((there + there.T) / 2), "noise": noise, "turn": turn.tolist()}
+def _view(view: View) -> dict[str, Any]:
+    matrix = _lower_half((view.matrix + view.matrix.T) / 2)
+    turn = None if view.turn is None else view.turn.tolist()
+    return {"matrix": matrix, "law": {"name": view.law.name, **view.law.numbers}, "turn": turn}
+
+
+def _rows(rows: float, sd: float) -> dict[str, float]:
+    return {"rows": rows, "rowsSd": sd}
+
+
+def _lower_half(matrix: np.ndarray) -> list[list[float]]:
+    """All there is of a symmetric matrix."""
+    return [row[: k + 1].tolist() for k, row in enumerate(matrix)]
 
 
 def _declared(column: Column) -> dict[str, Any]:
@@ -138,8 +128,8 @@ def _derived(derived: Derived, schema: Schema) -> dict[str, Any]:
 
 def _bootstrap(release: GramRelease, target: str, confidence: float) -> dict[str, Any]:
     """Bootstrap intervals of ``target`` on all columns that do not come from its own cells."""
-    plan = design(release, target, None, None)
-    made = bootstrap(release, plan, confidence)
+    plan = design(release.schema, target, None, None)
+    made = bootstrap(Evidence.of(release), plan, confidence)
     return {
         "target": plan.target,
         "names": list(plan.names),

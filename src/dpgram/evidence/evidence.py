@@ -1,0 +1,246 @@
+"""Evidence: what a release says of its table, computed once for each release and kept."""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, Self
+
+import numpy as np
+
+from dpgram.artifact.release import GramRelease
+from dpgram.evidence.law import Law, repaired
+from dpgram.sampling.base import RandomSource
+from dpgram.terms.noise import NoiseModel
+from dpgram.terms.schema import Schema
+
+Array = np.ndarray
+
+LEAST_SHARE = 0.05  # of the public number of rows, that a noisy count is taken to be at least
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A matrix, the law of its noise, and T: the regression of T y on T X with this matrix is that of y on X with the Gram.
+
+    T is None where it is the identity. ``matrix`` and T may be stacks, one of many releases along the first axis."""
+
+    matrix: Array  # (..., d, d)
+    law: Law
+    turn: Array | None = None
+
+    def turned(self, columns: Array) -> Array:
+        """Combinations of columns (..., d, any number) in the coordinates of the matrix."""
+        return columns if self.turn is None else self.turn @ columns
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """Eigenvalues of the released matrix from the largest down, less the public shift, and the edge up to which noise alone reaches.
+
+    Edges are those of large random matrices: a few per cent of play at a dozen columns."""
+
+    values: tuple[float, ...]
+    edge: float
+    hidden: tuple[bool, ...]  # where noise alone could have made it
+    words: str
+
+
+class Evidence:
+    """What was published of a table, in the coordinates where its noise is simplest, and what follows from it for every estimate.
+
+    Made by ``Evidence.of(release)``, or ``Evidence.made`` of a matrix that no table made. A kind of noise is a subclass that names the
+    noise it reads (``class Mine(Evidence, reads=MyNoise)``), and says at least what its law is."""
+
+    readers: ClassVar[dict[type[NoiseModel], type[Evidence]]] = {}
+
+    hides_squares: ClassVar[bool] = False  # whether noise may hide the label's own sum of squares too
+    kept: float | None = None  # the share of a row's squares that counts, where rows were shrunk in whitened coordinates
+
+    def __init_subclass__(cls, *, reads: type[NoiseModel] | None = None, **rest: object) -> None:
+        super().__init_subclass__(**rest)
+        if reads is not None:
+            Evidence.readers[reads] = cls
+
+    def __init__(self, schema: Schema, gram: Array, noise: NoiseModel, rows: int | None, row_bound: float):
+        self.schema, self.gram, self.noise, self.row_bound = schema, gram, noise, row_bound
+        self.public_rows = None if rows is None else float(rows)
+
+    @staticmethod
+    def of(release: GramRelease) -> Evidence:
+        """The evidence of a release; the same object as long as the release lives."""
+        found = _KEPT.get(id(release))
+        if found is None:
+            found = _KEPT[id(release)] = Evidence.made(
+                release.schema, release.gram, release.noise, release.rows, release.row_bound
+            )
+            weakref.finalize(release, _KEPT.pop, id(release), None).atexit = False
+        return found
+
+    @staticmethod
+    def made(schema: Schema, gram: Array, noise: NoiseModel, rows: int | None, row_bound: float | None = None) -> Evidence:
+        """The evidence of a published matrix with its noise; ``rows`` where their number is public."""
+        bound = schema.effective_row_bound if row_bound is None else row_bound
+        return Evidence.readers[type(noise)](schema, gram, noise, rows, bound)
+
+    # What the kinds of noise say, each in its way.
+
+    @cached_property
+    def law(self) -> Law:
+        """The law of the noise, in the coordinates where it is simplest."""
+        raise NotImplementedError
+
+    @cached_property
+    def alone(self) -> View:
+        """What intervals start from: of several rounds, the last, whose law is known exactly."""
+        return View(self.gram, self.law)
+
+    @property
+    def together(self) -> View:
+        """What estimates start from: of several rounds, all that count. Less noise, whose law is known less well."""
+        return self.alone
+
+    @property
+    def plain(self) -> View:
+        """The matrix as it was released, where it can be solved with."""
+        return self.alone
+
+    @property
+    def lifted(self) -> View:
+        """What a ridge is added to."""
+        return self.plain
+
+    @cached_property
+    def weighed(self) -> View:
+        """Sums of products of rows as they count in the release, without the shift: what means of squares are made of."""
+        return View(self.gram - self.noise.shift * np.eye(len(self.gram)), self.law)
+
+    @cached_property
+    def repaired_there(self) -> tuple[Array, Array | None]:
+        """A positive definite matrix S and T: the regression of T y on T X with S is that of y on X with ``repaired``.
+
+        T is None, for the identity, but where the release came about in rounds: in whitened coordinates no digits are lost."""
+        return repaired(self.gram, self.law), None
+
+    @property
+    def repaired(self) -> Array:
+        """A positive definite estimate of the true Gram: the public shift taken off, small eigenvalues lifted by what the noise allows."""
+        return self.repaired_there[0]
+
+    @property
+    def hidden(self) -> bool | Array:
+        """Whether the law is not known well enough to say that any gain is not zero."""
+        return False
+
+    @property
+    def never_shrunk(self) -> bool:
+        """Whether every row counts as one."""
+        return self.row_bound >= self.schema.largest_norm
+
+    @property
+    def fewest_rows(self) -> float | Array:
+        """The fewest rows that such a matrix can come from."""
+        return (trace(self.gram) - self.gram.shape[-1] * self.noise.shift) / self.row_bound**2
+
+    def count_sd(self, count: float) -> float:
+        """Standard deviation of the intercept's own entry, were the effective number of rows ``count``."""
+        return self.noise.sd_diagonal
+
+    def seen_by_noise(self, forms: Array) -> Array:
+        """Combinations of columns (any number, d) as they meet the noise."""
+        return forms
+
+    def weighing(self, u: Array) -> float:
+        """What the sum of squares of ``u`` is less, or more, where rows count with the weights that shrinking in whitened coordinates left.
+
+        Coefficients are those of all rows alike, as far as that can be undone; a mean of squares is one of rows as they were weighed."""
+        return 0.0
+
+    @property
+    def spectrum(self) -> Spectrum:
+        """Which directions stand out from the noise."""
+        return self._above_the_edge(
+            "Directions below the edge may hold nothing but noise; a regression that needs one of them is not identified."
+        )
+
+    def _above_the_edge(self, words: str) -> Spectrum:
+        law, matrix = self.alone.law, self.alone.matrix
+        values, edge = np.linalg.eigvalsh(matrix)[::-1] - law.shift, law.edge(len(matrix))
+        return Spectrum(tuple(values.tolist()), edge, tuple((values <= edge).tolist()), words)
+
+    def published_again(self, gram: Array, rng: RandomSource) -> Array:
+        """What would be published of a table whose Gram is ``gram``, in the coordinates of ``repaired_there``."""
+        return self.law.again(gram, rng)
+
+    def with_published(self, matrices: Array) -> Self:
+        """The evidence, had these matrices (k, d, d) been published, each by itself."""
+        rows = None if self.public_rows is None else int(self.public_rows)
+        return type(self)(self.schema, matrices, self.noise, rows, self.row_bound)
+
+    # What follows, whatever the noise.
+
+    @property
+    def intercept(self) -> bool:
+        return self.schema.intercept
+
+    @property
+    def rows(self) -> float:
+        """How many unshrunk rows carry the same information."""
+        return self.counted[0]
+
+    @cached_property
+    def counted(self) -> tuple[float, float]:
+        """The effective number of rows, and the standard deviation of the noise in it.
+
+        The public number where no row can have been shrunk. Else the intercept's own entry, where there is one, and no more than the public
+        number. Without an intercept, that number; where it is protected, the fewest rows that such a matrix can come from."""
+        public = self.public_rows
+        if public is not None and (self.never_shrunk or not self.intercept):
+            return max(public, 1.0), 0.0
+        if self.intercept:
+            count = self.gram[..., 0, 0] - self.noise.shift
+            if public is not None:
+                count = np.minimum(np.maximum(count, LEAST_SHARE * public), public)
+            return _number(np.maximum(count, 1.0)), _number(self.count_sd(_number(count)))
+        return _number(np.maximum(self.fewest_rows, 1.0)), 0.0
+
+    @property
+    def weighed_rows(self) -> tuple[float, float]:
+        """By what to divide sums of squares to get means, and the standard deviation of the noise in it: the effective number of rows,
+        but where rows were weighed the sum of their weights."""
+        return self.counted
+
+    @property
+    def rows_summed(self) -> float | None:
+        """The number of rows that a matrix is the sum over, by what is known of it; None where nothing is."""
+        return self.rows if self.public_rows is not None or self.intercept else None
+
+    def product(self, a: Array, b: Array) -> float:
+        """The sum of products of two combinations of columns, by the matrix as released, less its shift."""
+        return float(self.weighed.turned(a) @ self.weighed.matrix @ self.weighed.turned(b))
+
+    def noise_law(self, forms: Array) -> tuple[Array, float, Array]:
+        """K, e and ``forms`` as the noise sees them: for combinations of columns a, b, ... and the noise E of their sums of products,
+
+        Cov(a'Eb, c'Ed) = K_ac K_bd + K_ad K_bc + e sum_i a_i b_i c_i d_i."""
+        seen = self.seen_by_noise(forms)
+        products, excess = self.law.products(seen, self.gram)
+        return products, excess, seen
+
+    def quadratic_covariance(self, a: Array, b: Array) -> float:
+        """Covariance of a'Ea and b'Eb, E the privacy noise on the sums of products; to first order where it multiplies."""
+        products, excess, (first, second) = self.noise_law(np.stack([a, b]))
+        return float(2 * products[0, 1] ** 2 + excess * np.sum(first**2 * second**2))
+
+
+def trace(matrix: Array) -> Array:
+    """Of a matrix, or of each of a stack."""
+    return np.trace(matrix, axis1=-2, axis2=-1)
+
+
+def _number(value: float | Array) -> float:
+    return value if np.ndim(value) else float(value)  # type: ignore[return-value]
+
+
+_KEPT: dict[int, Evidence] = {}  # by the release's id, as long as the release lives

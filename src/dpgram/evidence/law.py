@@ -1,0 +1,94 @@
+"""Laws of noise in one symmetric matrix, as a regression sees them: a linear channel with known noise.
+
+Every law comes down to one form. In an orthonormal basis of p directions, with b the coefficients there,
+
+    observed_i = gain_i b_i + error_i,
+
+where the gain is itself seen through symmetric noise, of variance ``spread * weight_i * weight_j`` off the diagonal and twice
+that on it. So, at the true b, observed - gain b has mean zero and covariance
+
+    diag(weight_i (label + spread sum_j weight_j b_j^2)) + spread (weight b)(weight b)'        (the privacy noise)
+    + diag(sigma^2 rows_weight_i)                                                              (the sampling of rows)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from dpgram.linalg.symmetric import log_det_repair
+from dpgram.sampling.base import RandomSource
+
+Array = np.ndarray
+
+TINY = 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """A regression as a law of noise shows it; see above. Arrays may be stacks: one regression along the last axis."""
+
+    observed: Array  # (..., p)
+    gain: Array  # (..., p)
+    weight: Array  # (..., p)
+    label: Array  # (..., 1)
+    spread: float
+    degrees: float  # of freedom of the label's noise; infinite for additive noise
+    unexplained: Array  # (...) the label's own sum of squares, before b explains any of it
+    row_weight: Array | float  # sampling of rows gives observed_i a variance of sigma^2 gain_i row_weight_i
+    explaining: float  # the sum of squares that b_i explains is gain_i explaining b_i^2
+
+
+class Law(Protocol):
+    """The noise in a matrix M that stands for G + ``shift`` I."""
+
+    @property
+    def shift(self) -> float: ...
+    @property
+    def sd_off_diagonal(self) -> float:
+        """Along the weakest directions."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """What the page's script calls it."""
+        ...
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """What that script knows of it."""
+        ...
+
+    def most_coefficients(self, dim: int) -> int:
+        """How many coefficients a regression may have at most."""
+        ...
+
+    def edge(self, dim: int) -> float:
+        """The eigenvalue, less the shift, up to which noise alone reaches, by the laws of large random matrices."""
+        ...
+
+    def seen(self, values: Array, cross: Array, square: Array, dim: int) -> Seen:
+        """A regression whose regressors have the eigenvalues ``values`` (..., p) in M, with the products ``cross`` of each eigenvector
+        with the label, which has the square ``square`` (...)."""
+        ...
+
+    def expected(self, values: Array, dim: int) -> tuple[Array, Array]:
+        """The mean of each gain given the whole spectrum, before it is known to be positive, and the mean square of the other entries in
+        its row."""
+        ...
+
+    def products(self, forms: Array, matrix: Array) -> tuple[Array, float]:
+        """For vectors a, b, ... K and e with Cov(a'Eb, c'Ed) = K_ac K_bd + K_ad K_bc + e sum_i a_i b_i c_i d_i, E the noise in ``matrix``.
+
+        First order where noise multiplies."""
+        ...
+
+    def again(self, gram: Array, rng: RandomSource) -> Array:
+        """A matrix with noise of this law around ``gram``."""
+        ...
+
+
+def repaired(matrix: Array, law: Law, **options: Any) -> Array:
+    """The matrix without its shift, made positive definite: small eigenvalues are lifted by what the noise allows."""
+    return log_det_repair(matrix - law.shift * np.eye(len(matrix)), law.sd_off_diagonal, **options)

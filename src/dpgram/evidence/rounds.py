@@ -1,0 +1,140 @@
+"""Noise in several rounds, each on rows whitened by what the rounds before it published.
+
+The matrix is L M L' with M of additive noise and a public L, so a regression with it is one with M on the columns L'X and the label L'y.
+There b = 0 is the regression that L L' itself gives: what the rounds before the last knew. Rows that were shrunk make M fall short of I by
+less than it should; ``linalg.rounds.unshrunk`` makes up for it. Intervals read the last round alone, whose noise is exactly Gaussian.
+Estimates read all rounds that tell of the same rows, pooled."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from dpgram.evidence.additive import Additive
+from dpgram.evidence.evidence import Evidence, Spectrum, View, trace
+from dpgram.evidence.law import repaired
+from dpgram.linalg.rounds import Look, in_own_columns, look, looks, pooled
+from dpgram.sampling.base import RandomSource
+from dpgram.terms.noise import Round, WhitenedGaussian
+
+Array = np.ndarray
+
+WIDEST = 2.0  # squares of mapped rows, in the last round's: what is wider tells of other weights
+STRENGTH_ALONE, STRENGTH = 0.25, 0.1  # of the prior towards large determinants: after one round, after several
+
+
+class RoundsEvidence(Evidence, reads=WhitenedGaussian):
+    """The last round, or all that count, in whitened coordinates: the released matrix has lost digits if the map is badly conditioned."""
+
+    noise: WhitenedGaussian
+
+    @property
+    def last(self) -> Round:
+        return self.noise.last
+
+    @property
+    def kept(self) -> float:  # type: ignore[override]
+        return self.last.kept
+
+    @cached_property
+    def law(self) -> Additive:
+        return self.alone.law  # type: ignore[return-value]
+
+    @cached_property
+    def alone(self) -> View:
+        white = len(self.noise.rounds) > 1
+        return _view(look(self.last, self.rows_summed, white=white))
+
+    @cached_property
+    def together(self) -> View:
+        return _view(self._pooled)
+
+    @property
+    def lifted(self) -> View:
+        return self.together
+
+    @cached_property
+    def weighed(self) -> View:
+        return View(self.last.gram / self.last.kept, self.law, self.alone.turn)
+
+    @cached_property
+    def _pooled(self) -> Look:
+        return pooled(looks(self.noise.rounds, self.rows_summed, widest=WIDEST))
+
+    @cached_property
+    def repaired_there(self) -> tuple[Array, Array | None]:
+        strength = STRENGTH if len(self.noise.rounds) > 1 else STRENGTH_ALONE
+        return repaired(self.together.matrix, self.together.law, strength=strength), self.together.turn
+
+    @cached_property
+    def repaired(self) -> Array:
+        """As elsewhere. Where rows were shrunk, their public number fixes the scale."""
+        known = self.public_rows if self.public_rows and self.last.kept < 1.0 and self.intercept else None
+        return in_own_columns(self.repaired_there[0], self._pooled[0], rows=known)
+
+    @property
+    def never_shrunk(self) -> bool:
+        """Rows that were shrunk in whitened coordinates are as many as were drawn; ``weighed_rows`` says what they weigh."""
+        return True
+
+    @property
+    def fewest_rows(self) -> float | Array:
+        """A mapped row has norm one at most."""
+        return trace(self.last.gram)
+
+    def count_sd(self, count: float) -> float:
+        turn = turn_of(self.last.through)
+        return float(math.sqrt(2) * self.last.sd_off_diagonal / self.last.kept * np.sum(turn[:, 0] ** 2))
+
+    @property
+    def weighed_rows(self) -> tuple[float, float]:
+        if not self.intercept or self.last.kept >= 1.0:
+            return self.counted
+        count = max(float(self.gram[0, 0]), 1.0)
+        return count, self.count_sd(count)
+
+    def seen_by_noise(self, forms: Array) -> Array:
+        """By the last round alone: what earlier rounds add to sums of products makes them better than this says."""
+        return forms @ self.alone.turn.T  # type: ignore[union-attr]
+
+    def weighing(self, u: Array) -> float:
+        there = self.alone.turned(u)
+        return float(there @ (self.weighed.matrix - self.alone.matrix) @ there)
+
+    @property
+    def spectrum(self) -> Spectrum:
+        return self._above_the_edge(
+            "These are eigenvalues in whitened coordinates, where noise is even and rows vary about as much in every direction: "
+            "what lies below the edge may hold nothing but noise."
+        )
+
+    def published_again(self, gram: Array, rng: RandomSource) -> Array:
+        """The last round: intervals do not look at the others."""
+        last, (_, turn) = self.last, self.repaired_there
+        there = last.through @ turn.T  # type: ignore[union-attr]
+        sd = last.sd_off_diagonal
+        return Additive(sd, math.sqrt(2) * sd).again(last.kept * (there @ gram @ there.T), rng)
+
+    def with_published(self, matrices: Array) -> Self:
+        """The evidence, had the last round published these. Each is multiplied by what makes their noise equal, which changes no
+        regression."""
+        found, white = super().with_published(self.gram), len(self.noise.rounds) > 1
+        found.noise = WhitenedGaussian((*self.noise.rounds[:-1], replace(self.last, gram=matrices)))
+        drawn = [look(replace(self.last, gram=matrix), self.rows_summed, white=white) for matrix in matrices]
+        level = np.stack([self.law.sd_off_diagonal / sd * matrix for _, matrix, sd in drawn])
+        found.alone = View(level, self.law, self.alone.turn)
+        return found
+
+
+def turn_of(through: Array) -> Array:
+    """T^-T of a map T: combinations of columns, in the coordinates of mapped rows."""
+    return np.linalg.solve(through.T, np.eye(len(through)))
+
+
+def _view(of: Look) -> View:
+    through, matrix, sd = of
+    return View(matrix, Additive(sd, math.sqrt(2) * sd), turn_of(through))
