@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from dpgram.analysis.compare import Comparison, compare
 from dpgram.analysis.fit import Fit
@@ -41,6 +41,7 @@ def regress(
     intercept: bool | None = None,
     penalty: float | None = None,
     l1_ratio: float | None = None,
+    progress: Callable[[float], None] | None = None,
 ) -> Fit | Fits:
     """The regression of ``target`` on ``features`` (all columns that do not come from the target's own, when left out).
 
@@ -56,7 +57,7 @@ def regress(
     - ``ridge``, ``lasso`` and ``elastic-net`` take a ``penalty`` as in scikit-learn, or choose one from the public size of the noise.
 
     ``fit.params`` and intervals are always of the debiased estimate. ``intervals`` is "auto" (Wald, and Fieller for what is weakly
-    identified), "wald", "fieller" or "bootstrap"."""
+    identified), "wald", "fieller" or "bootstrap". ``progress`` is called with the share of the regressions that are done."""
     schema = Evidence.of(release).schema
     targets = [target] if isinstance(target, str | Mapping) or not isinstance(target, Sequence) else list(target)
     several = targets != [target]
@@ -64,7 +65,11 @@ def regress(
         raise ModelError("the list of targets is empty: name one.")
     chosen = [plan for one in targets for plan in plans(schema, one, features, intercept)]
     options = {"penalty": penalty, "l1_ratio": l1_ratio}
-    fits = [Fit(release, plan, estimator=estimator, intervals=intervals, confidence=confidence, **options) for plan in chosen]
+    fits = []
+    for done, plan in enumerate(chosen, 1):
+        fits.append(Fit(release, plan, estimator=estimator, intervals=intervals, confidence=confidence, **options))
+        if progress is not None:
+            progress(done / len(chosen))
     return Fits(fits) if several or len(fits) > 1 else fits[0]
 
 
