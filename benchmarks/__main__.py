@@ -58,7 +58,12 @@ SECTIONS = [
         "What comes after the pass: calibration with empty caches, and from the Gram to the outcome with noise from the operating system.",
         quick=("--repeats", "2"),
     ),
-    Section("Regressions from a release", "bench_regress", "The columns are found by name in both.", quick=("--count", "50")),
+    Section(
+        "Regressions from a release",
+        "bench_regress",
+        "The columns are found by name in both.",
+        quick=("--count", "50", "--many", "100"),
+    ),
 ]
 
 

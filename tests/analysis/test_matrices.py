@@ -57,7 +57,7 @@ def noise_variance(release, form):
         return float(2 * np.trace(turned @ turned) / noise.degrees_of_freedom)
     evidence = Evidence.of(release)
     seen = evidence.seen_by_noise(np.eye(len(form)))
-    form, off, on = seen.T @ form @ seen, evidence.law.sd_off_diagonal, evidence.law.sd_diagonal
+    form, off, on = seen.T @ form @ seen, evidence.law.sd_off_diagonal, evidence.law.noise.sd_diagonal
     return float(2 * off**2 * np.sum(form**2) + (on**2 - 2 * off**2) * np.sum(np.diag(form) ** 2))
 
 

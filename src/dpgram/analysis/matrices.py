@@ -167,18 +167,12 @@ class PrincipalComponents:
 
 def covariance(release: GramRelease, columns: Sequence[str] | None = None) -> Covariance:
     """Means, covariance and correlations of ``columns`` (all when left out), in own units. Costs no budget."""
-    return Covariance(_checked(release), columns)
+    return Covariance(release, columns)
 
 
 def pca(release: GramRelease, columns: Sequence[str] | None = None, *, standardise: bool = False) -> PrincipalComponents:
     """Principal components of ``columns``; of their correlations when ``standardise``. Costs no budget."""
-    return PrincipalComponents(_checked(release), columns, standardise=standardise)
-
-
-def _checked(release: object) -> GramRelease:
-    if not isinstance(release, GramRelease):
-        raise ModelError(f"release is a {type(release).__name__} and must be a GramRelease: use dpgram.load(path) first.")
-    return release
+    return PrincipalComponents(release, columns, standardise=standardise)
 
 
 def _origin(release: GramRelease) -> dict[str, Any]:

@@ -78,12 +78,11 @@ def penalty_path(
     """The lasso's path (an elastic net's where ``l1_ratio`` < 1), from a release alone. Costs no budget.
 
     Penalties are scikit-learn's alpha; target, features and formulas are as in ``regress``."""
-    if not isinstance(release, GramRelease):
-        raise ModelError(f"release is a {type(release).__name__} and must be a GramRelease: use dpgram.load(path) first.")
+    evidence = Evidence.of(release)
     if isinstance(penalties, bool) or not isinstance(penalties, Integral) or penalties < 1:
         raise ModelError(f"penalties is {penalties!r} and must be a whole number of at least 1.")
-    asked = plans(release, target, features, intercept)
+    asked = plans(evidence.schema, target, features, intercept)
     if len(asked) > 1:
         raise ModelError("a path has one target: write one formula for each.")
-    found = path_of(Evidence.of(release), asked[0], l1_ratio=l1_ratio, penalties=int(penalties))
+    found = path_of(evidence, asked[0], l1_ratio=l1_ratio, penalties=int(penalties))
     return PenaltyPath(found, private=release.private)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from dpgram.analysis.compare import Comparison, compare
 from dpgram.analysis.fit import Fit
 from dpgram.artifact.release import GramRelease
 from dpgram.errors import ModelError
+from dpgram.evidence.evidence import Evidence
 from dpgram.regression.design import Design, Target, design
 from dpgram.regression.formula import designs, is_formula
+from dpgram.terms.schema import Schema
 
 
 class Fits(tuple[Fit, ...]):
@@ -39,6 +41,7 @@ def regress(
     intercept: bool | None = None,
     penalty: float | None = None,
     l1_ratio: float | None = None,
+    progress: Callable[[float], None] | None = None,
 ) -> Fit | Fits:
     """The regression of ``target`` on ``features`` (all columns that do not come from the target's own, when left out).
 
@@ -54,23 +57,26 @@ def regress(
     - ``ridge``, ``lasso`` and ``elastic-net`` take a ``penalty`` as in scikit-learn, or choose one from the public size of the noise.
 
     ``fit.params`` and intervals are always of the debiased estimate. ``intervals`` is "auto" (Wald, and Fieller for what is weakly
-    identified), "wald", "fieller" or "bootstrap"."""
-    if not isinstance(release, GramRelease):
-        raise ModelError(f"release is a {type(release).__name__} and must be a GramRelease: use dpgram.load(path) first.")
+    identified), "wald", "fieller" or "bootstrap". ``progress`` is called with the share of the regressions that are done."""
+    schema = Evidence.of(release).schema
     targets = [target] if isinstance(target, str | Mapping) or not isinstance(target, Sequence) else list(target)
     several = targets != [target]
     if not targets:
         raise ModelError("the list of targets is empty: name one.")
-    chosen = [plan for one in targets for plan in plans(release, one, features, intercept)]
+    chosen = [plan for one in targets for plan in plans(schema, one, features, intercept)]
     options = {"penalty": penalty, "l1_ratio": l1_ratio}
-    fits = [Fit(release, plan, estimator=estimator, intervals=intervals, confidence=confidence, **options) for plan in chosen]
+    fits = []
+    for done, plan in enumerate(chosen, 1):
+        fits.append(Fit(release, plan, estimator=estimator, intervals=intervals, confidence=confidence, **options))
+        if progress is not None:
+            progress(done / len(chosen))
     return Fits(fits) if several or len(fits) > 1 else fits[0]
 
 
-def plans(release: GramRelease, target: Target, features: Sequence[str] | None, intercept: bool | None) -> list[Design]:
+def plans(schema: Schema, target: Target, features: Sequence[str] | None, intercept: bool | None) -> list[Design]:
     """What a target or a formula asks for; a formula may name several targets."""
-    if isinstance(target, str) and is_formula(target) and target not in (*release.columns, *release.schema.all_names):
+    if isinstance(target, str) and is_formula(target) and target not in (*schema.encoded_names, *schema.all_names):
         if features is not None or intercept is not None:
             raise ModelError("a formula says itself which features and intercept it has: leave features and intercept out.")
-        return designs(release.schema, target)
-    return [design(release.schema, target, features, intercept)]
+        return designs(schema, target)
+    return [design(schema, target, features, intercept)]

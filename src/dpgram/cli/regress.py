@@ -13,7 +13,7 @@ from dpgram.analysis.regress import Fits
 from dpgram.analysis.regress import regress as fit_models
 from dpgram.artifact.files import load
 from dpgram.cli.names import listed_names
-from dpgram.cli.output import print_json
+from dpgram.cli.output import print_json, working_bar
 from dpgram.errors import ModelError
 from dpgram.report.figures import check_figure_path, draw_comparison, save_figure
 
@@ -72,17 +72,19 @@ def regress(
     if bool(target) == bool(formula):
         raise ModelError("give --target (with --features) or --formula, one of the two.")
     made = load(release)
-    found = fit_models(
-        made,
-        formula or target or [],
-        listed_names(made.schema, features),
-        estimator=estimator,
-        intervals=intervals,
-        confidence=confidence,
-        intercept=intercept,
-        penalty=penalty,
-        l1_ratio=l1_ratio,
-    )
+    with working_bar("fitting") as bar:
+        found = fit_models(
+            made,
+            formula or target or [],
+            listed_names(made.schema, features),
+            estimator=estimator,
+            intervals=intervals,
+            confidence=confidence,
+            intercept=intercept,
+            penalty=penalty,
+            l1_ratio=l1_ratio,
+            progress=bar,
+        )
     fits = Fits([found]) if isinstance(found, Fit) else found
     models = side_by_side(fits)
     if json:

@@ -7,8 +7,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from functools import cached_property
+from abc import abstractmethod
 
 import numpy as np
 
@@ -22,60 +21,58 @@ from dpgram.terms.noise import InverseWishartSample, WishartSample
 Array = np.ndarray
 
 
-@dataclass(frozen=True)
-class _Draw:
+class DrawLaw(Law):
     """What both laws share."""
 
     noise: WishartSample | InverseWishartSample
+    lost = 0  # degrees of freedom, in the variance of the gains
 
-    @property
-    def name(self) -> str:
-        return self.noise.shape
+    @abstractmethod
+    def degrees(self, p: int, dim: int) -> float:
+        """Of freedom, of a regression with p coefficients."""
 
-    @property
-    def numbers(self) -> dict[str, float]:
-        return asdict(self.noise)
+    @abstractmethod
+    def weight(self, values: Array, degrees: float) -> Array:
+        """The eigenvalues of S_xx^-1 without bias, from those of M_xx."""
 
-    @property
-    def shift(self) -> float:
-        return self.noise.shift
+    @abstractmethod
+    def likely_weight(self, values: Array, degrees: float) -> Array:
+        """Better estimates of them on average."""
 
-    @property
-    def sd_off_diagonal(self) -> float:
-        return self.noise.sd_off_diagonal
+    @abstractmethod
+    def of_label(self, left: Array, degrees: float) -> tuple[Array, Array]:
+        """What S leaves of the label given the regressors, and the variance of the label's noise, where M leaves ``left``."""
 
-    def products(self, forms: Array, matrix: Array) -> tuple[Array, float]:
-        return forms @ matrix @ forms.T / np.sqrt(self.noise.degrees_of_freedom), 0.0
-
-    def _seen(
-        self, values: Array, cross: Array, weight: Array, spread: float, degrees: float, left: tuple[Array, Array]
-    ) -> Seen:
-        """``weight`` estimates the eigenvalues of the inverse scale matrix; ``left`` are estimates of what the scale matrix leaves of the
-        label, and of the variance of the label's noise."""
+    def seen(self, values: Array, cross: Array, square: Array, dim: int) -> Seen:
+        degrees, values = self.degrees(values.shape[-1], dim), np.maximum(values, TINY)
+        conditional, label = self.of_label(np.maximum(square - np.sum(cross**2 / values, axis=-1), TINY), degrees)
+        weight = self.weight(values, degrees)
         return Seen(
             observed=cross / values,
             gain=1 - self.shift * weight,
             weight=weight,
-            label=np.asarray(left[1])[..., None],
-            spread=spread,
+            label=np.asarray(label)[..., None],
+            spread=self.shift**2 / (degrees - self.lost),
             degrees=degrees,
-            unexplained=left[0] - self.shift,
+            unexplained=conditional - self.shift,
             row_weight=weight,
             explaining=self.shift,
         )
 
-    def _expected(self, shrunk: Array, spread: float) -> tuple[Array, Array]:
-        """From better estimates, on average, of the eigenvalues of the inverse scale matrix."""
-        return 1 - self.shift * shrunk, spread * shrunk * (shrunk.sum(axis=-1, keepdims=True) - shrunk)
+    def expected(self, values: Array, dim: int) -> tuple[Array, Array]:
+        degrees = self.degrees(values.shape[-1], dim)
+        weight = self.likely_weight(np.maximum(values, TINY), degrees)
+        spread = self.shift**2 / (degrees - self.lost)
+        return 1 - self.shift * weight, spread * weight * (weight.sum(axis=-1, keepdims=True) - weight)
+
+    def products(self, forms: Array, matrix: Array) -> tuple[Array, float]:
+        return forms @ matrix @ forms.T / np.sqrt(self.noise.degrees_of_freedom), 0.0
 
 
-def _left(values: Array, cross: Array, square: Array) -> Array:
-    """What the draw leaves of the label given the regressors."""
-    return np.maximum(square - np.sum(cross**2 / values, axis=-1), TINY)
-
-
-class WishartLaw(_Draw):
+class WishartLaw(DrawLaw):
     """W / r, W Wishart of the scale matrix with r degrees of freedom."""
+
+    lost = 3
 
     def most_coefficients(self, dim: int) -> int:
         return int(self.noise.degrees_of_freedom) - 4
@@ -84,23 +81,24 @@ class WishartLaw(_Draw):
         """Marchenko and Pastur's."""
         return self.noise.floor * (1 + math.sqrt(dim / self.noise.degrees_of_freedom)) ** 2 - self.shift
 
-    def seen(self, values: Array, cross: Array, square: Array, dim: int) -> Seen:
-        p, r = values.shape[-1], self.noise.degrees_of_freedom
+    def degrees(self, p: int, dim: int) -> float:
+        r = self.noise.degrees_of_freedom
         if r < p + 4:
             raise ModelError(
                 f"the release is a sketch of {r:g} rows, and a regression with {p} coefficients needs {p + 4} or more: use fewer "
                 f"features."
             )
-        values = np.maximum(values, TINY)
-        left = _left(values, cross, square) * (r / (r - p))
-        return self._seen(values, cross, (r - p - 1) / (r * values), self._spread(p), r - p, (left, left / (r - p - 1)))
+        return r - p
 
-    def expected(self, values: Array, dim: int) -> tuple[Array, Array]:
-        shrunk = 1 / wishart_shrinkage(np.maximum(values, TINY), self.noise.degrees_of_freedom)
-        return self._expected(shrunk, self._spread(values.shape[-1]))
+    def weight(self, values: Array, degrees: float) -> Array:
+        return (degrees - 1) / (self.noise.degrees_of_freedom * values)
 
-    def _spread(self, p: int) -> float:
-        return self.shift**2 / (self.noise.degrees_of_freedom - p - 3)
+    def likely_weight(self, values: Array, degrees: float) -> Array:
+        return 1 / wishart_shrinkage(values, self.noise.degrees_of_freedom)
+
+    def of_label(self, left: Array, degrees: float) -> tuple[Array, Array]:
+        conditional = left * self.noise.degrees_of_freedom / degrees
+        return conditional, conditional / (degrees - 1)
 
     def again(self, gram: Array, rng: RandomSource) -> Array:
         from dpgram.mechanisms.gaussian_sketch import draw_sketch  # a fit alone needs no mechanism
@@ -108,35 +106,29 @@ class WishartLaw(_Draw):
         return draw_sketch(gram, self.shift, self.noise.degrees_of_freedom, rng)
 
 
-@dataclass(frozen=True)
-class InverseWishartLaw(_Draw):
+class InverseWishartLaw(DrawLaw):
     """``multiple`` times a draw of the inverse-Wishart law of the scale matrix."""
 
     noise: InverseWishartSample
-
-    def most_coefficients(self, dim: int) -> int:
-        return dim
 
     def edge(self, dim: int) -> float:
         gap = math.sqrt(self.noise.degrees_of_freedom) - math.sqrt(dim)
         return self.noise.floor * self.noise.multiple / gap**2 - self.shift if gap > 0 else math.inf
 
-    def seen(self, values: Array, cross: Array, square: Array, dim: int) -> Seen:
-        degrees = self._degrees(values, dim)
-        values = np.maximum(values, TINY)
-        # The label given the regressors, in the draw itself, which is S given them over about `degrees`.
-        left = _left(values, cross, square) / self.noise.multiple
-        weight = self.noise.multiple / (degrees * values)
-        return self._seen(values, cross, weight, self.shift**2 / degrees, degrees, (left * max(degrees - 1, 1.0), left))
+    def degrees(self, p: int, dim: int) -> float:
+        """Those of the block of the regressors."""
+        return self.noise.degrees_of_freedom - dim + p
 
-    def expected(self, values: Array, dim: int) -> tuple[Array, Array]:
-        degrees = self._degrees(values, dim)
-        weight = self.noise.multiple / (degrees * np.maximum(values, TINY))
-        return self._expected(wishart_shrinkage(weight, degrees), self.shift**2 / degrees)
+    def weight(self, values: Array, degrees: float) -> Array:
+        return self.noise.multiple / (degrees * values)
 
-    def _degrees(self, values: Array, dim: int) -> float:
-        """Of freedom of the block of the regressors."""
-        return self.noise.degrees_of_freedom - dim + values.shape[-1]
+    def likely_weight(self, values: Array, degrees: float) -> Array:
+        return wishart_shrinkage(self.weight(values, degrees), degrees)
+
+    def of_label(self, left: Array, degrees: float) -> tuple[Array, Array]:
+        """In the draw itself the label given the regressors is that of S over about ``degrees``."""
+        label = left / self.noise.multiple
+        return label * max(degrees - 1, 1.0), label
 
     def again(self, gram: Array, rng: RandomSource) -> Array:
         from dpgram.mechanisms.inverse_wishart import draw_posterior  # a fit alone needs no mechanism
@@ -144,24 +136,12 @@ class InverseWishartLaw(_Draw):
         return self.noise.multiple * draw_posterior(gram, self.shift, self.noise.degrees_of_freedom, rng)
 
 
-class DrawEvidence(Evidence):
+class WishartEvidence(Evidence, reads=WishartSample, by=WishartLaw):
     """The draw itself, in own columns."""
 
     def count_sd(self, count: float) -> float:
         return (np.maximum(count, 0.0) + self.noise.shift) * np.sqrt(2 / self.noise.degrees_of_freedom)
 
 
-class WishartEvidence(DrawEvidence, reads=WishartSample):
-    noise: WishartSample
-
-    @cached_property
-    def law(self) -> Law:
-        return WishartLaw(self.noise)
-
-
-class InverseWishartEvidence(DrawEvidence, reads=InverseWishartSample):
-    noise: InverseWishartSample
-
-    @cached_property
-    def law(self) -> Law:
-        return InverseWishartLaw(self.noise)
+class InverseWishartEvidence(WishartEvidence, reads=InverseWishartSample, by=InverseWishartLaw):
+    """The same with another law."""

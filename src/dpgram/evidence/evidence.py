@@ -10,7 +10,8 @@ from typing import ClassVar, Self
 import numpy as np
 
 from dpgram.artifact.release import GramRelease
-from dpgram.evidence.law import Law, repaired
+from dpgram.errors import ModelError
+from dpgram.evidence.law import Law
 from dpgram.sampling.base import RandomSource
 from dpgram.terms.noise import NoiseModel
 from dpgram.terms.schema import Schema
@@ -51,17 +52,19 @@ class Evidence:
     """What was published of a table, in the coordinates where its noise is simplest, and what follows from it for every estimate.
 
     Made by ``Evidence.of(release)``, or ``Evidence.made`` of a matrix that no table made. A kind of noise is a subclass that names the
-    noise it reads (``class Mine(Evidence, reads=MyNoise)``), and says at least what its law is."""
+    noise it reads and its law, ``class Mine(Evidence, reads=MyNoise, by=Additive)``, and says what else is its own."""
 
     readers: ClassVar[dict[type[NoiseModel], type[Evidence]]] = {}
+    law_kind: ClassVar[type[Law]]
 
     hides_squares: ClassVar[bool] = False  # whether noise may hide the label's own sum of squares too
     kept: float | None = None  # the share of a row's squares that counts, where rows were shrunk in whitened coordinates
 
-    def __init_subclass__(cls, *, reads: type[NoiseModel] | None = None, **rest: object) -> None:
+    def __init_subclass__(cls, *, reads: type[NoiseModel], by: type[Law] | None = None, **rest: object) -> None:
         super().__init_subclass__(**rest)
-        if reads is not None:
-            Evidence.readers[reads] = cls
+        Evidence.readers[reads] = cls
+        if by is not None:
+            cls.law_kind = by
 
     def __init__(self, schema: Schema, gram: Array, noise: NoiseModel, rows: int | None, row_bound: float):
         self.schema, self.gram, self.noise, self.row_bound = schema, gram, noise, row_bound
@@ -70,6 +73,8 @@ class Evidence:
     @staticmethod
     def of(release: GramRelease) -> Evidence:
         """The evidence of a release; the same object as long as the release lives."""
+        if not isinstance(release, GramRelease):
+            raise ModelError(f"release is a {type(release).__name__} and must be a GramRelease: use dpgram.load(path) first.")
         found = _KEPT.get(id(release))
         if found is None:
             found = _KEPT[id(release)] = Evidence.made(
@@ -89,7 +94,7 @@ class Evidence:
     @cached_property
     def law(self) -> Law:
         """The law of the noise, in the coordinates where it is simplest."""
-        raise NotImplementedError
+        return self.law_kind(self.noise)
 
     @cached_property
     def alone(self) -> View:
@@ -121,7 +126,7 @@ class Evidence:
         """A positive definite matrix S and T: the regression of T y on T X with S is that of y on X with ``repaired``.
 
         T is None, for the identity, but where the release came about in rounds: in whitened coordinates no digits are lost."""
-        return repaired(self.gram, self.law), None
+        return self.law.repaired(self.gram), None
 
     @property
     def repaired(self) -> Array:

@@ -12,10 +12,9 @@ import numpy as np
 
 from dpgram.evidence.additive import Additive
 from dpgram.evidence.evidence import Evidence, Spectrum, View
-from dpgram.evidence.law import repaired
 from dpgram.linalg.shrinkage import debiased_gain
 from dpgram.sampling.base import RandomSource
-from dpgram.terms.noise import NoisyInverse
+from dpgram.terms.noise import NoisyInverse, SymmetricGaussian
 
 Array = np.ndarray
 
@@ -29,7 +28,7 @@ class InverseEvidence(Evidence, reads=NoisyInverse):
 
     @cached_property
     def law(self) -> Additive:
-        return Additive(self.noise.sd_off_diagonal_of_inverse, self.noise.sd_diagonal_of_inverse)
+        return Additive(SymmetricGaussian(self.noise.sd_off_diagonal_of_inverse, self.noise.sd_diagonal_of_inverse))
 
     @cached_property
     def _spectrum(self) -> tuple[Array, Array]:
@@ -44,11 +43,11 @@ class InverseEvidence(Evidence, reads=NoisyInverse):
 
     @cached_property
     def plain(self) -> View:
-        return View(self.gram, Additive(self.noise.sd_off_diagonal, self.noise.sd_diagonal, self.noise.shift))
+        return View(self.gram, Additive(SymmetricGaussian(self.noise.sd_off_diagonal, self.noise.sd_diagonal)))
 
     @cached_property
     def repaired_there(self) -> tuple[Array, Array | None]:
-        return np.linalg.inv(repaired(np.linalg.inv(self.gram), self.law)), None
+        return np.linalg.inv(self.law.repaired(np.linalg.inv(self.gram))), None
 
     @cached_property
     def hidden(self) -> bool | Array:
@@ -57,7 +56,7 @@ class InverseEvidence(Evidence, reads=NoisyInverse):
         return values[..., 0] < self.law.sd_off_diagonal * np.sqrt(values.shape[-1])
 
     def count_sd(self, count: float) -> float:
-        return self.law.sd_diagonal * np.sum(self.gram[..., 0, :] ** 2, axis=-1)
+        return self.noise.sd_diagonal_of_inverse * np.sum(self.gram[..., 0, :] ** 2, axis=-1)
 
     def seen_by_noise(self, forms: Array) -> Array:
         return forms @ self.gram

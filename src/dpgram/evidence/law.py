@@ -8,12 +8,13 @@ where the gain is itself seen through symmetric noise, of variance ``spread * we
 that on it. So, at the true b, observed - gain b has mean zero and covariance
 
     diag(weight_i (label + spread sum_j weight_j b_j^2)) + spread (weight b)(weight b)'        (the privacy noise)
-    + diag(sigma^2 rows_weight_i)                                                              (the sampling of rows)."""
+    + diag(sigma^2 per_row_i)                                                                  (the sampling of rows)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -36,59 +37,51 @@ class Seen:
     spread: float
     degrees: float  # of freedom of the label's noise; infinite for additive noise
     unexplained: Array  # (...) the label's own sum of squares, before b explains any of it
-    row_weight: Array | float  # sampling of rows gives observed_i a variance of sigma^2 gain_i row_weight_i
+    row_weight: Array | float  # per_row, over the gain
     explaining: float  # the sum of squares that b_i explains is gain_i explaining b_i^2
 
 
-class Law(Protocol):
-    """The noise in a matrix M that stands for G + ``shift`` I."""
+class Law(ABC):
+    """The noise in a matrix M that stands for G + ``shift`` I, by the numbers of a noise model."""
+
+    def __init__(self, noise: Any):
+        self.noise = noise
+        self.shift: float = noise.shift
+        self.sd_off_diagonal: float = noise.sd_off_diagonal  # along the weakest directions
 
     @property
-    def shift(self) -> float: ...
-    @property
-    def sd_off_diagonal(self) -> float:
-        """Along the weakest directions."""
-        ...
-
-    @property
-    def name(self) -> str:
-        """What the page's script calls it."""
-        ...
-
-    @property
-    def numbers(self) -> dict[str, float]:
-        """What that script knows of it."""
-        ...
+    def numbers(self) -> dict[str, Any]:
+        """What the page's script knows of it."""
+        return {"name": self.noise.shape, **asdict(self.noise)}
 
     def most_coefficients(self, dim: int) -> int:
         """How many coefficients a regression may have at most."""
-        ...
+        return dim
 
+    @abstractmethod
     def edge(self, dim: int) -> float:
         """The eigenvalue, less the shift, up to which noise alone reaches, by the laws of large random matrices."""
-        ...
 
+    @abstractmethod
     def seen(self, values: Array, cross: Array, square: Array, dim: int) -> Seen:
         """A regression whose regressors have the eigenvalues ``values`` (..., p) in M, with the products ``cross`` of each eigenvector
         with the label, which has the square ``square`` (...)."""
-        ...
 
+    @abstractmethod
     def expected(self, values: Array, dim: int) -> tuple[Array, Array]:
         """The mean of each gain given the whole spectrum, before it is known to be positive, and the mean square of the other entries in
         its row."""
-        ...
 
+    @abstractmethod
     def products(self, forms: Array, matrix: Array) -> tuple[Array, float]:
         """For vectors a, b, ... K and e with Cov(a'Eb, c'Ed) = K_ac K_bd + K_ad K_bc + e sum_i a_i b_i c_i d_i, E the noise in ``matrix``.
 
         First order where noise multiplies."""
-        ...
 
+    @abstractmethod
     def again(self, gram: Array, rng: RandomSource) -> Array:
         """A matrix with noise of this law around ``gram``."""
-        ...
 
-
-def repaired(matrix: Array, law: Law, **options: Any) -> Array:
-    """The matrix without its shift, made positive definite: small eigenvalues are lifted by what the noise allows."""
-    return log_det_repair(matrix - law.shift * np.eye(len(matrix)), law.sd_off_diagonal, **options)
+    def repaired(self, matrix: Array, **options: Any) -> Array:
+        """The matrix without its shift, made positive definite: small eigenvalues are lifted by what the noise allows."""
+        return log_det_repair(matrix - self.shift * np.eye(len(matrix)), self.sd_off_diagonal, **options)

@@ -16,10 +16,10 @@ import numpy as np
 
 from dpgram.evidence.additive import Additive
 from dpgram.evidence.evidence import Evidence, Spectrum, View, trace
-from dpgram.evidence.law import repaired
+from dpgram.evidence.law import Law
 from dpgram.linalg.rounds import Look, in_own_columns, look, looks, pooled
 from dpgram.sampling.base import RandomSource
-from dpgram.terms.noise import Round, WhitenedGaussian
+from dpgram.terms.noise import Round, SymmetricGaussian, WhitenedGaussian
 
 Array = np.ndarray
 
@@ -41,8 +41,8 @@ class RoundsEvidence(Evidence, reads=WhitenedGaussian):
         return self.last.kept
 
     @cached_property
-    def law(self) -> Additive:
-        return self.alone.law  # type: ignore[return-value]
+    def law(self) -> Law:
+        return self.alone.law
 
     @cached_property
     def alone(self) -> View:
@@ -68,7 +68,7 @@ class RoundsEvidence(Evidence, reads=WhitenedGaussian):
     @cached_property
     def repaired_there(self) -> tuple[Array, Array | None]:
         strength = STRENGTH if len(self.noise.rounds) > 1 else STRENGTH_ALONE
-        return repaired(self.together.matrix, self.together.law, strength=strength), self.together.turn
+        return self.together.law.repaired(self.together.matrix, strength=strength), self.together.turn
 
     @cached_property
     def repaired(self) -> Array:
@@ -117,7 +117,7 @@ class RoundsEvidence(Evidence, reads=WhitenedGaussian):
         last, (_, turn) = self.last, self.repaired_there
         there = last.through @ turn.T  # type: ignore[union-attr]
         sd = last.sd_off_diagonal
-        return Additive(sd, math.sqrt(2) * sd).again(last.kept * (there @ gram @ there.T), rng)
+        return Additive(SymmetricGaussian.orthogonal(sd)).again(last.kept * (there @ gram @ there.T), rng)
 
     def with_published(self, matrices: Array) -> Self:
         """The evidence, had the last round published these. Each is multiplied by what makes their noise equal, which changes no
@@ -137,4 +137,4 @@ def turn_of(through: Array) -> Array:
 
 def _view(of: Look) -> View:
     through, matrix, sd = of
-    return View(matrix, Additive(sd, math.sqrt(2) * sd), turn_of(through))
+    return View(matrix, Additive(SymmetricGaussian.orthogonal(sd)), turn_of(through))

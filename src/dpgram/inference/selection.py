@@ -76,8 +76,7 @@ def select(
     A column with levels enters or stays out as a whole, and counts as one of the ``largest`` number of features that may be chosen.
     Nothing may be chosen: then the target's mean, or zero without an intercept, predicts as well. Coefficients of what was chosen
     are optimistic, and their intervals too narrow, as after any search."""
-    if not isinstance(release, GramRelease):
-        raise ModelError(f"release is a {type(release).__name__} and must be a GramRelease: use dpgram.load(path).")
+    evidence = Evidence.of(release)
     if method not in METHODS:
         raise ModelError(f"method is {method!r} and must be one of {', '.join(METHODS)}.")
     plan = design(release.schema, target, features, intercept)
@@ -89,7 +88,7 @@ def select(
             f"method='forward', or name fewer features."
         )
     constant = release.schema.intercept if intercept is None else intercept
-    judge = _Judge(Evidence.of(release), plan, tuple(places for _, places in groups), constant)
+    judge = _Judge(evidence, plan, tuple(places for _, places in groups), constant)
     path = (_forward if method == "forward" else _best)(judge, most)
     names = [name for name, _ in groups]
     steps, last = [], path[0][1]

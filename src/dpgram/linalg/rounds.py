@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 from scipy.special import chdtr, chdtrc
@@ -22,17 +22,9 @@ MOST_RESCALED = 4.0  # a first entry that is further than this from its known va
 FAR_FROM_WHITE = 0.6  # relative to the mean of all columns
 
 
-class Shrunk(Protocol):
-    """The noisy Gram of rows that were mapped by ``through`` and shrunk to norm one, which ``kept`` a share of their squares."""
-
-    @property
-    def through(self) -> Array: ...
-    @property
-    def gram(self) -> Array: ...
-    @property
-    def sd_off_diagonal(self) -> float: ...
-    @property
-    def kept(self) -> float: ...
+Shrunk = Any
+"""One round: ``gram`` is the noisy Gram of rows that were mapped by ``through`` and shrunk to norm one, which ``kept`` a share of their
+squares; ``sd_off_diagonal`` is that of its noise."""
 
 
 def looks(rounds: Sequence[Shrunk], rows: float | None, *, widest: float | None = None) -> list[Look]:

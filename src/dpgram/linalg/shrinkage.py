@@ -7,6 +7,7 @@ from scipy.special import log_ndtr
 
 Array = np.ndarray
 
+HALF_LOG = 0.5 * np.log(2 * np.pi)
 STEPS = 200  # of a search that takes about ten, and at worst halves an interval each time
 
 
@@ -43,16 +44,17 @@ def positive_moments(mean: Array, sd: Array) -> tuple[Array, Array]:
     >>> [float(m[0].round(4)) for m in positive_moments(np.array([0.0]), np.array([1.0]))]
     [0.7979, 1.0]
     """
-    safe = np.where(sd > 0, sd, 1.0)
-    at = mean / safe
+    if (known := sd <= 0).any():
+        first, second = positive_moments(mean, np.where(known, 1.0, sd))
+        return np.where(known, np.maximum(mean, 0.0), first), np.where(known, np.maximum(mean, 0.0) ** 2, second)
+    at = mean / sd
     near = np.maximum(at, -31.0)
-    hazard = np.exp(-(near**2) / 2 - 0.5 * np.log(2 * np.pi) - log_ndtr(near))
-    first, second = mean + safe * hazard, mean**2 + safe**2 + safe * mean * hazard
-    far = at < -30  # there the sums above cancel; an exponential of scale sd / |at| is left
-    first = np.where(far, -safe / np.where(far, at, -1.0), first)
-    second = np.where(far, 2 * first**2, second)
-    known = sd <= 0
-    return np.where(known, np.maximum(mean, 0.0), first), np.where(known, np.maximum(mean, 0.0) ** 2, second)
+    hazard = sd * np.exp(-(near**2) / 2 - HALF_LOG - log_ndtr(near))
+    first, second = mean + hazard, mean**2 + sd**2 + mean * hazard
+    if (far := at < -30).any():  # there the sums above cancel; an exponential of scale sd / |at| is left
+        first = np.where(far, -sd / np.where(far, at, -1.0), first)
+        second = np.where(far, 2 * first**2, second)
+    return first, second
 
 
 def debiased_gain(gain: Array, weight: Array, spread: float) -> Array:
@@ -68,28 +70,29 @@ def debiased_gain(gain: Array, weight: Array, spread: float) -> Array:
     if spread == 0.0:
         return gain
 
-    q = 4 * spread * weight**2
+    pull = spread * weight
+    q = 4 * pull * weight
 
-    def roots(total: Array) -> tuple[Array, Array]:
-        """The x of a given sum, and by how much more they add up to."""
-        a = gain + spread * weight * total
+    def roots(total: Array | float) -> tuple[Array, Array, Array]:
+        """The x of a given sum, what 1/x then adds up to, and sqrt(a^2 + q), a the linear coefficient of the quadratics."""
+        a = gain + pull * total
         root = np.sqrt(a**2 + q)
-        x = np.where(a > 0, a + root, q / np.where(a > 0, 1.0, root - a)) / 2
-        return x, np.sum(weight / x, axis=-1, keepdims=True) - total
+        x = (np.abs(a) + root) / 2
+        if (a <= 0).any():
+            x = np.where(a > 0, x, q / (4 * x))
+        return x, np.add.reduce(weight / x, axis=-1, keepdims=True), root
 
-    # The excess falls with the sum. Newton's steps within a bracket that closes in on its zero; the slope by
-    # dx/dtotal = spread weight x / root, root = 2 x - a.
-    below = np.zeros((*gain.shape[:-1], 1))
-    above = below + 1.0 / np.sqrt(spread)
-    while (low := roots(above)[1] > 0).any():
-        below, above = np.where(low, above, below), np.where(low, 4 * above, above)
-    total = above
+    # What 1/x adds up to falls with the sum, and is convex in it: what is found at zero lies above the answer, what is found there lies
+    # below, and Newton's steps from below never pass it. The slope by dx/dtotal = pull x / root. A bracket is for rounding.
+    above = roots(0.0)[1]
+    below = roots(above)[1]
+    total = below
     for _ in range(STEPS):
-        x, excess = roots(total)
-        below, above = np.where(excess > 0, total, below), np.where(excess > 0, above, total)
-        slope = 1 + np.sum(spread * weight**2 / (x * (2 * x - gain - spread * weight * total)), axis=-1, keepdims=True)
-        step = excess / slope
+        x, found, root = roots(total)
+        excess = found - total
+        step = excess / (1 + np.add.reduce(pull * weight / (x * root), axis=-1, keepdims=True))
         if (np.abs(step) <= 1e-14 * total).all():
             break
-        total = np.where((total + step > below) & (total + step < above), total + step, (below + above) / 2)
+        below, above = np.where(excess > 0, total, below), np.where(excess > 0, above, total)
+        total = np.where((total + step > below) & (total + step < above), total + step, np.sqrt(below * above))
     return roots(total)[0]

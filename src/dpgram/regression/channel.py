@@ -40,39 +40,17 @@ class Basis:
 
 
 @dataclass(frozen=True, eq=False)
-class Channel:
+class Channel(Seen):
     """One regression, or a stack of them, as seen through the noise. Coefficients in own units are ``to_own @ b + base``."""
 
+    measured: Array  # the gain as the matrix has it; ``gain`` is of no size where the noise may hide it
     plan: Design
     basis: Basis
     axes: Array  # (..., p, p) the directions, in the basis
     values: Array  # (..., p) eigenvalues of the regressors' matrix
     law: Law
-    seen: Seen
-    gain: Array  # the gain as it is believed: of no size where the noise may hide it
     rows: float | Array  # the effective number of rows: one that was shrunk counts for the square of its factor
     dim: int  # of the matrix
-
-    @property
-    def observed(self) -> Array:
-        return self.seen.observed
-
-    @property
-    def weight(self) -> Array:
-        return self.seen.weight
-
-    @property
-    def label(self) -> Array:
-        return self.seen.label
-
-    @property
-    def spread(self) -> float:
-        return self.seen.spread
-
-    @property
-    def degrees(self) -> float:
-        """Of freedom of the label's noise; infinite for additive noise."""
-        return self.seen.degrees
 
     @property
     def shift(self) -> float:
@@ -87,7 +65,7 @@ class Channel:
     @cached_property
     def debiased(self) -> Array:
         """The gain by which to divide without bias."""
-        return debiased_gain(self.seen.gain, self.weight, self.spread)
+        return debiased_gain(self.measured, self.weight, self.spread)
 
     @cached_property
     def estimate(self) -> Array:
@@ -97,7 +75,7 @@ class Channel:
     @property
     def per_row(self) -> Array:
         """Sampling of rows gives observed_i a variance of sigma^2 * per_row_i."""
-        return self.debiased * self.seen.row_weight
+        return self.debiased * self.row_weight
 
     @cached_property
     def expected(self) -> tuple[Array, Array]:
@@ -128,8 +106,8 @@ class Channel:
         Squares of the estimate are too large by the variance of the label's noise in it, which is taken off before they explain
         anything; the noise in the gains has no such effect, because dividing by ``debiased`` is right on average."""
         variance = self.label * self.weight / self.debiased**2
-        explained = self.debiased * self.seen.explaining * (self.estimate**2 - variance)
-        return self.seen.unexplained - np.sum(explained, axis=-1)
+        explained = self.debiased * self.explaining * (self.estimate**2 - variance)
+        return self.unexplained - np.sum(explained, axis=-1)
 
     @cached_property
     def gain_sd(self) -> Array:
@@ -161,10 +139,20 @@ def channel(evidence: Evidence, plan: Design, *, together: bool = False) -> Chan
     dim = view.matrix.shape[-1]
     seen = view.law.seen(values, cross, basis.block[..., -1, -1], dim)
     gain = seen.gain
-    if np.any(evidence.hidden):
+    if evidence.hidden is not False:
         unknown = UNKNOWN_GAIN * np.sqrt(2 * seen.spread) * seen.weight
         gain = np.where(np.asarray(evidence.hidden)[..., None], unknown, gain)
-    return Channel(plan, basis, axes, values, view.law, seen, gain, evidence.rows, dim)
+    return Channel(
+        **{**vars(seen), "gain": gain},
+        measured=seen.gain,
+        plan=plan,
+        basis=basis,
+        axes=axes,
+        values=values,
+        law=view.law,
+        rows=evidence.rows,
+        dim=dim,
+    )
 
 
 def orthonormal(plan: Design, view: View, *, intercept: bool = False) -> Basis:

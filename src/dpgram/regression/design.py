@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
+from typing import NamedTuple
 
 import numpy as np
 
@@ -46,8 +47,7 @@ class Design:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Part:
+class Part(NamedTuple):
     """What a coefficient stands for: a column in its own units is ``centre + half * (weights @ z)``, z a scaled row.
 
     Most often ``weights`` picks one released column. The indicator of a category's reference level, which has no column of
@@ -102,17 +102,16 @@ def assemble(schema: Schema, label: Part, parts: Sequence[Part], constant: bool)
         raise ModelError("there is nothing to regress on: name a feature, or keep the intercept.")
     check_unit(label.name, label.half)
     for part in parts:
-        check_unit(part.name, part.half / label.half if label.half >= part.half else label.half / part.half)
+        if not SMALLEST_UNIT <= part.half / label.half <= 1 / SMALLEST_UNIT:
+            check_unit(part.name, 0.0)
     half = np.array([part.half for part in parts])
-    dim = len(schema.encoded)
-    ones = np.zeros(dim)
+    ones = np.zeros(len(schema.encoded))
     ones[0] = 1.0
     if constant:  # regress the scaled columns and let the intercept absorb every shift
         columns, y = [ones, *(part.weights for part in parts)], label.weights
         to_own = np.diag(np.concatenate([[label.half], label.half / half]))
         to_own[0, 1:] = -label.half * np.array([part.centre for part in parts]) / half
-        offset = np.zeros(len(parts) + 1)
-        offset[0] = label.centre
+        offset = label.centre * np.eye(1, len(columns))[0]
     else:  # through the origin of own units: each scaled column gets its shift back
         columns, y = [_unshifted(part, ones) for part in parts], _unshifted(label, ones)
         to_own = np.diag(label.half / half)

@@ -19,6 +19,7 @@ Array = np.ndarray
 
 PSEUDO_COEFFICIENTS = 4.0  # how much the expected size of coefficients counts, beside what is seen of them
 GRID = np.linspace(-9.0, 7.0, 81)  # of the logarithm of a coefficient's variance, about the expected one
+PRIOR = np.exp(-GRID)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,12 +77,12 @@ def shrunk(seen: Channel) -> Array:
     square = square + others
     noise = seen.label * seen.weight
     log_size = np.log(seen.scale) + GRID
-    size = np.exp(log_size)[:, None]
-    total = size * square + noise
-    fitted = -0.5 * np.sum(np.log(total) + seen.observed**2 / total, axis=1)
-    prior = -0.5 * PSEUDO_COEFFICIENTS * (log_size + np.exp(-GRID))
-    chance = np.exp(fitted + prior - np.max(fitted + prior))
-    factor = np.sum(chance[:, None] * size * mean / total, axis=0) / np.sum(chance)
+    size = np.exp(log_size)
+    total = size[:, None] * square + noise
+    over = 1 / total
+    likely = -0.5 * (np.log(total).sum(axis=1) + over @ seen.observed**2 + PSEUDO_COEFFICIENTS * (log_size + PRIOR))
+    chance = np.exp(likely - likely.max())
+    factor = mean * ((chance * size) @ over) / chance.sum()
     return seen.own(factor * seen.observed)
 
 

@@ -71,7 +71,7 @@ def evidence_data(evidence: Evidence) -> dict[str, Any]:
 def _view(view: View) -> dict[str, Any]:
     matrix = _lower_half((view.matrix + view.matrix.T) / 2)
     turn = None if view.turn is None else view.turn.tolist()
-    return {"matrix": matrix, "law": {"name": view.law.name, **view.law.numbers}, "turn": turn}
+    return {"matrix": matrix, "law": view.law.numbers, "turn": turn}
 
 
 def _rows(rows: float, sd: float) -> dict[str, float]:
