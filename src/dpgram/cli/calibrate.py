@@ -14,7 +14,7 @@ from dpgram.cli.output import print_json, print_table
 from dpgram.errors import MechanismError, SchemaError
 from dpgram.mechanisms import registry
 from dpgram.mechanisms.conversation import EXACT, PAPER, Task
-from dpgram.planning.choice import TABLE_ROWS
+from dpgram.mechanisms.registry import TABLE_ROWS
 from dpgram.terms.budget import Budget, Neighbours
 
 

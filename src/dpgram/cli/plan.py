@@ -14,8 +14,8 @@ from dpgram.cli.names import listed_names
 from dpgram.cli.options import check_free, given_options
 from dpgram.cli.output import print_json, print_table
 from dpgram.errors import PlanError
+from dpgram.mechanisms.registry import TABLE_ROWS
 from dpgram.planning.assumed import Assumptions
-from dpgram.planning.choice import TABLE_ROWS
 from dpgram.planning.curves import Quantity, curve
 from dpgram.planning.plan import Plan
 from dpgram.report import forecast as words

@@ -14,7 +14,7 @@ from dpgram.cli.dry_run import show_without_release
 from dpgram.cli.options import check_free, given_options
 from dpgram.cli.output import print_json, reading_bar
 from dpgram.errors import OutputError
-from dpgram.planning.choice import TABLE_ROWS
+from dpgram.mechanisms.registry import TABLE_ROWS
 from dpgram.report.label import label_data
 from dpgram.sampling.choose import chosen, exact_seconds
 from dpgram.terms.budget import Budget

@@ -131,6 +131,14 @@ class Mechanism:
     batched: bool = False  # whether a source that draws many copies at once makes many releases at once, as an audit wants
 
 
+def known_cost(mechanism: Mechanism, task: Task) -> Cost:
+    """What is known of a release's curve before any row is read; where it follows a number of rows that is not known, its budget alone."""
+    try:
+        return mechanism.cost(task, mechanism.calibrate(task))
+    except MechanismError:
+        return plain_cost(task, {})
+
+
 def hold(
     conversation: Conversation,
     answer: Callable[[GramQuestion], GramAnswer],

@@ -21,6 +21,9 @@ from dpgram.mechanisms.conversation import EXACT, PAPER, Mechanism, Task
 from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.schema import Schema
 
+AUTO = "auto"  # no mechanism: asks for a choice of one (planning/choose.py)
+TABLE_ROWS = "table_rows"  # a public guess of the number of rows: an option of mechanisms whose rules follow it
+
 MECHANISMS: dict[str, Mechanism] = {
     mechanism.name: mechanism
     for mechanism in (

@@ -7,7 +7,7 @@ truth value is true in half of the rows, every category is as frequent as any ot
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from numbers import Real
 
@@ -19,6 +19,7 @@ from dpgram.terms.columns import MISSING, OTHER, Boolean, Categorical, Column, D
 from dpgram.terms.schema import INTERCEPT, Schema
 
 Array = np.ndarray
+Encode = Callable[[object, Schema], Array]  # a table of made-up cells -> its rows in scaled units, as a release encodes them
 
 ROWS = 16_384  # of an assumed table: their moments are within a few per cent of the law's
 SECONDS_PER_DAY = 24 * 3600

@@ -43,8 +43,11 @@ class NamedArrays:
             return pa.binary() if name in self.untyped else values.type
         return pa.binary() if name in self.untyped else declared_type(lambda: pa.array(_native(values[:0])), values.dtype)
 
+    def count(self, names: Sequence[str]) -> int:
+        return len(next(iter(self._columns.values())))
+
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
-        rows, step = len(next(iter(self._columns.values()))), batch_rows(len(names))
+        rows, step = self.count(names), batch_rows(len(names))
         types = pa.schema([self.columns.field(name) for name in names])
         for start in range(0, rows, step):
             end = min(rows, start + step)
@@ -80,6 +83,9 @@ class Matrix:
             raise TableError("the table has no columns, and at least one is needed.")
         self._table, self._places = table, {name: place for place, name in enumerate(names)}
         self.columns = pa.schema([pa.field(name, pa.from_numpy_dtype(table.dtype)) for name in names])
+
+    def count(self, names: Sequence[str]) -> int:
+        return len(self._table)
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         places = [self._places[name] for name in names]
