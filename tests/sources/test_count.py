@@ -181,6 +181,21 @@ def test_counting_and_summing_see_one_state_of_a_database(monkeypatch):
     assert dpgram.release(database, SCHEMA, query="select * from t", mechanism="auto", **DRAWN).rows == ROWS
 
 
+def test_postgresql_counts_within_the_transaction_that_is_summed(postgresql, monkeypatch):
+    with postgresql.connect() as connection, connection.cursor() as cursor:
+        cursor.adbc_ingest("counted", TABLE, mode="replace")
+    query = "select *, numeric '1.5' as more from counted -- the end"
+    found = open_pass(postgresql.uri, SCHEMA, query=query)
+    assert found.count() == found.gram(1.0).rows == ROWS
+
+    def chosen(*_, **__):
+        postgresql.run("insert into counted select * from counted limit 5")
+        return registry.find("gaussian-noise"), "for a test"
+
+    monkeypatch.setattr(choose, "choose", chosen)
+    assert dpgram.release(postgresql.uri, SCHEMA, query=query, mechanism="auto", **DRAWN).rows == ROWS
+
+
 def test_an_empty_table_is_found_before_anything_is_reserved(tmp_path):
     ledger = dpgram.SessionLedger(2.0, 1e-5)
     (tmp_path / "t.csv").write_text("x,y,c,b\n")
