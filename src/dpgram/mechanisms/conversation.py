@@ -13,6 +13,7 @@ import numpy as np
 
 from dpgram.accounting.compose import Cost, PlainCost
 from dpgram.errors import CalibrationError, MechanismError
+from dpgram.mechanisms.options import Option
 from dpgram.sampling.base import FLOAT, Matrix, RandomSource, grid_step
 from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.noise import NoiseModel
@@ -125,7 +126,7 @@ class Mechanism:
     proof: str  # file in proofs/
     calibrate: Callable[[Task], Parameters]
     start: Callable[[Task, RandomSource], Conversation]
-    options: Mapping[str, str] = field(default_factory=dict)  # name -> what it means
+    options: Mapping[str, Option] = field(default_factory=dict)  # by name
     cost: Callable[[Task, Parameters], Cost] = plain_cost  # what is known of its curve, for composition
     several: bool = False  # whether it asks more than one question, and so announces its rounds
     batched: bool = False  # whether a source that draws many copies at once makes many releases at once, as an audit wants

@@ -21,11 +21,19 @@ from dpgram.accounting.wishart import calibrate_degrees, calibrate_floor, sampli
 from dpgram.errors import MechanismError
 from dpgram.mechanisms.conversation import PAPER, Parameters, Task, require
 from dpgram.mechanisms.gaussian_sketch import printed_floor
+from dpgram.mechanisms.options import Option
 from dpgram.mechanisms.proven import proven
 from dpgram.sampling.base import FLOAT, Matrix, RandomSource, grid_step
 from dpgram.sampling.variates import laplace, plain, truncated_laplace, truncated_normal
 from dpgram.terms.budget import Budget, Neighbours
 
+FIRST_STAGE = Option(
+    "first_stage",
+    str,
+    "laplace (truncated Laplace noise) or gauss (truncated Gaussian; REPLACE)",
+    default="laplace",
+    choices=("laplace", "gauss"),
+)
 MOST_DEGREES = 1e12
 EIGENVALUE_SLACK = 2.0**-20  # by how much, over B^2, the certified eigenvalue may lie below the true one
 
@@ -47,9 +55,7 @@ class TwoStages:
 
 def plan_stages(task: Task, base_degrees: float) -> TwoStages:
     """The split of the budget and the calibration of both stages."""
-    kind = str(task.options.get("first_stage", "laplace"))
-    if kind not in ("laplace", "gauss"):
-        raise MechanismError(f"first_stage is {kind!r} and must be 'laplace' or 'gauss'.")
+    kind = FIRST_STAGE.of(task.options)
     if task.calibration == PAPER:
         return _printed(task, base_degrees)
     return _laplace(task, base_degrees) if kind == "laplace" else _gauss(task, base_degrees)
