@@ -79,7 +79,7 @@ def release(
     option
         An option of the mechanism, as NAME=VALUE instead of by its flag; may be repeated.
     ledger
-        The account of the data set (`dpgram ledger open`): the budget is set aside there before any row is read.
+        The account of the data set (`dpgram ledger open`): the budget is set aside there before any row is summed.
     cache
         A folder in which a query's result is kept while a mechanism of several rounds reads it again and again: in a file without a name
         that only you can read, and that is gone when the command ends. Files and tables are read again without it.
