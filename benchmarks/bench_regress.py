@@ -130,7 +130,7 @@ def main() -> None:
     many = result["many"]
     if many["regressions"]:
         print(
-            f"- {many['regressions']:,} formulas: {many['seconds']:.1f} s; memory grew by {many['grown_mb']:.1f} MB after the first thousand"
+            f"- {many['regressions']:,} formulas: {many['seconds']:.1f} s; memory grew by {many['grown_mb']:.1f} MB after the first 1,000"
         )
 
 

@@ -7,6 +7,7 @@ import math
 from dpgram.accounting.compose import GaussianCost
 from dpgram.mechanisms import gaussian_noise
 from dpgram.mechanisms.conversation import Drawing, GramQuestion, Mechanism, Outcome, ask_back, publish
+from dpgram.mechanisms.options import Option, by_name
 from dpgram.sampling.base import known
 from dpgram.terms.noise import SymmetricGaussian
 
@@ -37,5 +38,8 @@ MECHANISM = Mechanism(
     start=start,
     cost=gaussian_noise.gaussian_cost,
     several=True,
-    options={"rounds": "how many", "late": "1: the number of rounds is known after the first question only"},
+    options=by_name(
+        Option("rounds", float, "how many"),
+        Option("late", float, "1: the number of rounds is known after the first question only"),
+    ),
 )

@@ -5,12 +5,13 @@ import pytest
 
 import dpgram
 from dpgram import curator
-from dpgram.accounting.compose import GaussianCost, PlainCost
+from dpgram.accounting.compose import GaussianCost, composed_epsilon
+from dpgram.accounting.gaussian import calibrate_mu
 from dpgram.encoding import encode
 from dpgram.errors import MechanismError, PlanError
 from dpgram.ledger.base import Reservation
 from dpgram.mechanisms import registry
-from dpgram.planning import choice
+from dpgram.planning import choose
 from dpgram.planning.ground import ground
 from dpgram.report.label import label_data, label_groups
 from tests.conftest import small_schema, small_table
@@ -76,33 +77,52 @@ def test_under_add_remove_a_public_hint_is_needed_and_nothing_else_counts():
     assert "9,000 rows" in choices.pop()
 
 
-def test_every_mechanism_can_be_chosen_late(monkeypatch):
-    """Most ask the same first question, so the choice may wait for the number of rows; one of several rounds asks anew."""
+def test_every_mechanism_can_be_chosen(monkeypatch):
     for name in registry.MECHANISMS:
         if name == "noisy-inverse":
             continue
-        monkeypatch.setattr(choice, "chosen_mechanism", lambda *_, name=name, **__: (name, "for a test"))
+        monkeypatch.setattr(choose, "choose", lambda *_, name=name, **__: (registry.find(name), "for a test"))
         made = dpgram.release(small_table(), small_schema(), mechanism="auto", insecure_seed=3, **BUDGET)
         named = dpgram.release(small_table(), small_schema(), mechanism=name, insecure_seed=3, **BUDGET)
         assert made.mechanism == name
         assert np.array_equal(made.gram, named.gram)
 
 
-def test_a_ledger_is_charged_the_plain_budget_where_the_choice_comes_late():
-    late, early = Watched(), Watched()
-    dpgram.release(small_table(), small_schema(), mechanism="auto", insecure_seed=0, ledger=late, **BUDGET)
-    made = dpgram.release(
-        small_table(), small_schema(), mechanism="auto", table_rows=4000, insecure_seed=0, ledger=early, **BUDGET
-    )
-    ((what, cost),) = late.asked
-    assert what.startswith("auto release")
-    assert cost == PlainCost(5.0, 1e-6)
-    ((what, cost),) = early.asked
-    assert what.startswith(f"{made.mechanism} release")
-    assert isinstance(cost, GaussianCost)  # of both mechanisms that are ever best here
+def test_a_ledger_is_charged_what_the_chosen_mechanism_costs():
+    """With a hint and without: the choice is made before anything is reserved."""
+    for hint in ({}, {"table_rows": 4000}):
+        ledger = Watched()
+        made = dpgram.release(small_table(), small_schema(), mechanism="auto", insecure_seed=0, ledger=ledger, **hint, **BUDGET)
+        ((what, cost),) = ledger.asked
+        assert what.startswith(f"{made.mechanism} release")
+        assert isinstance(cost, GaussianCost)  # of both mechanisms that are ever best here
 
 
-def test_exact_arithmetic_goes_through_the_late_choice():
+@pytest.mark.parametrize("name", [n for n in registry.MECHANISMS if n not in ("noisy-inverse", "wishart-noise")])
+def test_the_curve_in_the_ledger_is_that_of_what_is_drawn(name, monkeypatch):
+    """That of inverse-wishart too, whose degrees of freedom follow the number of rows."""
+    monkeypatch.setattr(choose, "choose", lambda *_, **__: (registry.find(name), "for a test"))
+    ledger = Watched()
+    made = dpgram.release(small_table(), small_schema(), mechanism="auto", insecure_seed=0, ledger=ledger, **BUDGET)
+    mechanism, ((_, cost),) = registry.find(name), ledger.asked
+    assert cost == mechanism.cost(registry.schema_task(mechanism, made.budget, made.schema), made.parameters)
+
+
+def test_two_automatic_releases_compose_as_what_they_are(tmp_path):
+    """As plain budgets of (1, 1e-7) they would count epsilon 2."""
+    ledger = dpgram.FileLedger.create(tmp_path / "l.sqlite", epsilon=3.0, delta=1e-6, unit="person", dataset="d")
+    budget = dpgram.Budget(1.0, 1e-7)
+    made = [
+        dpgram.release(small_table(rows), small_schema(), epsilon=1.0, delta=1e-7, mechanism="auto", ledger=ledger)
+        for rows in (200, 30_000)
+    ]
+    assert [each.mechanism for each in made] == ["gaussian-noise", "whitened-noise"]
+    spent = ledger.account().spending.epsilon(1e-6)
+    assert spent == pytest.approx(composed_epsilon(1e-6, [GaussianCost(calibrate_mu(budget))] * 2), rel=1e-6)
+    assert spent < 1.31
+
+
+def test_exact_arithmetic_goes_through_the_choice():
     made = dpgram.release(small_table(50), small_schema(), mechanism="auto", epsilon=5.0, delta=1e-6)
     assert made.arithmetic == "exact"
     assert made.private
@@ -129,10 +149,10 @@ def test_a_schema_without_a_regression_gets_the_default():
 
 
 def test_a_very_wide_schema_gets_the_default_without_a_forecast(monkeypatch):
-    monkeypatch.setattr(curator, "WIDEST", 5)
+    monkeypatch.setattr(choose, "WIDEST", 5)
     made = dpgram.release(small_table(50), small_schema(), mechanism="auto", insecure_seed=0, **BUDGET)
     assert made.mechanism == "gaussian-noise"
-    assert "more than 400 encoded columns" in made.choice
+    assert "more than 5 encoded columns" in made.choice
 
 
 def test_a_plan_reads_no_table(monkeypatch):

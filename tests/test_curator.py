@@ -1,6 +1,7 @@
 """From a table to a release, end to end, and what is public on the way."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -136,6 +137,30 @@ def test_add_remove_never_tells_the_number_of_rows(tmp_path, capfd):
     assert files[0] == files[1]
     assert "400" not in repr(release)
     assert "".join(capfd.readouterr()) == ""
+
+
+@pytest.mark.parametrize("name", ["gaussian-noise", "whitened-noise", "inverse-wishart"])
+@pytest.mark.parametrize(("neighbours", "expected"), [("add-remove", None), ("replace", 4000)])
+def test_a_mechanism_is_told_the_number_of_rows_only_where_it_is_public(name, neighbours, expected, monkeypatch):
+    told, plain = [], MECHANISMS[name]
+
+    def overheard(task, rng):
+        conversation, answer = plain.start(task, rng), None
+        try:
+            while True:
+                answer = yield conversation.send(answer)
+                told.extend([] if answer is None else [answer.rows])
+        except StopIteration as end:
+            return end.value
+
+    monkeypatch.setitem(MECHANISMS, name, replace(plain, start=overheard))
+    options = {"degrees_of_freedom": 40.0} if name == "inverse-wishart" else {}
+    made = dpgram.release(
+        small_table(), small_schema(neighbours=neighbours), epsilon=5, delta=1e-6, mechanism=name, insecure_seed=1, **options
+    )
+    assert told
+    assert set(told) == {expected}
+    assert made.rows == expected
 
 
 def test_the_intercept_entry_counts_shrunk_rows_for_less():

@@ -1,45 +1,30 @@
-"""The one module on both sides of the wall: source -> engine -> mechanism -> artifact. It orders calls, computes nothing.
+"""The one module on both sides of the wall: source -> choice -> ledger -> mechanism <-> engine -> artifact. It orders calls, computes
+nothing.
 
-A plan is made here too, because it may be given a public sample in any form of a table; it reads no other."""
+A plan is ordered here too, because a public sample is read as a table is; it reads nothing else."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpgram.accounting.compose import Cost
 from dpgram.artifact.atomic import check_writable
 from dpgram.artifact.release import GramRelease
+from dpgram.custody import Custody
 from dpgram.encoding.types import likely_kind
 from dpgram.engines.base import Pass, WholeProgress
 from dpgram.engines.local import LocalPass
 from dpgram.engines.open import open_header, open_pass
-from dpgram.errors import (
-    EmptyTableError,
-    LargeDeltaWarning,
-    LedgerError,
-    MechanismError,
-    ModelError,
-    OneShotError,
-    OutputError,
-    PlanError,
-    SchemaError,
-    TableError,
-)
-from dpgram.ledger.base import Drawn, Ledger, Reservation, RoundLedger
-from dpgram.ledger.file import FileLedger
+from dpgram.errors import EmptyTableError, MechanismError, OneShotError, OutputError, SchemaError
+from dpgram.ledger.base import Ledger
+from dpgram.ledger.open import check_apart, open_ledger
 from dpgram.mechanisms import registry
-from dpgram.mechanisms.conversation import Drawing, GramAnswer, GramQuestion, Mechanism, Outcome, Task, hold, plain_cost
-from dpgram.planning.assumed import Assumptions, assumed_rows, default_target
-from dpgram.planning.choice import AUTO, TABLE_ROWS, WIDEST, Choice, check_hint
-from dpgram.planning.curves import Quantity, smallest
-from dpgram.planning.ground import Ground, ground
-from dpgram.planning.plan import SAMPLE_WORDS, Plan, make_plan
-from dpgram.sampling.base import EXACT, RandomSource, exact_gram
+from dpgram.mechanisms.registry import AUTO, TABLE_ROWS
 from dpgram.sampling.choose import source_for
 from dpgram.sources.base import check_header
 from dpgram.sources.cache import cache_folder
@@ -48,6 +33,11 @@ from dpgram.terms import schema_file
 from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.schema import Schema
 from dpgram.version import __version__
+
+if TYPE_CHECKING:
+    from dpgram.planning.assumed import Assumptions
+    from dpgram.planning.curves import Quantity
+    from dpgram.planning.plan import Plan
 
 Array = np.ndarray
 
@@ -88,7 +78,7 @@ def release(
     and arithmetic is "float" unless asked for otherwise.
 
     ``ledger`` keeps account, a SessionLedger, a FileLedger or the path of one: the budget is reserved there when the mechanism is
-    calibrated and asks for its first sum, before any row is read, and a ledger that has too little left raises BudgetSpentError.
+    calibrated and asks for its first sum, before any row is summed, and a ledger that has too little left raises BudgetSpentError.
     ``out`` is where the release is saved, before it is committed in the ledger. ``calibration`` is "exact", or "paper" for
     Sheffet's printed formulas; ``options`` are the mechanism's own, such as ``sketch_rows``. ``progress`` is called with the
     fraction that has been read, of all passes together.
@@ -98,24 +88,21 @@ def release(
     result are kept while the release is made, in a file without a name that only this user can read.
 
     ``mechanism`` "auto" takes the one that ``plan`` expects to be best under default assumptions, for ``table_rows`` rows, a public
-    number; left out, the table's own where that is public. It costs nothing, and the choice stands on the label."""
-    if not isinstance(schema, Schema):
-        raise SchemaError(f"schema is a {type(schema).__name__} and must be a Schema: use dpgram.Schema.load(path).")
-    if isinstance(ledger, str | Path):
-        ledger = FileLedger(ledger)
-        ledger.account()  # is there, and hangs together
-    if ledger is not None and not isinstance(ledger, Ledger):
-        raise LedgerError(f"ledger is a {type(ledger).__name__} and must be a ledger, such as dpgram.SessionLedger(1.0, 1e-6).")
+    number; left out, the table's own where that is public, which is found out before anything is reserved. It costs nothing, and the
+    choice stands on the label."""
+    _check_schema(schema)
+    account = open_ledger(ledger)
     if out is not None:
         check_writable(Path(out))  # before anything is spent
-        if isinstance(ledger, FileLedger) and _belongs_to(ledger.path, Path(out)):
-            raise OutputError(f"{out} is the ledger itself: choose another place for the release.")
+        check_apart(account, Path(out))
     budget = Budget(epsilon, delta)
-    named = None if mechanism == AUTO else registry.find(mechanism)
-    if table_rows is not None and named is not None and TABLE_ROWS not in named.options:
-        raise MechanismError(f"table_rows is a hint for mechanism='auto', and {mechanism!r} takes none: leave it out.")
-    if named is None:
+    chosen = None if mechanism == AUTO else registry.find(mechanism)
+    if chosen is None:
+        from dpgram.planning.choose import check_hint, choose  # slow to import, and most name their mechanism
+
         check_hint(schema, table_rows, options)
+    elif table_rows is not None and TABLE_ROWS not in chosen.options:
+        raise MechanismError(f"table_rows is a hint for mechanism='auto', and {mechanism!r} takes none: leave it out.")
     folder = None if cache is None or cache is False else cache_folder(cache)
     whole = WholeProgress(progress)
     rows_pass = open_pass(
@@ -125,33 +112,35 @@ def release(
         query=query,
         device=device,
         threads=threads,
-        cache=folder if named is None or named.several else None,
+        cache=folder if chosen is None or chosen.several else None,
         progress=whole,
     )
-    choice = None
-    if named is None:
-        choice = Choice(_assumed_ground(schema), budget, calibration, table_rows, rereadable=rows_pass.rereadable)
-    chosen = named or choice.mechanism  # type: ignore[union-attr]
-    hint = {TABLE_ROWS: table_rows} if TABLE_ROWS in chosen.options else {}
-    task = registry.schema_task(chosen, budget, schema, calibration, {**options, **hint})
-    rng = source_for(arithmetic, task.dim, insecure_seed)
-    if chosen.several and not rows_pass.rereadable:
-        raise OneShotError(where=rows_pass.where, mechanism=chosen.name)
-    custody = _Custody(rows_pass, whole, schema, chosen, task, rng, ledger)
-    outcome = custody.hold()
-    rows, reservation = custody.rows, custody.reservation
-    if choice is not None:
-        chosen = choice.mechanism
+    with ExitStack() as one_state:
+        counted, choice = None, ""
+        if chosen is None:
+            counted = _count_rows(rows_pass, schema, one_state) if table_rows is None else None
+            rows = table_rows if counted is None else counted
+            chosen, choice = choose(schema, rows, budget, calibration, rereadable=rows_pass.rereadable)
+        hint = {TABLE_ROWS: table_rows} if TABLE_ROWS in chosen.options else {}
+        task = replace(registry.schema_task(chosen, budget, schema, calibration, {**options, **hint}), rows=counted)
+        rng = source_for(arithmetic, task.dim, insecure_seed)
+        if chosen.several and not rows_pass.rereadable:
+            raise OneShotError(where=rows_pass.where, mechanism=chosen.name)
+        if chosen.several and counted is None:
+            one_state.enter_context(rows_pass.one_state())
+        custody = Custody(rows_pass, whole, schema, chosen, task, rng, account)
+        outcome = custody.hold()
+    reservation = custody.reservation
     made = GramRelease(
         schema=schema,
         gram=outcome.gram,
-        rows=rows,
+        rows=custody.rows,
         rows_of=rows_pass.rows_of,
         row_bound=task.row_bound,
         budget=budget,
         mechanism=chosen.name,
         calibration=calibration,
-        choice="" if choice is None else choice.in_words,
+        choice=choice,
         condition=outcome.condition,
         parameters=outcome.parameters,
         noise=outcome.noise,
@@ -164,119 +153,20 @@ def release(
     )
     if out is not None:
         _save(made, Path(out))
-    if ledger is not None and reservation is not None:
-        ledger.commit(reservation)
+    if account is not None and reservation is not None:
+        account.commit(reservation)
     return made
 
 
-class _Custody:
-    """Carries a mechanism's questions to the engine and the sums back, and tells the ledger what is about to be drawn."""
-
-    def __init__(
-        self,
-        rows_pass: Pass,
-        progress: WholeProgress,
-        schema: Schema,
-        mechanism: Mechanism,
-        task: Task,
-        rng: RandomSource,
-        ledger: Ledger | None,
-    ):
-        self._pass, self._progress, self._schema = rows_pass, progress, schema
-        self._mechanism, self._task, self._rng, self._ledger = mechanism, task, rng, ledger
-        self._asked, self._drawn = 0, Drawn()
-        self._away = False  # whether the mechanism waits for us: what fails then does not follow from what it drew
-        self.rows: int | None = None
-        self.reservation: Reservation | None = None
-
-    def hold(self) -> Outcome:
-        """The mechanism's outcome. An error, or an interrupt, carries a note that names what stays reserved in the ledger."""
-        try:
-            with self._pass.one_state() if self._mechanism.several else nullcontext():
-                outcome = hold(self._mechanism.start(self._task, self._rng), self._answer, self._announce)
-        except BaseException as error:
-            if self.reservation is not None and self._mechanism.several:
-                failed = isinstance(error, Exception) and not self._away and self._drawn.number > 0
-                error.add_note(self._what_stays(mechanism_failed=failed))
-            raise
-        self._progress.end()
-        return outcome
-
-    def _answer(self, question: GramQuestion) -> GramAnswer:
-        self._asked, self._away = self._asked + 1, True
-        if self._asked > 1 and not self._mechanism.several:
-            raise MechanismError(f"{self._mechanism.name} asks more than once and does not say so: this is a bug, report it.")
-        if self.reservation is None:
-            self.reservation = self._reserved()
-        self._progress.begin(self._asked, question.questions if self._mechanism.several else 1)
-        mapped = () if question.through is None else (question.through,)
-        total = self._pass.gram(question.row_bound, *mapped)
-        if self._schema.neighbours is Neighbours.REPLACE:
-            if self.rows is None:
-                self.rows = total.rows
-                _check_public_rows(self.rows, self._task.budget)
-            if total.rows != self.rows:
-                raise TableError(
-                    f"{self._pass.where} was changed between two passes over it: run it again when nothing writes to it, or pass cache= "
-                    f"(--cache), by which a query's result is read once."
-                )
-        gram = exact_gram(*total.in_whole_numbers()) if self._rng.arithmetic == EXACT else total.in_scaled_units()
-        self._away = False
-        return GramAnswer(gram, self.rows)
-
-    def _reserved(self) -> Reservation | None:
-        """The budget of the whole release, set aside before any row is read."""
-        if self._ledger is None:
-            return None
-        what, schema = _in_words(self._mechanism.name, self._schema, self._rng.private), self._schema
-        known = known_cost(self._mechanism, self._task)
-        if self._mechanism.several and isinstance(self._ledger, RoundLedger):
-            return self._ledger.reserve(
-                self._task.budget, schema.neighbours, what, unit=schema.unit, cost=known, by_rounds=True
-            )
-        return self._ledger.reserve(self._task.budget, schema.neighbours, what, unit=schema.unit, cost=known)
-
-    def _announce(self, drawing: Drawing) -> None:
-        """Before a round is drawn: it is in the ledger when this returns, unless it was reserved as one that is never given back."""
-        drawn, self._away = Drawn(drawing.number, drawing.rounds, drawing.spent), True
-        if self.reservation is not None and self._mechanism.several and isinstance(self._ledger, RoundLedger):
-            self._ledger.note_round(self.reservation, drawn)
-        self._drawn, self._away = drawn, False
-
-    def _what_stays(self, *, mechanism_failed: bool) -> str:
-        assert self.reservation is not None
-        number, drawn = self.reservation.number, self._drawn
-        stays = f"Line {number} of the ledger stays reserved, and counts as spent"
-        if not isinstance(self._ledger, RoundLedger) or (drawn.rounds and drawn.number == drawn.rounds):
-            return f"{stays}."
-        if mechanism_failed:  # Theorem 3 of composition.md asks that what was drawn has no part in the end
-            why = "The mechanism itself failed, which may follow from what it drew: leave the line as it is."
-            return f"{stays}; {drawn.in_words} drawn. {why}"
-        command = (
-            f"`dpgram ledger settle {number} --ledger {self._ledger.path}`" if isinstance(self._ledger, FileLedger) else ""
-        )
-        how = command or f"ledger.settle({number})"
-        return f"{stays}; {drawn.in_words} drawn. {how} gives back the rounds that were not drawn."
-
-
-def automatic_choice(
-    schema: Schema, budget: Budget, calibration: str, rows: int, options: Mapping[str, object]
-) -> tuple[str, str]:
-    """The mechanism that "auto" takes for so many rows of a table that can be read again, and why."""
-    check_hint(schema, rows, options)
-    choice = Choice(_assumed_ground(schema), budget, calibration, rows, rereadable=True)
-    return choice.mechanism.name, choice.in_words
-
-
-def _assumed_ground(schema: Schema) -> Ground | None:
-    """Assumed rows and the regression that "auto" looks at; None where a schema has nothing to regress on, or is very wide."""
-    if len(schema.encoded) > WIDEST:
+def _count_rows(rows_pass: Pass, schema: Schema, one_state: ExitStack) -> int | None:
+    """The number of rows, all passes from here on being over those; None where it is protected, or the table can be read only once."""
+    if schema.neighbours is not Neighbours.REPLACE or not rows_pass.rereadable:
         return None
-    target = default_target(schema)
-    try:
-        return ground(schema, assumed_rows(schema, Assumptions(), target), target)
-    except (ModelError, PlanError):
-        return None
+    one_state.enter_context(rows_pass.one_state())
+    rows = rows_pass.count()
+    if rows == 0:
+        raise EmptyTableError
+    return rows
 
 
 def plan(
@@ -302,57 +192,26 @@ def plan(
     taken from ``assumptions``, or from a ``sample`` in any form that ``release`` takes, which must be public: ``sample_is_public`` says so.
     With ``target_width`` the smallest epsilon (``solve`` "epsilon") or number of rows ("rows") is found for which the typical 95 %
     interval is that narrow, and the plan is made for it. ``options`` go to the mechanisms that have them."""
-    if not isinstance(schema, Schema):
-        raise SchemaError(f"schema is a {type(schema).__name__} and must be a Schema: use dpgram.Schema.load(path).")
-    named = default_target(schema) if target is None else target
-    if sample is None:
-        guess = Assumptions() if assumptions is None else assumptions
-        rows, words, data = assumed_rows(schema, guess, named), guess.in_words, guess.to_dict()
-    else:
-        _check_sample(sample_is_public, assumptions)
-        rows, data = encoded_rows(sample, schema), None
-        words = SAMPLE_WORDS.format(rows=f"{len(rows):,}")
-    found, answer = ground(schema, rows, named, features), None
-    if target_width is not None:
-        answer = smallest(
-            found,
-            solve,
-            target_width,
-            delta,
-            epsilon=epsilon,
-            rows=table_rows,
-            mechanisms=mechanisms,
-            calibration=calibration,
-            options=options,
-        )
-        if answer.value is not None:
-            epsilon, table_rows = (answer.value, table_rows) if solve == "epsilon" else (epsilon, int(answer.value))
-    if epsilon is None or table_rows is None:
-        missing = "epsilon" if epsilon is None else "table_rows"
-        unanswered = f"{answer.in_words} " if answer else ""
-        raise PlanError(f"{unanswered}{missing} is not given: a forecast needs it.")
+    from dpgram.planning.plan import check_sample, make_plan  # slow to import, and a release needs none of it
+
+    _check_schema(schema)
+    if sample is not None:
+        check_sample(sample_is_public, assumptions)
     return make_plan(
-        found,
-        Budget(epsilon, delta),
-        table_rows,
-        assumed=words,
-        assumptions=data,
+        schema,
+        epsilon=epsilon,
+        delta=delta,
+        rows=table_rows,
+        target=target,
+        features=features,
         mechanisms=mechanisms,
         calibration=calibration,
+        assumptions=assumptions,
+        sample=None if sample is None else encoded_rows(sample, schema),
+        target_width=target_width,
+        solve=solve,
         options=options,
-        answer=answer,
     )
-
-
-def _check_sample(public: bool, assumptions: Assumptions | None) -> None:
-    if not public:
-        raise PlanError(
-            "a sample is given without the word that it is public (sample_is_public, --sample-is-public). A plan costs no budget, so "
-            "it must not look at private rows: numbers chosen by looking at them give them away. Use a published "
-            "table or made-up rows, or leave the sample out."
-        )
-    if assumptions is not None:
-        raise PlanError("both a sample and assumptions are given, and the sample would replace them: give one of the two.")
 
 
 def encoded_rows(table: object, schema: Schema) -> Array:
@@ -372,11 +231,9 @@ def draft_schema(table: object, *, query: str | None = None) -> str:
     return schema_file.draft(declared)
 
 
-def _belongs_to(ledger: Path, out: Path) -> bool:
-    """Whether ``out`` is the ledger's file, or one that SQLite keeps beside it."""
-    return out.resolve().name.removesuffix("-wal").removesuffix("-shm").removesuffix("-journal") == ledger.resolve().name and (
-        out.resolve().parent == ledger.resolve().parent
-    )
+def _check_schema(schema: object) -> None:
+    if not isinstance(schema, Schema):
+        raise SchemaError(f"schema is a {type(schema).__name__} and must be a Schema: use dpgram.Schema.load(path).")
 
 
 def _save(made: GramRelease, out: Path) -> None:
@@ -389,30 +246,3 @@ def _save(made: GramRelease, out: Path) -> None:
         return
     line = "" if made.ledger_entry is None else f" Line {made.ledger_entry.partition(':')[0]} of the ledger stays reserved."
     raise OutputError(f"{problem} The noise was drawn, so the budget counts as spent.{line}")
-
-
-def known_cost(mechanism: Mechanism, task: Task) -> Cost:
-    """What is known of the release's curve before any row is read; where it follows the number of rows, its budget alone."""
-    try:
-        return mechanism.cost(task, mechanism.calibrate(task))
-    except MechanismError:
-        return plain_cost(task, {})
-
-
-def _in_words(mechanism: str, schema: Schema, private: bool) -> str:
-    """What a ledger says of a release."""
-    claim = ", on a claim of the custodian's" if mechanism == "noisy-inverse" else ""
-    return f"{mechanism} release of {len(schema.columns)} columns{claim}{'' if private else ', NOT PRIVATE: noise from a seed'}"
-
-
-def _check_public_rows(rows: int, budget: Budget) -> None:
-    """Under REPLACE the number of rows is public, so it may be spoken of."""
-    if rows == 0:
-        raise EmptyTableError
-    if budget.delta > 1 / rows:
-        warnings.warn(
-            f"delta is {budget.delta:g}, above 1/(number of rows) = {1 / rows:.3g}: such a budget allows publishing a few "
-            f"rows outright. Use a delta well below {1 / rows:.1g}.",
-            LargeDeltaWarning,
-            stacklevel=6,
-        )

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
+
+from dpgram import curator
 
 BLOCKED = (
     "import sys\nfor name in ('pyarrow', 'pandas', 'polars', 'duckdb', 'matplotlib', 'sklearn'): sys.modules[name] = None\n"
@@ -33,3 +36,22 @@ def test_the_block_would_be_felt():
         [sys.executable, "-c", BLOCKED + "import dpgram; dpgram.release"], capture_output=True, text=True, check=False
     )
     assert "pyarrow" in done.stderr
+
+
+def test_a_release_by_a_named_mechanism_imports_no_forecast():
+    """They take a while to import, and only "auto" and plans need them."""
+    script = """
+import sys
+import dpgram
+schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric("x", 0, 1)])
+dpgram.release({"x": [0.5] * 9}, schema, epsilon=1, delta=1e-6)
+slow = ("dpgram.planning", "dpgram.regression", "dpgram.inference", "dpgram.report", "scipy.optimize", "scipy.stats")
+assert not (found := [name for name in sys.modules if name.startswith(slow)]), found
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_curator_orders_calls_and_stays_short():
+    """At most 250 lines: what computes belongs into a room."""
+    assert len(Path(curator.__file__).read_text().splitlines()) <= 250

@@ -166,13 +166,13 @@ def every_line(write: Writer, folder: Path) -> str:
     return f"{line - 2} kills, {new - 2} after a new release, {left} with a draft left"
 
 
-def killer(line: int, where: str):
-    """A tracer that kills its process at the ``line``-th line that is run of the file ``where``."""
+def killer(line: int, *where: str):
+    """A tracer that kills its process at the ``line``-th line that is run of the files ``where``."""
     count = 0
 
     def trace(frame, event, _arg):
         nonlocal count
-        if frame.f_code.co_filename != where:
+        if frame.f_code.co_filename not in where:
             return None
         count += event == "line"
         if count == line:

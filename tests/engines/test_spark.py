@@ -179,6 +179,14 @@ def test_the_bits_of_the_local_engine_through_a_map(spark, folder):
         open_pass(spark.read.parquet(str(folder)), SCHEMA).gram(1.0, PublicMap.near(np.eye(2)))
 
 
+def test_spark_counts_the_rows_that_it_sums(spark, folder):
+    frame = spark.read.parquet(str(folder))
+    for each, rows in ((frame, 6000), (frame.where("x > 0"), None), (frame.limit(0), 0)):
+        found = open_pass(each, SCHEMA)
+        assert found.count() == found.gram(1.0).rows
+        assert rows is None or found.count() == rows
+
+
 def test_tables_views_and_queries(classic, folder, expected):
     frame = classic.read.parquet(str(folder))
     classic.sql("create database if not exists sales")

@@ -1,4 +1,5 @@
-"""Kills releases: `python -m tests.ledger.kill_release ARITHMETIC FOLDER` kills one at every line of the curator.
+"""Kills releases: `python -m tests.ledger.kill_release ARITHMETIC FOLDER` kills one at every line of the curator and of its
+custody.
 
 It prints what each had noted. It runs by itself because it forks."""
 
@@ -13,7 +14,7 @@ from pathlib import Path
 from unittest import mock
 
 import dpgram
-from dpgram import curator
+from dpgram import curator, custody
 from dpgram.ledger.base import Reservation
 from tests.artifact.kill_loop import ended, forked, killer
 from tests.conftest import small_schema, small_table
@@ -72,7 +73,7 @@ def kill_at_every_line(arithmetic: str, folder: Path) -> None:
 
         def release(line: int = line, ledger: NotedLedger = ledger) -> None:
             with watched(ledger.drawn):
-                sys.settrace(killer(line, curator.__file__))
+                sys.settrace(killer(line, curator.__file__, custody.__file__))
                 dpgram.release(table, schema, epsilon=5, delta=1e-6, threads=1, ledger=ledger, arithmetic=arithmetic)
                 sys.settrace(None)
 

@@ -1,5 +1,5 @@
-"""Kills releases of several rounds: `python -m tests.ledger.kill_rounds WHERE FOLDER` kills one at every line of the curator, or at every
-fourth that is run of the ledger, of which no state lasts for less.
+"""Kills releases of several rounds: `python -m tests.ledger.kill_rounds WHERE FOLDER` kills one at every line of the curator
+and of its custody, or at every fourth that is run of the ledger, of which no state lasts for less.
 
 It prints, for each, how many rounds had begun to draw, and how many the ledger knew of. It runs by itself because it forks."""
 
@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import dpgram
-from dpgram import curator
+from dpgram import curator, custody
 from dpgram.ledger import file
 from dpgram.mechanisms.registry import MECHANISMS
 from tests import rounds
@@ -47,7 +47,7 @@ class Draws:
         return len(self._path.read_text()) if self._path.exists() else 0
 
 
-def kill(where: str, step: int, folder: Path) -> None:
+def kill(where: tuple[str, ...], step: int, folder: Path) -> None:
     table, schema = small_table(50), small_schema()
     MECHANISMS[rounds.NAME] = rounds.MECHANISM
     options = {**BUDGET, "mechanism": rounds.NAME, "threads": 1, "arithmetic": "float"}
@@ -61,7 +61,7 @@ def kill(where: str, step: int, folder: Path) -> None:
 
         def release(line: int = line, draws: Draws = draws, ledger: dpgram.FileLedger = ledger) -> None:
             with watched(draws.drawn):
-                sys.settrace(killer(line, where))
+                sys.settrace(killer(line, *where))
                 dpgram.release(table, schema, ledger=ledger, progress=draws, **options)
                 sys.settrace(None)
 
@@ -73,4 +73,5 @@ def kill(where: str, step: int, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    kill(*{"curator": (curator.__file__, 1), "ledger": (file.__file__, 4)}[sys.argv[1]], Path(sys.argv[2]))
+    files = {"curator": ((curator.__file__, custody.__file__), 1), "ledger": ((file.__file__,), 4)}
+    kill(*files[sys.argv[1]], Path(sys.argv[2]))

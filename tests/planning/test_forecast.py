@@ -15,7 +15,6 @@ from dpgram.planning.bounds import row_bounds
 from dpgram.planning.expected import expect
 from dpgram.planning.forecast import CONDITIONAL, forecast
 from dpgram.planning.ground import ground
-from dpgram.planning.plan import make_plan
 from dpgram.terms.budget import Budget
 
 SIX = [dpgram.Numeric(f"x{j}", 0, 1) for j in range(6)]
@@ -184,14 +183,15 @@ def test_a_row_bound_of_the_schemas_own_is_among_them_and_kept_where_it_is_good(
 
 def test_no_row_bounds_are_compared_for_a_mechanism_that_shrinks_rows_by_its_own_rules():
     """Said in words, and true: the error moves by less than the forecast's chance, where Gaussian noise's moves severalfold."""
-    made = make_plan(GROUND, Budget(1.0, 1e-6), 100_000, assumed="", assumptions=None, mechanisms=["whitened-noise"])
+    asked = {"epsilon": 1.0, "delta": 1e-6, "table_rows": 100_000}
+    made = dpgram.plan(GROUND.schema, mechanisms=["whitened-noise"], **asked)
     assert made.bounds == ()
     assert made.recommended_row_bound is None
     assert "hardly changes its errors" in made.to_dict()["no_row_bounds"]
     trades = row_bounds(GROUND, "whitened-noise", Budget(1.0, 1e-6), 100_000, copies=FEW)
     errors = [trade.error for trade in trades]
     assert max(errors) < 1.1 * min(errors)
-    other = make_plan(GROUND, Budget(1.0, 1e-6), 100_000, assumed="", assumptions=None, mechanisms=["gaussian-noise"])
+    other = dpgram.plan(GROUND.schema, mechanisms=["gaussian-noise"], **asked)
     assert other.bounds
     assert other.to_dict()["no_row_bounds"] is None
 

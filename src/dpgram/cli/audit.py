@@ -87,7 +87,7 @@ def audit(
         raise MechanismError(f"arithmetic is {arithmetic!r} and must be 'exact' or 'float'.")
     mechanism, draws = registry.find(name), DRAWS[arithmetic] if draws is None else draws
     budget = Budget((1.0 if calibration == EXACT else 0.9) if epsilon is None else epsilon, delta)
-    tasks = [asked_task(name, budget, neighbours, dim, row_bound, calibration, given_options(option))]
+    tasks = [asked_task(name, budget, neighbours, dim, row_bound, calibration, given_options(option, {}))]
     if not option:
         tasks = [replace(tasks[0], options=each) for each in settings(name, tasks[0].neighbours, dim, calibration)]
     found: list[list[Audit]] = []

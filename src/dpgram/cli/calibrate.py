@@ -5,21 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from dpgram.cli.label import print_rounds
-from dpgram.cli.options import given_options
+from dpgram.cli.options import given_options, with_flags
 from dpgram.cli.output import print_json, print_table
 from dpgram.errors import MechanismError, SchemaError
 from dpgram.mechanisms import registry
 from dpgram.mechanisms.conversation import EXACT, PAPER, Task
-from dpgram.planning.choice import TABLE_ROWS
+from dpgram.mechanisms.registry import TABLE_ROWS
 from dpgram.report.facts import parameter_facts
 from dpgram.terms.budget import Budget, Neighbours
 
 
+@with_flags
 def calibrate(
     name: str,
     /,
@@ -30,16 +31,12 @@ def calibrate(
     row_bound: float,
     neighbours: str = "replace",
     calibration: str = EXACT,
-    sketch_rows: float | None = None,
-    degrees_of_freedom: float | None = None,
     table_rows: int | None = None,
-    scale: float | None = None,
-    rho: float | None = None,
-    first_stage: str | None = None,
     intercept: bool = True,
     option: tuple[str, ...] = (),
     compare: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
+    **options: Any,
 ) -> None:
     """Print the parameters of mechanism NAME for a budget.
 
@@ -59,34 +56,22 @@ def calibrate(
         replace or add-remove.
     calibration
         exact, or paper for the printed formulas of Sheffet 2015.
-    sketch_rows
-        gaussian-sketch, gaussian-sketch-adaptive: rows of the sketch.
-    degrees_of_freedom
-        wishart-noise, inverse-wishart, inverse-wishart-adaptive: degrees of freedom.
     table_rows
         inverse-wishart, whitened-noise: number of rows, public under replace; a public guess for whitened-noise under add-remove.
-    scale
-        wishart-noise: scale C of the noise.
-    rho
-        noisy-inverse: the public claim about the smallest eigenvalue.
-    first_stage
-        Adaptive mechanisms: laplace or gauss.
     intercept
         whitened-noise: whether the first column is one in every row.
     option
-        Any other option of the mechanism, as NAME=VALUE; may be repeated.
+        An option of the mechanism, as NAME=VALUE instead of by its flag; may be repeated.
     compare
         Show paper against exact, side by side.
     json
         Print JSON.
     """
     mechanism = registry.find(name)
-    options = given_options(
-        option, sketch_rows=sketch_rows, degrees_of_freedom=degrees_of_freedom, scale=scale, rho=rho, first_stage=first_stage
-    )
+    given = given_options(option, options)
     if table_rows is not None and TABLE_ROWS in mechanism.options:  # checked there; others are told the table's own
-        options, table_rows = {**options, TABLE_ROWS: table_rows}, None
-    task = asked_task(name, Budget(epsilon, delta), neighbours, dim, row_bound, calibration, options)
+        given, table_rows = {**given, TABLE_ROWS: table_rows}, None
+    task = asked_task(name, Budget(epsilon, delta), neighbours, dim, row_bound, calibration, given)
     task = replace(task, rows=table_rows, intercept=intercept)
     columns = [PAPER, EXACT] if compare else [calibration]
     found = {column: _parameters(mechanism.calibrate, replace(task, calibration=column), lenient=compare) for column in columns}

@@ -18,7 +18,8 @@ from dpgram.cli.plan import print_plan
 from dpgram.errors import MechanismError
 from dpgram.mechanisms import registry
 from dpgram.mechanisms.conversation import GramAnswer, Mechanism, Task, hold
-from dpgram.planning.choice import AUTO, TABLE_ROWS
+from dpgram.mechanisms.registry import AUTO, TABLE_ROWS
+from dpgram.planning.choose import check_hint, choose
 from dpgram.planning.plan import Plan
 from dpgram.report.fact import Planned
 from dpgram.report.label import label_data
@@ -48,15 +49,17 @@ def show_without_release(
             raise MechanismError(
                 "a dry run of mechanism 'auto' needs --table-rows: the choice follows a public number of rows."
             )
-        mechanism, choice = curator.automatic_choice(schema, budget, calibration, table_rows, options)
-    found = registry.find(mechanism)
+        check_hint(schema, table_rows, options)
+        found, choice = choose(schema, table_rows, budget, calibration)
+    else:
+        found = registry.find(mechanism)
     hint = {} if table_rows is None or TABLE_ROWS not in found.options else {TABLE_ROWS: table_rows}
     task = registry.schema_task(found, budget, schema, calibration, {**options, **hint})
     parameters, condition = _known(found, replace(task, rows=table_rows if schema.neighbours is Neighbours.REPLACE else None))
     planned = Planned(
         schema=schema,
         budget=budget,
-        mechanism=mechanism,
+        mechanism=found.name,
         calibration=calibration,
         parameters=parameters,
         condition=condition,
@@ -67,7 +70,7 @@ def show_without_release(
     )
     plan: Plan | None = None
     if table_rows is not None:
-        mechanisms = None if choice else [mechanism]
+        mechanisms = None if choice else [found.name]
         plan = curator.plan(
             schema,
             epsilon=budget.epsilon,

@@ -1,30 +1,69 @@
-"""A mechanism's own options on the command line: the named ones, and any other as NAME=VALUE."""
+"""A mechanism's own options on the command line: a flag for each that is declared, and any of them as NAME=VALUE."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, TypeVar
+
+from cyclopts import Group, Parameter
 
 from dpgram.errors import MechanismError
+from dpgram.mechanisms.options import Option
+from dpgram.mechanisms.registry import MECHANISMS
+
+C = TypeVar("C", bound=Callable[..., object])
+OWN = Group("Options of mechanisms", sort_key=1)  # shown below all others
 
 
-def given_options(others: Sequence[str], **named: float | str | None) -> dict[str, Any]:
-    """The options that were given, by name. Which of them a mechanism has is for the registry to say."""
-    found: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
-    for text in others:
-        name, equals, value = text.partition("=")
-        if not (name and equals and value):
-            raise MechanismError(f"--option is {text!r} and must be NAME=VALUE, such as sketch_rows=44.")
-        found[name.replace("-", "_")] = _number_or_word(value)
+def with_flags(command: C) -> C:
+    """The command, with a flag for every option that a mechanism declares in the place of its ``**options``.
+
+    An option whose name the command has already, as that of a parameter, is that parameter."""
+    own = inspect.signature(command, eval_str=True)
+    kept = [one for one in own.parameters.values() if one.kind is not one.VAR_KEYWORD]
+    flags = [_flag(name, options) for name, options in declared_options().items() if name not in own.parameters]
+    command.__signature__ = own.replace(parameters=[*kept, *flags])  # type: ignore[attr-defined]
+    command.__annotations__ = {one.name: one.annotation for one in (*kept, *flags)}
+    return command
+
+
+def declared_options() -> dict[str, dict[str, Option]]:
+    """Every option by its name, and then by the name of the mechanism that declares it."""
+    found: dict[str, dict[str, Option]] = {}
+    for mechanism in MECHANISMS.values():
+        for option in mechanism.options.values():
+            found.setdefault(option.name, {})[mechanism.name] = option
     return found
 
 
-def check_free(options: Mapping[str, Any], call: Callable) -> None:
-    """Raise where an option has the name of a parameter of ``call``, to which all of them are passed by name."""
-    for name in options:
-        if name in inspect.signature(call).parameters:
-            raise MechanismError(f"--option {name} is not an option of a mechanism: see --help for how it is given.")
+def _flag(name: str, declared: Mapping[str, Option]) -> inspect.Parameter:
+    sharing: dict[Option, list[str]] = {}
+    for mechanism, option in declared.items():
+        sharing.setdefault(option, []).append(mechanism)
+    words = [f"{', '.join(mechanisms)}: {option.words}{_default(option)}." for option, mechanisms in sharing.items()]
+    (kind,) = {option.type for option in sharing}
+    annotation = Annotated[kind | None, Parameter(help=" ".join(words), group=OWN)]  # type: ignore[valid-type]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+
+
+def _default(option: Option) -> str:
+    return "" if option.default is None else f" [default: {option.default}]"
+
+
+def given_options(others: Sequence[str], flags: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that were given, by name. Whether a mechanism has them is for the registry to say; some mechanism must."""
+    found: dict[str, Any] = {name: value for name, value in flags.items() if value is not None}
+    declared = declared_options()
+    for text in others:
+        name, equals, value = text.partition("=")
+        name = name.replace("-", "_")
+        if not (name and equals and value):
+            raise MechanismError(f"--option is {text!r} and must be NAME=VALUE, such as sketch_rows=44.")
+        if name not in declared:
+            raise MechanismError(f"--option {name} is not an option of a mechanism: they have {', '.join(declared)}.")
+        found[name] = _number_or_word(value)
+    return found
 
 
 def _number_or_word(text: str) -> float | str:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from dpgram import curator
 from dpgram.cli.app import note
 from dpgram.cli.names import listed_names
-from dpgram.cli.options import check_free, given_options
+from dpgram.cli.options import given_options, with_flags
 from dpgram.cli.output import print_json, print_table
 from dpgram.errors import PlanError
+from dpgram.mechanisms.registry import TABLE_ROWS
 from dpgram.planning.assumed import Assumptions
-from dpgram.planning.choice import TABLE_ROWS
 from dpgram.planning.curves import Quantity, curve
 from dpgram.planning.plan import Plan
 from dpgram.report import forecast as words
@@ -23,6 +23,7 @@ from dpgram.report.figures import check_figure_path
 from dpgram.terms.schema import Schema
 
 
+@with_flags
 def plan(
     *,
     schema: Path,
@@ -40,10 +41,10 @@ def plan(
     sample_is_public: Annotated[bool, Parameter(negative="")] = False,
     target_width: float | None = None,
     solve: Quantity = "epsilon",
-    rho: float | None = None,
     option: tuple[str, ...] = (),
     json: Annotated[bool, Parameter(negative="")] = False,
     plot: Path | None = None,
+    **options: Any,
 ) -> None:
     """Forecast what a release would give, from public facts alone. No table is read and nothing is spent.
 
@@ -79,10 +80,8 @@ def plan(
         Find the smallest epsilon, or number of rows, for which a typical 95 % interval is this narrow.
     solve
         Which of the two: epsilon or rows.
-    rho
-        noisy-inverse: the public claim that every eigenvalue of the Gram is at least (1 + rho) row_bound^2.
     option
-        An option of a mechanism, as NAME=VALUE; may be repeated.
+        An option of a mechanism, as NAME=VALUE instead of by its flag; may be repeated.
     json
         Print JSON.
     plot
@@ -90,9 +89,8 @@ def plan(
     """
     if plot is not None:
         check_figure_path(plot)
-    options, declared = given_options(option, rho=rho, table_rows=table_rows), Schema.load(schema)
-    table_rows = options.pop(TABLE_ROWS, None)
-    check_free(options, curator.plan)
+    given, declared = given_options(option, {**options, TABLE_ROWS: table_rows}), Schema.load(schema)
+    table_rows = given.pop(TABLE_ROWS, None)
     made = curator.plan(
         declared,
         epsilon=epsilon,
@@ -107,7 +105,7 @@ def plan(
         sample_is_public=sample_is_public,
         target_width=target_width,
         solve=solve,
-        **options,
+        **given,
     )
     quantities: tuple[Quantity, ...] = ("epsilon", "rows")
     curves = [
@@ -118,7 +116,7 @@ def plan(
             made.forecast.rows,
             mechanisms=mechanism or None,
             calibration=calibration,
-            options=options,
+            options=given,
         )
         for quantity in (quantities if plot is not None else ())
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -11,10 +11,10 @@ from dpgram import curator
 from dpgram.artifact.atomic import check_writable
 from dpgram.cli.app import note
 from dpgram.cli.dry_run import show_without_release
-from dpgram.cli.options import check_free, given_options
+from dpgram.cli.options import given_options, with_flags
 from dpgram.cli.output import print_json, reading_bar
 from dpgram.errors import OutputError
-from dpgram.planning.choice import TABLE_ROWS
+from dpgram.mechanisms.registry import TABLE_ROWS
 from dpgram.report.label import label_data
 from dpgram.sampling.choose import chosen, exact_seconds
 from dpgram.terms.budget import Budget
@@ -23,6 +23,7 @@ from dpgram.terms.schema import Schema
 WORTH_SAYING = 2.0  # seconds
 
 
+@with_flags
 def release(
     data: str,
     /,
@@ -37,12 +38,6 @@ def release(
     query: str | None = None,
     device: str | None = None,
     threads: int | None = None,
-    sketch_rows: float | None = None,
-    degrees_of_freedom: float | None = None,
-    scale: float | None = None,
-    rho: float | None = None,
-    repair: str | None = None,
-    first_stage: str | None = None,
     option: tuple[str, ...] = (),
     ledger: Path | None = None,
     cache: Path | None = None,
@@ -51,6 +46,7 @@ def release(
     overwrite: Annotated[bool, Parameter(negative="")] = False,
     dry_run: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
+    **options: Any,
 ) -> None:
     """Write a private Gram release of DATA to OUT. Epsilon and delta are your choice, so they have no default.
 
@@ -80,22 +76,10 @@ def release(
         Sum the rows there with PyTorch, such as cuda.
     threads
         How many threads read and sum; by default one per core.
-    sketch_rows
-        gaussian-sketch, gaussian-sketch-adaptive: rows of the sketch.
-    degrees_of_freedom
-        wishart-noise, inverse-wishart, inverse-wishart-adaptive: degrees of freedom.
-    scale
-        wishart-noise: scale C of the noise.
-    rho
-        noisy-inverse: the public claim that every eigenvalue of the Gram is at least (1 + rho) row_bound^2.
-    repair
-        gaussian-noise: none, psd or shift. wishart-noise: none leaves the mean of the noise in the matrix.
-    first_stage
-        Adaptive mechanisms: laplace or gauss.
     option
-        Any other option of the mechanism, as NAME=VALUE; may be repeated.
+        An option of the mechanism, as NAME=VALUE instead of by its flag; may be repeated.
     ledger
-        The account of the data set (`dpgram ledger open`): the budget is set aside there before any row is read.
+        The account of the data set (`dpgram ledger open`): the budget is set aside there before any row is summed.
     cache
         A folder in which a query's result is kept while a mechanism of several rounds reads it again and again: in a file without a name
         that only you can read, and that is gone when the command ends. Files and tables are read again without it.
@@ -113,18 +97,8 @@ def release(
     """
     declared = Schema.load(schema)
     budget = Budget(epsilon, delta)
-    options = given_options(
-        option,
-        sketch_rows=sketch_rows,
-        degrees_of_freedom=degrees_of_freedom,
-        scale=scale,
-        rho=rho,
-        repair=repair,
-        first_stage=first_stage,
-        table_rows=table_rows,
-    )
-    table_rows = options.pop(TABLE_ROWS, None)  # an argument of its own, by whichever name it was given
-    check_free(options, curator.release)
+    given = given_options(option, {**options, TABLE_ROWS: table_rows})
+    table_rows = given.pop(TABLE_ROWS, None)  # an argument of its own, by whichever name it was given
     if dry_run:
         rows_of = "table" if query is None else "result"
         show_without_release(
@@ -132,7 +106,7 @@ def release(
             budget,
             mechanism=mechanism,
             calibration=calibration,
-            options=options,
+            options=given,
             table_rows=table_rows,
             rows_of=rows_of,
             arithmetic=arithmetic,
@@ -168,7 +142,7 @@ def release(
             out=out,
             cache=cache,
             progress=progress,
-            **options,
+            **given,
         )
     if json:
         print_json(label_data(made))

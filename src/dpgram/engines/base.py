@@ -25,6 +25,12 @@ class Pass(Protocol):
         """Within it every sum is over one state of the table, as far as the source can see to that."""
         ...
 
+    def count(self) -> int:
+        """The number of rows, as ``gram`` will count them: told by the source, else by a pass that looks at no cell.
+
+        To be asked only where the number is public, and within ``one_state``."""
+        ...
+
     def gram(self, row_bound: float, through: PublicMap | None = None) -> GramSum:
         """The exact sum over all rows, each multiplied by ``through``, where it is given, and then shrunk to ``row_bound``."""
         ...
@@ -59,7 +65,6 @@ class WholeProgress:
 
     def begin(self, number: int, of: int | None) -> None:
         """Pass ``number`` begins; the passes that are left share what is left."""
-        of = None if of is None else max(of, number)  # "auto" may have asked once before the mechanism it chose
         self._from += self._share
         self._share = (1 - self._from) / max(1, of - number + 1) if of else (1 - self._from) * self.FIRST
         if self._tell is not None and of != 1:

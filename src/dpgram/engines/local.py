@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from functools import partial, reduce
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from dpgram.engines.summing import Summing, one_blas_thread
 from dpgram.errors import OptionError
 from dpgram.rows.gram_sum import GramSum
 from dpgram.sources.again import one_state, rereadable
-from dpgram.sources.base import Part, Piece, Source, check_columns, parts_of, quietly
+from dpgram.sources.base import Batch, Part, Piece, Source, check_columns, parts_of, quietly, told_rows
 from dpgram.terms.public_map import PublicMap
 from dpgram.terms.schema import Schema
 
@@ -45,15 +45,28 @@ class LocalPass:
     def gram(self, row_bound: float, through: PublicMap | None = None) -> GramSum:
         """The exact sum over all rows, each multiplied by ``through``, where it is given, and then shrunk to ``row_bound``. Memory does
         not grow with the number of rows."""
-        parts = parts_of(self._source, self._schema.names)
-        steps = _PartSteps(self._progress, len(parts))
         summings = [Summing(self._schema, row_bound, through, untyped=self._source.untyped) for _ in range(self._threads)]
-        team = _Team(self._source.where, summings, steps)
-        run = team.run_alone if self._threads == 1 else team.run
         with one_blas_thread(len(self._schema.encoded)):
-            run(_jobs(parts, self._threads))
-        steps.end()
+            self._read(self._schema.names, summings, self._progress)
         return reduce(GramSum.merge, (summing.total() for summing in summings))
+
+    def count(self) -> int:
+        """The number of rows: told by the source, else by a pass over one column that looks at no cell. It shows no progress."""
+        told = told_rows(self._source, self._schema.names)
+        if told is not None:
+            return told
+        counters = [_Counter() for _ in range(self._threads)]
+        self._read(self._schema.names[:1], counters, None)
+        return sum(counter.rows for counter in counters)
+
+    def _read(self, names: Sequence[str], workers: Sequence[_Worker], progress: Progress | None) -> None:
+        """Give every batch of the table to one of the ``workers``, one for each thread."""
+        parts = parts_of(self._source, names)
+        steps = _PartSteps(progress, len(parts))
+        team = _Team(self._source.where, workers, steps)
+        run = team.run_alone if self._threads == 1 else team.run
+        run(_jobs(parts, self._threads))
+        steps.end()
 
     def encoded(self) -> Array:
         """The rows themselves in scaled units, one below the other, as they are before the clip. Unprotected."""
@@ -73,6 +86,22 @@ def _checked_threads(threads: int | None) -> int:
     if found < 1:
         raise OptionError(f"threads ({THREADS} in the environment) is {given!r} and must be a whole number from 1.")
     return found
+
+
+class _Worker(Protocol):
+    """What one thread does with the batches that it is given."""
+
+    def add(self, batch: Batch) -> None: ...
+
+
+class _Counter:
+    """Counts rows."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+
+    def add(self, batch: Batch) -> None:
+        self.rows += batch.num_rows
 
 
 class _PartSteps:
@@ -99,17 +128,19 @@ class _Job(NamedTuple):
 
 
 class _Team:
-    """Threads that add batches, each to its own sum. The first failure, or an interrupt, stops them all, and comes out of ``run``."""
+    """Threads that add batches, each to its own sum or count.
 
-    def __init__(self, where: str, summings: list[Summing], steps: _PartSteps):
-        self._where, self._summings, self._steps = where, summings, steps
-        self._jobs: queue.Queue[_Job | None] = queue.Queue(maxsize=len(summings))
+    The first failure, or an interrupt, stops them all, and comes out of ``run``."""
+
+    def __init__(self, where: str, workers: Sequence[_Worker], steps: _PartSteps):
+        self._where, self._workers, self._steps = where, workers, steps
+        self._jobs: queue.Queue[_Job | None] = queue.Queue(maxsize=len(workers))
         self._stop = threading.Event()
         self._failures: list[BaseException] = []
 
     def run(self, jobs: Generator[_Job, None, None]) -> None:
         """Do all jobs. ``jobs`` itself is read in the calling thread."""
-        threads = [threading.Thread(target=self._work, args=(summing,), daemon=True) for summing in self._summings]
+        threads = [threading.Thread(target=self._work, args=(worker,), daemon=True) for worker in self._workers]
         begun = []
         try:
             for thread in threads:
@@ -135,21 +166,21 @@ class _Team:
         """The same in the calling thread."""
         with closing(jobs):
             for job in jobs:
-                self._do(job, self._summings[0])
+                self._do(job, self._workers[0])
 
-    def _work(self, summing: Summing) -> None:
+    def _work(self, worker: _Worker) -> None:
         while (job := self._jobs.get()) is not None:  # after a failure too: the calling thread may be waiting for room
             try:
-                self._do(job, summing)
+                self._do(job, worker)
             except BaseException as error:
                 self._failures.append(error)
                 self._stop.set()
 
-    def _do(self, job: _Job, summing: Summing) -> None:
+    def _do(self, job: _Job, worker: _Worker) -> None:
         for batch, fraction in [job.work] if isinstance(job.work, Piece) else job.work():
             if self._stop.is_set():
                 return
-            quietly(self._where, summing.add, batch)
+            quietly(self._where, worker.add, batch)
             self._steps.reach(job.part, fraction)
 
 

@@ -94,6 +94,11 @@ class SparkPass:
         check_columns(self._table, schema.names)  # type: ignore[arg-type]
         _check_types(self._table, schema)
 
+    def count(self) -> int:
+        """The number of rows, counted by Spark in a job of its own."""
+        ((rows,),) = _asked(self._table.where, lambda: _collect(self._table.frame.groupBy().count()))
+        return rows
+
     def gram(self, row_bound: float, through: PublicMap | None = None) -> GramSum:
         """The exact sum over all rows, each multiplied by ``through``, where it is given, and then shrunk to ``row_bound``. One Spark job;
         its first stage reads the rows once."""

@@ -20,7 +20,7 @@ from dpgram.engines.local import LocalPass
 from dpgram.errors import DeviceError, MissingExtraError, TableError
 from dpgram.rows.gram_sum import GramSum
 from dpgram.sources.again import one_state, rereadable
-from dpgram.sources.base import BATCH_ROWS, Piece, Source, check_columns, quietly, record_batch
+from dpgram.sources.base import BATCH_ROWS, Piece, Source, check_columns, quietly, record_batch, told_rows
 from dpgram.sources.open import open_source
 from dpgram.terms.public_map import PublicMap
 from dpgram.terms.schema import Schema
@@ -87,6 +87,10 @@ class TensorPass:
     def __init__(self, tensors: Tensors, scaling: Scaling, device: Device, progress: Progress | None = None):
         self._tensors, self._scaling, self._device, self._progress = tensors, scaling, device, progress
 
+    def count(self) -> int:
+        """The number of rows."""
+        return len(self._tensors)
+
     def gram(self, row_bound: float, through: PublicMap | None = None) -> GramSum:
         """The exact sum over all rows, each multiplied by ``through``, where it is given, and then shrunk to ``row_bound``. Memory on the
         device does not grow with the rows."""
@@ -112,6 +116,11 @@ class DevicePass:
         self._source, self._schema, self._progress = source, schema, progress
         self._encoder = Encoder(schema, untyped=source.untyped)
         self._encoder.check_types(source.columns)
+
+    def count(self) -> int:
+        """The number of rows: told by the source, else counted in a pass over one column."""
+        told = told_rows(self._source, self._schema.names)
+        return sum(p.batch.num_rows for p in self._source.pieces(self._schema.names[:1])) if told is None else told
 
     def gram(self, row_bound: float, through: PublicMap | None = None) -> GramSum:
         """The exact sum over all rows, each multiplied by ``through``, where it is given, and then shrunk to ``row_bound``. Memory does
@@ -185,13 +194,19 @@ class Tensors:
             return open_source(_on_host(self._matrix), columns=self._names)
         return open_source({name: _on_host(column) for name, column in zip(self._names, self._columns, strict=True)})
 
+    def __len__(self) -> int:
+        return len(self._columns[0])
+
+    def count(self, names: Sequence[str]) -> int:
+        return len(self)
+
     def places(self, names: Sequence[str]) -> dict[str, int]:
         """Which column of ``cells`` each name is."""
         return {name: self._names.index(name) for name in names}
 
     def ranges(self, device: Device) -> Iterator[tuple[int, int, float]]:
         """First row, last row and fraction read of each piece, small enough that copies of it may be made where they must."""
-        rows, one = len(self._columns[0]), sum(column.element_size() for column in self._columns)
+        rows, one = len(self), sum(column.element_size() for column in self._columns)
         stays = self._matrix is not None and self.device == device
         size = VIEW_ROWS if stays else max(1, COPY_BYTES // max(one, 8 * len(self._columns)))
         for start in range(0, rows, size):
@@ -208,7 +223,7 @@ class Tensors:
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         """The rows as record batches on the host."""
-        rows, places = len(self._columns[0]), self.places(names)
+        rows, places = len(self), self.places(names)
         for start in range(0, rows, BATCH_ROWS):
             stop = min(rows, start + BATCH_ROWS)
             host = quietly(self.where, self._block, start, stop)

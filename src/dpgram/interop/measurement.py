@@ -8,6 +8,7 @@ from dpgram import curator
 from dpgram.accounting.compose import GaussianCost
 from dpgram.errors import MechanismError, MissingExtraError
 from dpgram.mechanisms import registry
+from dpgram.mechanisms.conversation import known_cost
 from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.schema import Schema
 
@@ -31,7 +32,7 @@ def opendp_measurement(
     budget, chosen = Budget(epsilon, delta), registry.find(mechanism)
     known = {name: options[name] for name in options if name in chosen.options}
     task = registry.schema_task(chosen, budget, schema, options.get("calibration", "exact"), known)
-    cost = curator.known_cost(chosen, task)
+    cost = known_cost(chosen, task)
     replaced = schema.neighbours is Neighbours.REPLACE
     metric = dp.change_one_distance() if replaced else dp.symmetric_distance()
 

@@ -2,7 +2,7 @@
 
 Statement: whatever is reserved stays within the declared (epsilon, delta), whoever reserves at the same time and whoever is killed when: by
 composition where budgets are not chosen by what earlier releases showed, by plain sums in any case (composition.md). A reservation is
-on disk before it is returned (write-ahead log, full synchronisation), so before any row is read and any noise drawn; one that was never
+on disk before it is returned (write-ahead log, full synchronisation), so before any row is summed and any noise drawn; one that was never
 committed counts as spent. Of a release of several rounds each is on disk before it is drawn, and after ``settle`` no further one can be:
 the rounds on disk are then all that count, which holds where nobody settled it for what they showed. Lines are only ever added, and
 are chained by hash."""

@@ -170,7 +170,7 @@ def _left(dim: int, log_room: float) -> float:
 
 def _root(rising: Callable[[float], float]) -> float:
     """Where a function of the logarithm of a length changes its sign; the end of the range where it does not."""
-    from scipy.optimize import brentq  # takes a fifth of a second to import, and few need it
+    from scipy.optimize import brentq  # slow to import, and most releases and fits ask for no root
 
     low, high = -12.0, 6.0
     return low if rising(low) >= 0 else high if rising(high) <= 0 else float(brentq(rising, low, high, xtol=1e-12))

@@ -13,6 +13,7 @@ import numpy as np
 
 from dpgram.accounting.compose import Cost, PlainCost
 from dpgram.errors import CalibrationError, MechanismError
+from dpgram.mechanisms.options import Option
 from dpgram.sampling.base import FLOAT, Matrix, RandomSource, grid_step
 from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.noise import NoiseModel
@@ -130,10 +131,18 @@ class Mechanism:
     words: Mapping[str, Words] = field(default_factory=dict, kw_only=True)  # by parameter
     calibrate: Callable[[Task], Parameters]
     start: Callable[[Task, RandomSource], Conversation]
-    options: Mapping[str, str] = field(default_factory=dict)  # name -> what it means
+    options: Mapping[str, Option] = field(default_factory=dict)  # by name
     cost: Callable[[Task, Parameters], Cost] = plain_cost  # what is known of its curve, for composition
     several: bool = False  # whether it asks more than one question, and so announces its rounds
     batched: bool = False  # whether a source that draws many copies at once makes many releases at once, as an audit wants
+
+
+def known_cost(mechanism: Mechanism, task: Task) -> Cost:
+    """What is known of a release's curve before any row is read; where it follows a number of rows that is not known, its budget alone."""
+    try:
+        return mechanism.cost(task, mechanism.calibrate(task))
+    except MechanismError:
+        return plain_cost(task, {})
 
 
 def hold(

@@ -21,12 +21,20 @@ from dpgram.accounting.wishart import calibrate_degrees, calibrate_floor, sampli
 from dpgram.errors import MechanismError
 from dpgram.mechanisms.conversation import PAPER, Parameters, Task, require
 from dpgram.mechanisms.gaussian_sketch import printed_floor
+from dpgram.mechanisms.options import Option
 from dpgram.mechanisms.proven import proven
 from dpgram.sampling.base import FLOAT, Matrix, RandomSource, grid_step
 from dpgram.sampling.variates import laplace, plain, truncated_laplace, truncated_normal
 from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.words import SCALED, Words
 
+FIRST_STAGE = Option(
+    "first_stage",
+    str,
+    "laplace (truncated Laplace noise) or gauss (truncated Gaussian; REPLACE)",
+    default="laplace",
+    choices=("laplace", "gauss"),
+)
 MOST_DEGREES = 1e12
 WORDS = {
     "base_degrees_of_freedom": Words("degrees of freedom, at least"),
@@ -59,9 +67,7 @@ class TwoStages:
 
 def plan_stages(task: Task, base_degrees: float) -> TwoStages:
     """The split of the budget and the calibration of both stages."""
-    kind = str(task.options.get("first_stage", "laplace"))
-    if kind not in ("laplace", "gauss"):
-        raise MechanismError(f"first_stage is {kind!r} and must be 'laplace' or 'gauss'.")
+    kind = FIRST_STAGE.of(task.options)
     if task.calibration == PAPER:
         return _printed(task, base_degrees)
     return _laplace(task, base_degrees) if kind == "laplace" else _gauss(task, base_degrees)

@@ -14,7 +14,6 @@ import numpy as np
 
 from dpgram.accounting.compose import Cost, GaussianCost
 from dpgram.accounting.gaussian import calibrate_mu, gaussian_delta
-from dpgram.errors import MechanismError
 from dpgram.linalg.norms import expected_norm
 from dpgram.linalg.symmetric import positive_part, smallest_eigenvalue
 from dpgram.mechanisms.conversation import (
@@ -28,13 +27,22 @@ from dpgram.mechanisms.conversation import (
     ask_back,
     publish,
 )
+from dpgram.mechanisms.options import Option, by_name
 from dpgram.mechanisms.proven import proven
 from dpgram.sampling.base import Matrix, RandomSource, known
 from dpgram.sampling.variates import normal_matrix
 from dpgram.terms.budget import Neighbours
 from dpgram.terms.noise import SymmetricGaussian
 
-REPAIRS = ("none", "psd", "shift")
+Array = np.ndarray
+
+REPAIR = Option(
+    "repair",
+    str,
+    "none, psd (negative eigenvalues become zero) or shift (add E||N|| if not positive definite)",
+    default="none",
+    choices=("none", "psd", "shift"),
+)
 
 
 @proven("gaussian_noise.md#theorem-1")
@@ -103,9 +111,7 @@ def add_symmetric_noise(matrix: Matrix, sd_off_diagonal: float, sd_diagonal: flo
 
 
 def start(task: Task, rng: RandomSource) -> Conversation:
-    repair = task.options.get("repair", "none")
-    if repair not in REPAIRS:
-        raise MechanismError(f"repair is {repair!r} and must be one of {', '.join(REPAIRS)}.")
+    repair = REPAIR.of(task.options)
     found = calibrate(task)
     ask_back(task, MECHANISM.name, found["delta_at_epsilon"])
     off, on = found["sd_off_diagonal"], found["sd_diagonal"]
@@ -128,5 +134,5 @@ MECHANISM = Mechanism(
     start=start,
     cost=gaussian_cost,
     batched=True,
-    options={"repair": "none, psd (negative eigenvalues become zero) or shift (add E||N|| if not positive definite)"},
+    options=by_name(REPAIR),
 )

@@ -24,6 +24,7 @@ from dpgram.mechanisms.conversation import (
     publish,
     require,
 )
+from dpgram.mechanisms.options import Option, by_name
 from dpgram.mechanisms.proven import proven
 from dpgram.sampling.base import Matrix, RandomSource, known
 from dpgram.sampling.variates import bartlett_factor, per_copy, square_root
@@ -98,5 +99,5 @@ MECHANISM = Mechanism(
     start=start,
     cost=sampling_cost,
     batched=True,
-    options={"sketch_rows": "rows r of the sketch; twice the number of columns when left out"},
+    options=by_name(Option("sketch_rows", float, "rows r of the sketch; twice the number of columns when left out")),
 )

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from dpgram.mechanisms import first_stage, gaussian_sketch
 from dpgram.mechanisms.conversation import Conversation, GramQuestion, Mechanism, Outcome, Parameters, Task, ask_back, publish
-from dpgram.mechanisms.first_stage import plan_stages, release_smallest_eigenvalue, second_stage
+from dpgram.mechanisms.first_stage import FIRST_STAGE, plan_stages, release_smallest_eigenvalue, second_stage
 from dpgram.mechanisms.gaussian_sketch import draw_sketch, sketch_rows
+from dpgram.mechanisms.options import Option, by_name
 from dpgram.sampling.base import RandomSource, known
 from dpgram.terms.noise import WishartSample
 
@@ -40,8 +41,8 @@ MECHANISM = Mechanism(
     calibrate=calibrate,
     start=start,
     batched=True,
-    options={
-        "sketch_rows": "smallest number of rows of the sketch; twice the number of columns when left out",
-        "first_stage": "laplace (truncated Laplace noise, the default) or gauss (truncated Gaussian; REPLACE)",
-    },
+    options=by_name(
+        Option("sketch_rows", float, "smallest number of rows of the sketch; twice the number of columns when left out"),
+        FIRST_STAGE,
+    ),
 )

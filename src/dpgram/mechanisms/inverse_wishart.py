@@ -27,6 +27,7 @@ from dpgram.mechanisms.conversation import (
     require,
 )
 from dpgram.mechanisms.gaussian_sketch import printed_floor, sampling_cost
+from dpgram.mechanisms.options import Option, by_name
 from dpgram.mechanisms.proven import proven
 from dpgram.sampling.base import Matrix, RandomSource, known
 from dpgram.sampling.variates import bartlett_factor, divided_by_lower, per_copy, plain, square_root
@@ -107,7 +108,11 @@ MECHANISM = Mechanism(
     start=start,
     cost=sampling_cost,
     batched=True,
-    options={
-        "degrees_of_freedom": "nu; the number of rows plus columns when left out, where the number of rows is public",
-    },
+    options=by_name(
+        Option(
+            "degrees_of_freedom",
+            float,
+            "nu; the number of rows plus columns when left out, where the number of rows is public",
+        )
+    ),
 )

@@ -8,8 +8,9 @@ from __future__ import annotations
 from dpgram.errors import MechanismError
 from dpgram.mechanisms import first_stage, inverse_wishart
 from dpgram.mechanisms.conversation import Conversation, GramQuestion, Mechanism, Outcome, Parameters, Task, ask_back, publish
-from dpgram.mechanisms.first_stage import plan_stages, release_smallest_eigenvalue, second_stage
+from dpgram.mechanisms.first_stage import FIRST_STAGE, plan_stages, release_smallest_eigenvalue, second_stage
 from dpgram.mechanisms.inverse_wishart import draw_posterior, multiple_of
+from dpgram.mechanisms.options import Option, by_name
 from dpgram.sampling.base import RandomSource, known
 from dpgram.sampling.variates import per_copy
 from dpgram.terms.noise import InverseWishartSample
@@ -51,8 +52,8 @@ MECHANISM = Mechanism(
     calibrate=calibrate,
     start=start,
     batched=True,
-    options={
-        "degrees_of_freedom": "smallest number of degrees of freedom; twice the number of columns when left out",
-        "first_stage": "laplace (truncated Laplace noise, the default) or gauss (truncated Gaussian; REPLACE)",
-    },
+    options=by_name(
+        Option("degrees_of_freedom", float, "smallest number of degrees of freedom; twice the number of columns when left out"),
+        FIRST_STAGE,
+    ),
 )

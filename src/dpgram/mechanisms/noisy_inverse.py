@@ -33,6 +33,7 @@ from dpgram.mechanisms.gaussian_noise import (
     smallest_sd,
     with_curve,
 )
+from dpgram.mechanisms.options import Option, by_name
 from dpgram.mechanisms.proven import proven
 from dpgram.sampling.base import Matrix, RandomSource, exactly, known
 from dpgram.terms.budget import Neighbours
@@ -121,5 +122,7 @@ MECHANISM = Mechanism(
     start=start,
     cost=gaussian_cost,
     batched=True,
-    options={"rho": "the claim: every eigenvalue of the Gram is at least (1 + rho) row_bound^2"},
+    options=by_name(
+        Option("rho", float, "the public claim that every eigenvalue of the Gram is at least (1 + rho) row_bound^2")
+    ),
 )

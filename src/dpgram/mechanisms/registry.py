@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from numbers import Real
 
 from dpgram.errors import MechanismError, UnknownMechanismError
 from dpgram.mechanisms import (
@@ -20,6 +18,9 @@ from dpgram.mechanisms import (
 from dpgram.mechanisms.conversation import EXACT, PAPER, Mechanism, Task
 from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.schema import Schema
+
+AUTO = "auto"  # no mechanism: asks for a choice of one (planning/choose.py)
+TABLE_ROWS = "table_rows"  # a public guess of the number of rows: an option of mechanisms whose rules follow it
 
 MECHANISMS: dict[str, Mechanism] = {
     mechanism.name: mechanism
@@ -55,11 +56,7 @@ def task(
         if name not in mechanism.options:
             known = ", ".join(mechanism.options) or "no options"
             raise MechanismError(f"{mechanism.name} has no option {name!r}: it has {known}.")
-        text = name in ("repair", "first_stage")
-        if text != isinstance(value, str) or (not text and (isinstance(value, bool) or not isinstance(value, Real))):
-            raise MechanismError(f"{name} is {value!r} and must be {'a word' if text else 'a number'}.")
-        if not text and not _is_finite(value):
-            raise MechanismError(f"{name} is {value!r:.40} and must be a finite number.")
+        mechanism.options[name].checked(value)
     return Task(budget, neighbours, dim, row_bound, calibration, given, intercept=intercept, half_ranges=half_ranges)
 
 
@@ -82,13 +79,6 @@ def schema_task(
         intercept=schema.intercept,
         half_ranges=schema.half_ranges,
     )
-
-
-def _is_finite(value: object) -> bool:
-    try:
-        return math.isfinite(float(value))  # type: ignore[arg-type]
-    except OverflowError:  # a whole number that no float holds
-        return False
 
 
 def find(name: str) -> Mechanism:

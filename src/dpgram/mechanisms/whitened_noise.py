@@ -32,6 +32,7 @@ from dpgram.mechanisms.conversation import (
     publish,
 )
 from dpgram.mechanisms.gaussian_noise import add_symmetric_noise, diagonal_sd, gram_sensitivity, shift
+from dpgram.mechanisms.options import Option, by_name
 from dpgram.mechanisms.proven import proven
 from dpgram.sampling.base import RandomSource, known
 from dpgram.terms.budget import Neighbours
@@ -170,5 +171,11 @@ MECHANISM = Mechanism(
     start=start,
     cost=whole_cost,
     several=True,
-    options={"table_rows": "a public guess of the number of rows, for ADD_REMOVE; the first round's own count when left out"},
+    options=by_name(
+        Option(
+            "table_rows",
+            float,
+            "a public guess of the number of rows, for ADD_REMOVE; the first round's own count when left out",
+        )
+    ),
 )

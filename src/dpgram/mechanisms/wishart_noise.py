@@ -28,6 +28,7 @@ from dpgram.mechanisms.conversation import (
     publish,
     require,
 )
+from dpgram.mechanisms.options import Option, by_name
 from dpgram.mechanisms.proven import proven
 from dpgram.sampling.base import Matrix, RandomSource, known
 from dpgram.sampling.variates import bartlett_factor, per_copy, plain
@@ -35,6 +36,7 @@ from dpgram.terms.budget import Neighbours
 from dpgram.terms.noise import SymmetricGaussian
 from dpgram.terms.words import SCALED, Words
 
+REPAIR = Option("repair", str, "none leaves the mean of the noise in the matrix, as Algorithm 3 is printed", choices=("none",))
 WITHIN = 1.05  # the default scale keeps the noise within 5 % of its Gaussian limit
 
 
@@ -111,7 +113,7 @@ def start(task: Task, rng: RandomSource) -> Conversation:
     sd = scale * math.sqrt(k)
     noisy, grid = publish(draw_noise(task.dim, scale, k, rng) + known(answer.gram, rng), SymmetricGaussian.orthogonal(sd), rng)
     removed: Any = 0.0
-    if task.options.get("repair") != "none":  # a function of what is published already
+    if REPAIR.of(task.options) != "none":  # a function of what is published already
         whole, part = _on_grid(scale * k, grid), _on_grid(removable(task.dim, scale, k, task.budget.delta), grid)
         definite = np.linalg.eigvalsh(noisy - whole * eye)[..., 0] > 0
         removed = plain(np.where(definite, whole, part))
@@ -136,9 +138,9 @@ MECHANISM = Mechanism(
     calibrate=calibrate,
     start=start,
     batched=True,
-    options={
-        "scale": "C, in scaled units squared; chosen so that the noise is within 5 % of the Gaussian limit when left out",
-        "degrees_of_freedom": "k, a whole number; the smallest that meets the budget when left out",
-        "repair": "none leaves the mean of the noise in the matrix, as Algorithm 3 is printed",
-    },
+    options=by_name(
+        Option("scale", float, "C, in scaled units squared; so that noise is within 5 % of the Gaussian limit when left out"),
+        Option("degrees_of_freedom", float, "k, a whole number; the smallest that meets the budget when left out"),
+        REPAIR,
+    ),
 )

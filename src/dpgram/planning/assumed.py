@@ -20,7 +20,6 @@ from dpgram.terms.dates import DAY
 from dpgram.terms.schema import INTERCEPT, Schema
 
 Array = np.ndarray
-
 ROWS = 16_384  # of an assumed table: their moments are within a few per cent of the law's
 
 

@@ -94,7 +94,8 @@ def listed(mechanisms: Sequence[str] | None, options: Mapping[str, float | str])
     known = {option for name in names for option in registry.find(name).options}
     for option in options:
         if option not in known:
-            raise MechanismError(f"none of {', '.join(names)} has an option {option!r}.")
+            have = f": they have {', '.join(sorted(known))}" if known else ", nor any other"
+            raise MechanismError(f"none of {', '.join(names)} has an option {option!r}{have}.")
     return list(dict.fromkeys(names))
 
 

@@ -1,4 +1,4 @@
-"""All that a plan says, in one frozen result, and as plain data."""
+"""All that a plan says, in one frozen result, and as plain data; and how it is made."""
 
 from __future__ import annotations
 
@@ -7,12 +7,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
+from dpgram.errors import PlanError
 from dpgram.mechanisms.conversation import EXACT
+from dpgram.planning.assumed import Assumptions, assumed_rows, default_target
 from dpgram.planning.bounds import BoundTrade, bound_hardly_matters, row_bounds
-from dpgram.planning.curves import Answer
+from dpgram.planning.curves import Answer, Quantity, smallest
 from dpgram.planning.forecast import Forecast, forecast
-from dpgram.planning.ground import NORMAL_MEDIAN, Ground
+from dpgram.planning.ground import NORMAL_MEDIAN, Ground, ground
 from dpgram.terms.budget import Budget
+from dpgram.terms.schema import Schema
+
+Array = np.ndarray
 
 SAMPLE_WORDS = "moments of a sample of {rows} rows, which the custodian says is public"
 
@@ -84,25 +91,57 @@ class Plan:
 
 
 def make_plan(
-    found: Ground,
-    budget: Budget,
-    rows: int,
+    schema: Schema,
     *,
-    assumed: str,
-    assumptions: dict | None,
+    epsilon: float | None,
+    delta: float,
+    rows: int | None,
+    target: str | None = None,
+    features: Sequence[str] | None = None,
     mechanisms: Sequence[str] | None = None,
     calibration: str = EXACT,
+    assumptions: Assumptions | None = None,
+    sample: Array | None = None,
+    target_width: float | None = None,
+    solve: Quantity = "epsilon",
     options: Mapping[str, float | str] | None = None,
-    bounds: bool = True,
-    answer: Answer | None = None,
 ) -> Plan:
-    """The forecast of every mechanism, and the trade of row bounds for the best of them, where it depends on one."""
-    made = forecast(found, budget, rows, mechanisms=mechanisms, calibration=calibration, options=options)
-    trade: tuple[BoundTrade, ...] = ()
-    why_not = bound_hardly_matters(made.best) if bounds and made.best else ""
-    if bounds and made.best and not why_not:
-        trade = row_bounds(found, made.best, budget, rows, calibration=calibration, options=options)
-    return Plan(made, found, assumed, assumptions, trade, why_not, answer)
+    """The forecast of every mechanism for a table of ``rows`` rows, and the trade of row bounds for the best, where it depends on one.
+
+    ``sample`` are the rows of a public table in scaled units; without one, rows are made from ``assumptions``."""
+    named = default_target(schema) if target is None else target
+    if sample is None:
+        guess = Assumptions() if assumptions is None else assumptions
+        stands_for, words, data = assumed_rows(schema, guess, named), guess.in_words, guess.to_dict()
+    else:
+        stands_for, words, data = sample, SAMPLE_WORDS.format(rows=f"{len(sample):,}"), None
+    found, answer = ground(schema, stands_for, named, features), None
+    how: dict[str, Any] = {"calibration": calibration, "options": options}
+    if target_width is not None:
+        answer = smallest(found, solve, target_width, delta, epsilon=epsilon, rows=rows, mechanisms=mechanisms, **how)
+        if answer.value is not None:
+            epsilon, rows = (answer.value, rows) if solve == "epsilon" else (epsilon, int(answer.value))
+    if epsilon is None or rows is None:
+        missing = "epsilon" if epsilon is None else "table_rows"
+        unanswered = f"{answer.in_words} " if answer else ""
+        raise PlanError(f"{unanswered}{missing} is not given: a forecast needs it.")
+    budget = Budget(epsilon, delta)
+    made = forecast(found, budget, rows, mechanisms=mechanisms, **how)
+    why_not = bound_hardly_matters(made.best) if made.best else ""
+    trade = row_bounds(found, made.best, budget, rows, **how) if made.best and not why_not else ()
+    return Plan(made, found, words, data, trade, why_not, answer)
+
+
+def check_sample(public: bool, assumptions: Assumptions | None) -> None:
+    """Raise unless a sample may be read: before it is."""
+    if not public:
+        raise PlanError(
+            "a sample is given without the word that it is public (sample_is_public, --sample-is-public). A plan costs no budget, so "
+            "it must not look at private rows: numbers chosen by looking at them give them away. Use a published "
+            "table or made-up rows, or leave the sample out."
+        )
+    if assumptions is not None:
+        raise PlanError("both a sample and assumptions are given, and the sample would replace them: give one of the two.")
 
 
 def _plain(value: Any) -> Any:

@@ -42,8 +42,11 @@ class NamedArrays:
             values.type if isinstance(values, pa.ChunkedArray) else declared_type(lambda: arrow_cells(values[:0]), values.dtype)
         )
 
+    def count(self, names: Sequence[str]) -> int:
+        return len(next(iter(self._columns.values())))
+
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
-        rows, step = len(next(iter(self._columns.values()))), batch_rows(len(names))
+        rows, step = self.count(names), batch_rows(len(names))
         types = pa.schema([self.columns.field(name) for name in names])
         for start in range(0, rows, step):
             end = min(rows, start + step)
@@ -73,6 +76,9 @@ class Matrix:
             raise TableError("the table has no columns, and at least one is needed.")
         self._table, self._places = table, {name: place for place, name in enumerate(names)}
         self.columns = pa.schema([pa.field(name, pa.from_numpy_dtype(table.dtype)) for name in names])
+
+    def count(self, names: Sequence[str]) -> int:
+        return len(self._table)
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         places = [self._places[name] for name in names]

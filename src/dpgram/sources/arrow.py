@@ -38,6 +38,10 @@ class ArrowStream:
             return stream
         return quietly(self.where, pa.RecordBatchReader.from_stream, stream)
 
+    def count(self, names: Sequence[str]) -> int | None:
+        """The number of rows of a table; of a stream nobody knows it before its end."""
+        return None if self._table is None else len(self._table)
+
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         reader, self._reader = self._reader, None
         if reader is None and self._table is not None:
@@ -70,10 +74,19 @@ class ArrowFile:
         with quietly(self.where, pyarrow.ipc.open_file, str(path)) as file:
             self.columns = declared_columns(self.where, lambda: file.schema)
 
+    def _open(self, names: Sequence[str]) -> pa.RecordBatchFileReader:
+        options = pyarrow.ipc.IpcReadOptions(included_fields=[self.columns.names.index(name) for name in names])
+        return quietly(self.where, pyarrow.ipc.open_file, str(self._path), options=options)
+
+    def count(self, names: Sequence[str]) -> int:
+        """The number of rows by what each batch declares; of its columns one is opened."""
+        self._same.check()
+        with self._open(names[:1]) as file:
+            return sum(quietly(self.where, file.get_batch, i).num_rows for i in range(file.num_record_batches))
+
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         self._same.check()
-        options = pyarrow.ipc.IpcReadOptions(included_fields=[self.columns.names.index(name) for name in names])
-        with quietly(self.where, pyarrow.ipc.open_file, str(self._path), options=options) as file:
+        with self._open(names) as file:
             for i in range(file.num_record_batches):
                 batch = quietly(self.where, file.get_batch, i)
                 for part in slices(quietly(self.where, _sound, batch, names)):

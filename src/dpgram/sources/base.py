@@ -78,6 +78,14 @@ class Source(Protocol):
         ...
 
 
+def told_rows(source: Source, names: Sequence[str]) -> int | None:
+    """How many rows there are, as many as ``pieces`` would give, where the source can tell without them; else None.
+
+    Asked only where the number is public. Sources that can tell have a method ``count``."""
+    count = getattr(source, "count", None)
+    return None if count is None else count(names)
+
+
 def parts_of(source: Source, names: Sequence[str]) -> list[Part]:
     """Parts of the table that several threads may read at a time, each its own; one part if the source has no others."""
     parts = getattr(source, "parts", None)

@@ -74,6 +74,10 @@ class Cached:
                 store, self._store = self._store, None
                 store.close()
 
+    def count(self, names: Sequence[str]) -> int:
+        """The number of rows, which are read for it and kept: a stream has no second time."""
+        return sum(piece.batch.num_rows for piece in self.pieces(names))
+
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         check_columns(self, names)
         if self._store is None:

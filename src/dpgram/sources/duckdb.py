@@ -194,12 +194,19 @@ class DuckDBQuery:
             return True
         return one == two
 
+    def count(self, names: Sequence[str]) -> int:
+        """The number of rows of the result, counted by DuckDB."""
+        (counted,) = self._fetched(["rows"], ["count(*)"])
+        return counted.column(0)[0].as_py()
+
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
-        for batch in fetched(self.where, partial(self._batches, list(names)), self._connection.interrupt):
+        for batch in self._fetched(names, [self._expression(self.columns.names.index(name)) for name in names]):
             yield Piece(batch, None)
 
-    def _batches(self, names: list[str]) -> Iterator[pa.RecordBatch]:
-        sql = self._sql([self._expression(self.columns.names.index(name)) for name in names])
+    def _fetched(self, names: Sequence[str], expressions: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        return fetched(self.where, partial(self._batches, list(names), self._sql(expressions)), self._connection.interrupt)
+
+    def _batches(self, names: list[str], sql: str) -> Iterator[pa.RecordBatch]:
         failed = False
         try:
             # Not execute(), which holds the whole result in memory.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dpgram.errors import TableError
 from dpgram.sources.arrow import ArrowFile
-from dpgram.sources.base import Part, Piece, Source, check_columns, parts_of
+from dpgram.sources.base import Part, Piece, Source, check_columns, parts_of, told_rows
 from dpgram.sources.csv import OPENERS, CsvFile
 from dpgram.sources.parquet import ParquetFile
 
@@ -95,6 +95,11 @@ class ManyFiles:
         self.where = f"the table of {len(files)} files at {where}"
         self.columns, self.untyped = files[0].columns, files[0].untyped
         self.typed_by_format = files[0].typed_by_format
+
+    def count(self, names: Sequence[str]) -> int | None:
+        """The number of rows of all files, where each can tell its own."""
+        told = [told_rows(file, names) for file in self._files]
+        return None if None in told else sum(told)  # type: ignore[arg-type]
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         for file in self._files:

@@ -40,6 +40,9 @@ class PandasFrame:
             return pa.binary()
         return declared_type(lambda: pa.Array.from_pandas(self._frame.iloc[:0, place]), self._frame.dtypes.iloc[place])
 
+    def count(self, names: Sequence[str]) -> int:
+        return len(self._frame)
+
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         rows, step = len(self._frame), batch_rows(len(names))
         for start in range(0, rows, step):
@@ -66,6 +69,12 @@ class PolarsLazyFrame:
         self._frame = frame
         empty = quietly(self.where, lambda: frame.collect_schema().to_frame().to_arrow())
         self.columns = empty.schema
+
+    def count(self, names: Sequence[str]) -> int:
+        """The number of rows of the result, which polars computes for it without its columns, where it can."""
+        import polars as pl  # whose frame this is
+
+        return quietly(self.where, lambda: self._frame.select(pl.len()).collect(engine="streaming").item())
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         batches = quietly(self.where, lambda: self._frame.select(names).collect_batches(chunk_size=batch_rows(len(names))))

@@ -53,6 +53,13 @@ class ParquetFile:
             do=TRUNCATED,
         )
 
+    def count(self, names: Sequence[str]) -> int:
+        """The number of rows by the file's footer, which every pass is held to."""
+        return self._rows(range(self._metadata.num_row_groups))
+
+    def _rows(self, groups: range) -> int:
+        return sum(self._metadata.row_group(group).num_rows for group in groups)
+
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         return self._read(names, range(self._metadata.num_row_groups), use_threads=True)
 
@@ -64,7 +71,7 @@ class ParquetFile:
         return [partial(self._read, names, run, use_threads=len(runs) == 1) for run in runs]
 
     def _read(self, names: Sequence[str], groups: range, *, use_threads: bool) -> Iterator[Piece]:
-        rows = sum(self._metadata.row_group(group).num_rows for group in groups)
+        rows = self._rows(groups)
         done = 0
         with self._open(self._metadata) as file:
             self._check_unchanged()

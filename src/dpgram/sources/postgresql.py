@@ -163,17 +163,23 @@ class PostgreSQLQuery:
         expressions = [self._expressions[place].format(c=f"c{place}") for place in places]
         return projected(self._query, len(self._expressions), expressions)
 
+    def count(self, names: Sequence[str]) -> int:
+        """The number of rows of the result, counted by the server."""
+        sql = projected(self._query, len(self._expressions), ["count(*)"])
+        (counted,) = fetched(self.where, partial(self._batches, ["rows"], [False], sql), self._cancel)
+        return counted.column(0)[0].as_py()
+
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         places = [self.columns.names.index(name) for name in names]
-        for batch in fetched(self.where, partial(self._batches, list(names), places), self._cancel):
+        numeric = [self._numeric[place] for place in places]
+        for batch in fetched(self.where, partial(self._batches, list(names), numeric, self._sql(places)), self._cancel):
             yield Piece(batch, None)
 
-    def _batches(self, names: list[str], places: list[int]) -> Iterator[pa.RecordBatch]:
-        numeric = [self._numeric[place] for place in places]
+    def _batches(self, names: list[str], numeric: list[bool], sql: str) -> Iterator[pa.RecordBatch]:
         done, failure = False, ""
         try:
             with self._connection.cursor() as self._cursor:
-                self._cursor.execute(self._sql(places))
+                self._cursor.execute(sql)
                 for batch in self._cursor.fetch_record_batch():
                     columns = [_as_floats(c) if n else c for c, n in zip(batch.columns, numeric, strict=True)]
                     yield pa.RecordBatch.from_arrays(columns, names=names)

@@ -1,0 +1,125 @@
+"""The conversation with a mechanism: its questions go to the engine, the sums back, and the ledger hears first of what is drawn."""
+
+from __future__ import annotations
+
+import warnings
+
+from dpgram.engines.base import Pass, WholeProgress
+from dpgram.errors import EmptyTableError, LargeDeltaWarning, MechanismError, TableError
+from dpgram.ledger.base import Drawn, Ledger, Reservation, RoundLedger
+from dpgram.ledger.file import FileLedger
+from dpgram.mechanisms.conversation import Drawing, GramAnswer, GramQuestion, Mechanism, Outcome, Task, hold, known_cost
+from dpgram.sampling.base import EXACT, RandomSource, exact_gram
+from dpgram.terms.budget import Budget, Neighbours
+from dpgram.terms.schema import Schema
+
+
+class Custody:
+    """Keeps the sums of one release between the engine and the mechanism.
+
+    ``task.rows`` is the number of rows where it is public and was counted before: every pass must find as many."""
+
+    def __init__(
+        self,
+        rows_pass: Pass,
+        progress: WholeProgress,
+        schema: Schema,
+        mechanism: Mechanism,
+        task: Task,
+        rng: RandomSource,
+        ledger: Ledger | None,
+    ):
+        self._pass, self._progress, self._schema = rows_pass, progress, schema
+        self._mechanism, self._task, self._rng, self._ledger = mechanism, task, rng, ledger
+        self._asked, self._drawn = 0, Drawn()
+        self._away = False  # whether the mechanism waits for us: what fails then does not follow from what it drew
+        self.rows = task.rows  # where the number is public; None where it is protected, whatever a pass counts
+        self.reservation: Reservation | None = None
+
+    def hold(self) -> Outcome:
+        """The mechanism's outcome. An error, or an interrupt, carries a note that names what stays reserved in the ledger."""
+        try:
+            outcome = hold(self._mechanism.start(self._task, self._rng), self._answer, self._announce)
+        except BaseException as error:
+            if self.reservation is not None and self._mechanism.several:
+                failed = isinstance(error, Exception) and not self._away and self._drawn.number > 0
+                error.add_note(self._what_stays(mechanism_failed=failed))
+            raise
+        self._progress.end()
+        return outcome
+
+    def _answer(self, question: GramQuestion) -> GramAnswer:
+        self._asked, self._away = self._asked + 1, True
+        if self._asked > 1 and not self._mechanism.several:
+            raise MechanismError(f"{self._mechanism.name} asks more than once and does not say so: this is a bug, report it.")
+        if self.reservation is None:
+            self.reservation = self._reserved()
+        self._progress.begin(self._asked, question.questions if self._mechanism.several else 1)
+        mapped = () if question.through is None else (question.through,)
+        total = self._pass.gram(question.row_bound, *mapped)
+        if self._schema.neighbours is Neighbours.REPLACE:
+            if self.rows is None:
+                self.rows = total.rows
+            if self._asked == 1:
+                _check_public_rows(self.rows, self._task.budget)
+            if total.rows != self.rows:
+                raise TableError(
+                    f"{self._pass.where} was changed between two passes over it: run it again when nothing writes to it, or pass cache= "
+                    f"(--cache), by which a query's result is read once."
+                )
+        gram = exact_gram(*total.in_whole_numbers()) if self._rng.arithmetic == EXACT else total.in_scaled_units()
+        self._away = False
+        return GramAnswer(gram, self.rows)
+
+    def _reserved(self) -> Reservation | None:
+        """The budget of the whole release, set aside before any row is summed."""
+        if self._ledger is None:
+            return None
+        what, schema = _in_words(self._mechanism.name, self._schema, self._rng.private), self._schema
+        known = known_cost(self._mechanism, self._task)
+        if self._mechanism.several and isinstance(self._ledger, RoundLedger):
+            return self._ledger.reserve(
+                self._task.budget, schema.neighbours, what, unit=schema.unit, cost=known, by_rounds=True
+            )
+        return self._ledger.reserve(self._task.budget, schema.neighbours, what, unit=schema.unit, cost=known)
+
+    def _announce(self, drawing: Drawing) -> None:
+        """Before a round is drawn: it is in the ledger when this returns, unless it was reserved as one that is never given back."""
+        drawn, self._away = Drawn(drawing.number, drawing.rounds, drawing.spent), True
+        if self.reservation is not None and self._mechanism.several and isinstance(self._ledger, RoundLedger):
+            self._ledger.note_round(self.reservation, drawn)
+        self._drawn, self._away = drawn, False
+
+    def _what_stays(self, *, mechanism_failed: bool) -> str:
+        assert self.reservation is not None
+        number, drawn = self.reservation.number, self._drawn
+        stays = f"Line {number} of the ledger stays reserved, and counts as spent"
+        if not isinstance(self._ledger, RoundLedger) or (drawn.rounds and drawn.number == drawn.rounds):
+            return f"{stays}."
+        if mechanism_failed:  # Theorem 3 of composition.md asks that what was drawn has no part in the end
+            why = "The mechanism itself failed, which may follow from what it drew: leave the line as it is."
+            return f"{stays}; {drawn.in_words} drawn. {why}"
+        command = (
+            f"`dpgram ledger settle {number} --ledger {self._ledger.path}`" if isinstance(self._ledger, FileLedger) else ""
+        )
+        how = command or f"ledger.settle({number})"
+        return f"{stays}; {drawn.in_words} drawn. {how} gives back the rounds that were not drawn."
+
+
+def _in_words(mechanism: str, schema: Schema, private: bool) -> str:
+    """What a ledger says of a release."""
+    claim = ", on a claim of the custodian's" if mechanism == "noisy-inverse" else ""
+    return f"{mechanism} release of {len(schema.columns)} columns{claim}{'' if private else ', NOT PRIVATE: noise from a seed'}"
+
+
+def _check_public_rows(rows: int, budget: Budget) -> None:
+    """Under REPLACE the number of rows is public, so it may be spoken of."""
+    if rows == 0:
+        raise EmptyTableError
+    if budget.delta > 1 / rows:
+        warnings.warn(
+            f"delta is {budget.delta:g}, above 1/(number of rows) = {1 / rows:.3g}: such a budget allows publishing a few "
+            f"rows outright. Use a delta well below {1 / rows:.1g}.",
+            LargeDeltaWarning,
+            stacklevel=6,
+        )

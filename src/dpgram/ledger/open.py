@@ -1,0 +1,29 @@
+"""From whatever a user passes as a ledger to the ledger."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dpgram.errors import LedgerError, OutputError
+from dpgram.ledger.base import Ledger
+from dpgram.ledger.file import FileLedger
+
+
+def open_ledger(ledger: object) -> Ledger | None:
+    """The ledger, or that in the file of this path, which is there and hangs together."""
+    if isinstance(ledger, str | Path):
+        found = FileLedger(ledger)
+        found.account()
+        return found
+    if ledger is None or isinstance(ledger, Ledger):
+        return ledger
+    raise LedgerError(f"ledger is a {type(ledger).__name__} and must be a ledger, such as dpgram.SessionLedger(1.0, 1e-6).")
+
+
+def check_apart(ledger: Ledger | None, out: Path) -> None:
+    """Raise if ``out`` is the ledger's file, or one that SQLite keeps beside it."""
+    if not isinstance(ledger, FileLedger):
+        return
+    found, own = out.resolve(), ledger.path.resolve()
+    if found.parent == own.parent and own.name == found.name.removesuffix("-wal").removesuffix("-shm").removesuffix("-journal"):
+        raise OutputError(f"{out} is the ledger itself: choose another place for the release.")
