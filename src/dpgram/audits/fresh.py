@@ -37,13 +37,13 @@ def faults_of_processes(mechanism: str, task: Task) -> list[str]:
 
 
 def _main(words: str) -> None:
-    from dpgram.audits.neighbours import worst_pairs
-    from dpgram.audits.run import releases
+    from dpgram.audits.draws import releases
+    from dpgram.audits.laws.registry import law_of
 
     name, epsilon, delta, neighbours, dim, row_bound, calibration, options = json.loads(words)
     mechanism = registry.find(name)
     task = registry.task(mechanism, Budget(epsilon, delta), Neighbours(neighbours), dim, row_bound, calibration, options)
-    table = worst_pairs(name, task, mechanism.calibrate(task))[0].first
+    table = law_of(name)(task, mechanism.calibrate(task)).worst_pairs()[0].first
     sources: list[RandomSource] = [SecureSource(), ExactSource()]
     made = {source.arithmetic: releases(mechanism, task, table, source, 1).gram[0] for source in sources}
     print(json.dumps({name: gram.ravel().tolist() for name, gram in made.items()}))

@@ -35,13 +35,14 @@ class _Draw:
 
     ``floor`` is a public lower bound on the eigenvalues of the scale matrix; there the noise is smallest."""
 
-    degrees_of_freedom: float
+    degrees_of_freedom: float  # one for each of many draws, where they are made at once
     shift: float
     floor: float
 
     @property
     def sd_off_diagonal(self) -> float:
-        return self.floor / math.sqrt(self.degrees_of_freedom)
+        degrees = self.degrees_of_freedom
+        return self.floor / (math.sqrt(degrees) if np.ndim(degrees) == 0 else np.sqrt(degrees))
 
     @property
     def sd_diagonal(self) -> float:
