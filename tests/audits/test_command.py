@@ -160,7 +160,7 @@ def test_a_mechanism_whose_law_nobody_wrote_is_refused(monkeypatch, capsys):
     assert "even-noise cannot be audited: its law is not known" in capsys.readouterr().err
     monkeypatch.setitem(LAWS, "even-noise", type("HalfALaw", (Law,), {"loss": EvenNoiseLaw.loss}))
     assert run(f"audit even-noise {SURE}".split()) == 2
-    assert "even-noise cannot be audited: HalfALaw lacks delta and uniforms" in capsys.readouterr().err
+    assert "even-noise cannot be audited: its law, HalfALaw, lacks delta, uniforms" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("repair", ["psd", "shift"])

@@ -22,16 +22,17 @@ def test_every_mechanism_has_its_law_in_a_file_of_its_name():
     for name, law in LAWS.items():
         assert law.__module__ == f"dpgram.audits.laws.{name.replace('-', '_')}"
         assert law_of(name) is law
+        assert law.curve is not Law.curve  # which knows no more than the budget
 
 
 def test_a_law_that_is_missing_is_named_with_what_it_needs():
-    with pytest.raises(MechanismError, match="no-such cannot be audited: its law is not known.*delta, loss and uniforms"):
+    with pytest.raises(MechanismError, match="no-such cannot be audited: its law is not known.*delta, loss, uniforms"):
         law_of("no-such")
 
 
 def test_a_law_without_a_part_is_an_error(monkeypatch):
     monkeypatch.setitem(LAWS, "gaussian-noise", type("Bare", (Law,), {}))
-    with pytest.raises(MechanismError, match="Bare lacks delta, loss and uniforms"):
+    with pytest.raises(MechanismError, match="Bare, lacks delta, loss, uniforms"):
         law_of("gaussian-noise")
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from dpgram.sampling.base import EXACT, FloatSource, RandomSource
@@ -25,12 +23,6 @@ class BatchedSource(FloatSource):
 
     def uniform(self, size: tuple[int, ...]) -> Array:
         return self._source.uniform(size)
-
-    def publish(self, matrix: Array, step: Any) -> Array:
-        return (matrix + matrix.mT) / 2
-
-    def publish_below(self, number: Any, step: Any) -> Any:
-        return number
 
 
 def is_rounding(source: RandomSource) -> bool:

@@ -30,9 +30,9 @@ REMEMBERED = 50_000  # releases of each table whose noise is compared with the o
 class Drawing:
     """Releases of both tables of a pair: many at once where the mechanism and the source can, or one at a time."""
 
-    def __init__(self, mechanism: Mechanism, law: Law, pair: Pair, *, own_maps: bool = False):
+    def __init__(self, mechanism: Mechanism, law: Law, pair: Pair):
         self.alone, self.law, self.pair = replace(mechanism, batched=False), law, pair
-        self.mechanism = mechanism if own_maps else law.many_at_once(mechanism)
+        self.mechanism = law.many_at_once(mechanism)
         self.rounds = int(law.found.get("rounds", 1))
         self.tables = (pair.first, pair.second)
 

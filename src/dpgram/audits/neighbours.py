@@ -54,41 +54,60 @@ class Pair:
     second: Table
 
 
-def gram_pairs(task: Task, level: float, *, eigenvalue_moves: bool) -> list[Pair]:
-    """Pairs that differ in rows of full norm, and share ``level`` times the identity.
+@dataclass(frozen=True, eq=False)
+class Contrast:
+    """In what two neighbouring tables differ: the row ``one`` is in the first, and ``other`` in its place in the second, where given."""
+
+    name: str
+    one: Array
+    other: Array | None = None
+    beside: Array | None = None  # rows that both share, where they are given
+    last: bool = False  # whether it is the only row in its direction, while all others are there: one Gram sum is singular
+
+
+def worst_contrasts(task: Task) -> list[Contrast]:
+    """Rows of full norm that tell most apart.
 
     REPLACE: orthogonal rows, along two columns and between them, and a row against a row of zeros. ADD_REMOVE: a row, there or not,
-    likewise. Noise that is right is the same in every direction, but a mistake may show in one of them only. In the last pair the row
-    is the only one in its direction, and all others are there: one Gram sum is singular. With ``eigenvalue_moves`` there is more in
-    other directions, so that the smallest eigenvalue moves by a whole B^2."""
-    common, bound = level * np.eye(task.dim), task.row_bound
-    along = bound * np.eye(task.dim)[[0, -1]]
+    likewise. Noise that is right is the same in every direction, but a mistake may show in one of them only."""
+    along = task.row_bound * np.eye(task.dim)[[0, -1]]
     between = np.array([along[0] + along[1], along[0] - along[1]]) / math.sqrt(2)
-    others = (0 if eigenvalue_moves else common) + bound**2 * np.diag(np.arange(task.dim) > 0).astype(float)
-    last = Pair("the last direction", others + _square(along[0]), others)
-
-    def alone(name: str, row: Array) -> Pair:
-        beside = common + row @ row * np.eye(task.dim) - _square(row) if eigenvalue_moves else common
-        return Pair(name, beside + _square(row), beside)
-
-    def orthogonal(name: str, rows: Array) -> Pair:
-        beside = common + _square(rows[1]) if eigenvalue_moves else common
-        return Pair(name, beside + _square(rows[0]), beside + _square(rows[1]))
-
+    last = Contrast("the last direction", along[0], last=True)
     if task.neighbours is Neighbours.ADD_REMOVE:
-        turned = [] if task.dim < 2 else [alone("one row more, turned", between[0]), last]
-        return [alone("one row more", along[0]), *turned]
-    zeros = alone("a row of zeros", along[0])
-    if task.dim < 2:
-        return [zeros]
-    return [orthogonal("orthogonal rows", along), orthogonal("the same, turned", between), zeros, last]
+        found = [Contrast("one row more", along[0]), Contrast("one row more, turned", between[0]), last]
+        return found if task.dim >= 2 else found[:1]
+    found = [
+        Contrast("orthogonal rows", *along),
+        Contrast("the same, turned", *between),
+        Contrast("a row of zeros", along[0]),
+        last,
+    ]
+    return found if task.dim >= 2 else found[2:3]
 
 
-def random_gram_pair(name: str, task: Task, level: float, rows: Array) -> Pair:
-    """Tables that differ in the first of ``rows``, or in the first two, and share the others and ``level`` times the identity."""
-    shared = level * np.eye(task.dim) + rows[2:].T @ rows[2:]
-    other = 0 if task.neighbours is Neighbours.ADD_REMOVE else _square(rows[1])
-    return Pair(name, shared + _square(rows[0]), shared + other)
+def random_contrasts(task: Task, count: int, rng: np.random.Generator) -> list[Contrast]:
+    """Rows of random direction and full norm, beside three that are shared."""
+    drawn = rng.normal(size=(count, 5, task.dim))
+    drawn *= task.row_bound / np.linalg.norm(drawn, axis=-1, keepdims=True)
+    added = task.neighbours is Neighbours.ADD_REMOVE
+    return [
+        Contrast(f"random rows {place}", rows[0], None if added else rows[1], rows[2:]) for place, rows in enumerate(drawn, 1)
+    ]
+
+
+def gram_pair(contrast: Contrast, level: float, *, eigenvalue_moves: bool) -> Pair:
+    """The Gram sums of tables that share ``level`` times the identity.
+
+    With ``eigenvalue_moves`` worst tables have more in other directions, so that the smallest eigenvalue moves by the whole of a row."""
+    one, other, eye = contrast.one, contrast.other, np.eye(len(contrast.one))
+    common = level * eye
+    if contrast.last:
+        common = (0 if eigenvalue_moves else common) + one @ one * (eye - _square(eye[0]))
+    elif contrast.beside is not None:
+        common = common + contrast.beside.T @ contrast.beside
+    elif eigenvalue_moves:
+        common = common + _square(other) if other is not None else common + one @ one * eye - _square(one)
+    return Pair(contrast.name, common + _square(one), common + _square(other) if other is not None else common)
 
 
 def _square(row: Array) -> Array:

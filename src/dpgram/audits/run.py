@@ -73,7 +73,6 @@ def audit(
     only: Sequence[str] | None = None,
     others: Sequence[RandomSource] = (),
     nearby: bool = True,
-    own_maps: bool = False,
     progress: Callable[[str, float], None] | None = None,
 ) -> list[Audit]:
     """Audits of ``mechanism`` on its worst pairs of tables, and on ``searches`` random ones; of these, ``only`` those named.
@@ -83,8 +82,7 @@ def audit(
     releases are made one at a time and compared with the proven law; ``nearby`` does so with other bounds, columns and budgets. A
     printed formula is let through even where it is known to be less private than it says: an audit releases nobody's table.
 
-    A mechanism that makes maps is given quick ones (``Law.many_at_once``), but for those few; with ``own_maps``, which take some 30 ms
-    each, it makes all of them itself."""
+    A mechanism that makes maps is given quick ones (``Law.many_at_once``), but for those few: its own take some 30 ms each."""
     if draws < FEWEST:
         raise MechanismError(f"draws is {draws} and must be at least {FEWEST}: fewer tell nothing.")
     if not 0.5 <= confidence < 1:
@@ -100,7 +98,7 @@ def audit(
     for pair in pairs:
         if only is not None and pair.name not in only:
             continue
-        drawing = Drawing(mechanism, law, pair, own_maps=own_maps)
+        drawing = Drawing(mechanism, law, pair)
         again = drawing.replayed(rng)
         error = (1 - each) / 3 / (1 + len(others))
         first, second, strange = drawing.draw(rng, draws, error, _teller(progress, pair.name))

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from dpgram.audits.claims import Claim
-from dpgram.audits.neighbours import Pair, Table, gram_pairs, random_gram_pair
+from dpgram.audits.neighbours import Contrast, Pair, Table, gram_pair, random_contrasts, worst_contrasts
 from dpgram.mechanisms.conversation import PAPER, Mechanism, Outcome, Parameters, Task
 from dpgram.terms.budget import Neighbours
 from dpgram.terms.noise import Round, WhitenedGaussian
@@ -28,7 +28,7 @@ class Law(ABC):
 
     varying: tuple[str, ...] = ()  # numbers that are published besides the matrix and differ from release to release
     grid_varies = False  # whether the grid follows from those
-    smallest_eigenvalue_tells = False  # whether it is looked at: it then differs by a whole B^2 between worst neighbours
+    smallest_eigenvalue_tells = False  # whether it is looked at: it then moves by a whole B^2 between worst neighbours
 
     def __init__(self, task: Task, found: Parameters):
         self.task, self.found = task, found
@@ -76,19 +76,16 @@ class Law(ABC):
         """What both tables have in every direction, as a multiple of the identity in their Gram sums."""
         return 0.0
 
+    def pair(self, contrast: Contrast) -> Pair:
+        """Tables with these rows, and others by which they tell most."""
+        return gram_pair(contrast, self.level(), eigenvalue_moves=self.smallest_eigenvalue_tells)
+
     def worst_pairs(self) -> list[Pair]:
         """The neighbouring tables on which it is least private, as its proof tells."""
-        return gram_pairs(self.task, self.level(), eigenvalue_moves=self.smallest_eigenvalue_tells)
-
-    def random_pair(self, name: str, rows: Array) -> Pair:
-        """Tables that differ in the first of five ``rows``, or in the first two, and share the others."""
-        return random_gram_pair(name, self.task, self.level(), rows)
+        return [self.pair(contrast) for contrast in worst_contrasts(self.task)]
 
     def random_pairs(self, count: int, rng: np.random.Generator) -> list[Pair]:
-        """Pairs that differ in rows of random direction and full norm."""
-        drawn = rng.normal(size=(count, 5, self.task.dim))
-        drawn *= self.task.row_bound / np.linalg.norm(drawn, axis=-1, keepdims=True)
-        return [self.random_pair(f"random rows {place}", rows) for place, rows in enumerate(drawn, 1)]
+        return [self.pair(contrast) for contrast in random_contrasts(self.task, count, rng)]
 
     def faults_of_parameters(self) -> list[str]:
         """What the published parameters get wrong by themselves, before anything is drawn."""

@@ -27,17 +27,13 @@ LAWS: dict[str, type[Law]] = {
 
 def law_of(mechanism: str) -> type[Law]:
     """The law of ``mechanism``; raises where there is none, or where a part of it is missing."""
-    if mechanism not in LAWS:
+    law = LAWS.get(mechanism, Law)
+    missing = ", ".join(sorted(law.__abstractmethods__))
+    if law is Law:
         raise MechanismError(
-            f"{mechanism} cannot be audited: its law is not known. Write a subclass of audits.laws.base.Law, with "
-            f"{_in_words(Law.__abstractmethods__)}, and list it in audits.laws.registry.LAWS."
+            f"{mechanism} cannot be audited: its law is not known. List a subclass of audits.laws.base.Law in "
+            f"audits.laws.registry.LAWS that has {missing}."
         )
-    law = LAWS[mechanism]
-    if law.__abstractmethods__:
-        raise MechanismError(f"{mechanism} cannot be audited: {law.__name__} lacks {_in_words(law.__abstractmethods__)}.")
+    if missing:
+        raise MechanismError(f"{mechanism} cannot be audited: its law, {law.__name__}, lacks {missing}.")
     return law
-
-
-def _in_words(names: frozenset[str]) -> str:
-    *first, last = sorted(names)
-    return f"{', '.join(first)} and {last}" if first else last

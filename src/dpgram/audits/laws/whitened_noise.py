@@ -20,7 +20,7 @@ from dpgram.accounting.gaussian import gaussian_delta
 from dpgram.audits import reference
 from dpgram.audits.laws.base import TOLERANCE, Law, Options, rounds_of
 from dpgram.audits.laws.gaussian_noise import gaussian_loss, normal_uniforms
-from dpgram.audits.neighbours import Pair, Rows
+from dpgram.audits.neighbours import Contrast, Pair, Rows
 from dpgram.mechanisms.conversation import Conversation, Mechanism, Outcome, Task
 from dpgram.mechanisms.whitened_noise import hinted_rows
 from dpgram.mechanisms.whitening import Rules
@@ -80,44 +80,22 @@ class WhitenedNoiseLaw(Law):
             return []
         return [f"the rounds have delta {delta:.4g} at epsilon {budget.epsilon:g}, where {budget.delta:.4g} is claimed"]
 
-    def worst_pairs(self) -> list[Pair]:
-        """Those of ``gram_pairs``, beside short rows."""
-        task = self.task
-        along = task.row_bound * np.eye(task.dim)[[0, -1]]
-        between = np.array([along[0] + along[1], along[0] - along[1]]) / math.sqrt(2)
-        alone = differing("one row more" if task.neighbours is Neighbours.ADD_REMOVE else "a row of zeros", task, along[0])
-        if task.dim < 2:
-            return [alone]
-        last = differing("the last direction", task, along[0], spread=range(1, task.dim))
-        if task.neighbours is Neighbours.ADD_REMOVE:
-            return [alone, differing("one row more, turned", task, between[0]), last]
-        return [differing("orthogonal rows", task, *along), differing("the same, turned", task, *between), alone, last]
+    def pair(self, contrast: Contrast) -> Pair:
+        """Tables of short rows along the columns, both ways, and the rows of the contrast; as many as the task says.
 
-    def random_pair(self, name: str, rows: Array) -> Pair:
-        return differing(name, self.task, rows[0], rows[1], rows[2:])
-
-
-def differing(
-    name: str,
-    task: Task,
-    one: Array,
-    other: Array | None = None,
-    beside: Array | None = None,
-    spread: Sequence[int] | None = None,
-) -> Pair:
-    """Tables with the row ``one``, and with ``other`` in its place: zeros where none is given, or no row under ADD_REMOVE.
-
-    Both have short rows along the columns ``spread``, both ways, and the rows ``beside``. There are as many as the task says."""
-    columns = np.eye(task.dim)[list(range(task.dim) if spread is None else spread)]
-    beside = np.empty((0, task.dim)) if beside is None else beside
-    many = int(hinted_rows(task) or MANY) - len(beside) - (task.neighbours is Neighbours.REPLACE)
-    each, left = divmod(max(many, 0), 2 * len(columns))
-    counts = [each + (place < left) for place in range(2 * len(columns))]
-    common = np.vstack([SHORT * task.row_bound * columns, -SHORT * task.row_bound * columns, beside])
-    more = Rows(np.vstack([common, one]), np.array([*counts, *np.ones(len(beside)), 1.0]))
-    if task.neighbours is Neighbours.ADD_REMOVE:
-        return Pair(name, more, Rows(common, more.counts[:-1]))
-    return Pair(name, more, Rows(np.vstack([common, np.zeros(task.dim) if other is None else other]), more.counts))
+        Where the second has no other row, it has a row of zeros, or no row under ADD_REMOVE."""
+        task, replaced = self.task, self.task.neighbours is Neighbours.REPLACE
+        columns = SHORT * task.row_bound * np.eye(task.dim)[1 if contrast.last else 0 :]
+        beside = np.empty((0, task.dim)) if contrast.beside is None else contrast.beside
+        many = int(hinted_rows(task) or MANY) - len(beside) - replaced
+        each, left = divmod(max(many, 0), 2 * len(columns))
+        counts = [each + (place < left) for place in range(2 * len(columns))]
+        common = np.vstack([columns, -columns, beside])
+        more = Rows(np.vstack([common, contrast.one]), np.array([*counts, *np.ones(len(beside)), 1.0]))
+        if not replaced:
+            return Pair(contrast.name, more, Rows(common, more.counts[:-1]))
+        other = np.zeros(task.dim) if contrast.other is None else contrast.other
+        return Pair(contrast.name, more, Rows(np.vstack([common, other]), more.counts))
 
 
 class ManyMaps(PublicMap):
