@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from dpgram.audits.laws.base import Options, in_words
+from dpgram.audits.laws.registry import law_of
 from dpgram.audits.run import audit
-from dpgram.audits.settings import Options, in_words, settings
 from dpgram.mechanisms import registry
 from dpgram.mechanisms.conversation import EXACT, PAPER
 from dpgram.sampling.exact import ExactSource
@@ -47,7 +48,7 @@ def everything() -> list[Setting]:
         for name in registry.MECHANISMS
         if (name, calibration) != ("whitened-noise", PAPER)  # nobody printed a formula for it
         for neighbours in Neighbours
-        for options in settings(name, neighbours, DIM, calibration)
+        for options in law_of(name).settings(neighbours, DIM, calibration)
     ]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.stats import beta, binom
 
-from dpgram.audits.steering import with_quick_maps
+from dpgram.audits.laws.registry import law_of
 from dpgram.mechanisms.conversation import GramAnswer, Outcome, Task, hold
 from dpgram.mechanisms.registry import MECHANISMS, task
 from dpgram.sampling.base import RandomSource
@@ -37,7 +37,7 @@ def neighbours(dim: int = 4, rows: int = 20, ridge: float = 0.0) -> tuple[Array,
 
 def released(name: str, asked: Task, gram: Array, source: RandomSource) -> Outcome:
     """A release of a table with this Gram sum, whatever it is asked through; maps, where there are some, are quickly made."""
-    return hold(with_quick_maps(MECHANISMS[name]).start(asked, source), lambda question: GramAnswer(gram, None))
+    return hold(law_of(name).many_at_once(MECHANISMS[name]).start(asked, source), lambda question: GramAnswer(gram, None))
 
 
 def upper(matrix: Array) -> Array:

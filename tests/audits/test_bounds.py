@@ -10,11 +10,11 @@ from scipy.stats import beta
 
 from dpgram.accounting.gaussian import calibrate_mu, gaussian_delta
 from dpgram.audits.bounds import at_least, at_most, lower_bounds
-from dpgram.audits.claims import Claim, claim_of
-from dpgram.audits.losses import privacy_loss
-from dpgram.audits.neighbours import Rows, random_pairs, worst_pairs
-from dpgram.audits.run import audit, releases
-from dpgram.audits.steering import with_quick_maps
+from dpgram.audits.claims import Claim
+from dpgram.audits.draws import releases
+from dpgram.audits.laws.registry import law_of
+from dpgram.audits.neighbours import Rows
+from dpgram.audits.run import audit
 from dpgram.errors import MechanismError
 from dpgram.mechanisms.registry import MECHANISMS
 from dpgram.sampling.seeded import SeededSource
@@ -83,8 +83,8 @@ def test_the_trade_off_curve_of_a_gaussian_mechanism():
 def test_pairs_are_neighbours(name, neighbours):
     """They differ by rows of norm one: at most one eigenvalue of each sign, of at most one; positive semi-definite both."""
     task = task_for(name, neighbours, dim=3)
-    found = MECHANISMS[name].calibrate(task)
-    pairs = [*worst_pairs(name, task, found), *random_pairs(name, task, found, 5, np.random.default_rng(1))]
+    law = law_of(name)(task, MECHANISMS[name].calibrate(task))
+    pairs = [*law.worst_pairs(), *law.random_pairs(5, np.random.default_rng(1))]
     for first, second in (grams for pair in pairs for grams in grams_of(pair)):
         change, size = np.linalg.eigvalsh(first - second), 1e-12 * max(1.0, np.abs(first).max())
         assert change[1] == pytest.approx(0, abs=size)
@@ -105,15 +105,14 @@ def grams_of(pair):
 def test_the_losses_are_those_of_the_law(name):
     """The mean of e^-loss over releases of the first table is at most one (five standard errors), and its curve that of the claim."""
     task = task_for(name)
-    found = MECHANISMS[name].calibrate(task)
-    pair = worst_pairs(name, task, found)[0]
-    loss = privacy_loss(name, task, found, pair)
-    drawn = loss(releases(with_quick_maps(MECHANISMS[name]), task, pair.first, SeededSource(4), 1500))
+    law = law_of(name)(task, MECHANISMS[name].calibrate(task))
+    pair = law.worst_pairs()[0]
+    drawn = law.loss(releases(law.many_at_once(MECHANISMS[name]), task, pair.first, SeededSource(4), 1500), pair)
     ratio = np.exp(-drawn)
     assert abs(ratio.mean() - 1) < 5 * ratio.std() / math.sqrt(len(ratio)) + 0.01
     excess = np.maximum(0.0, -np.expm1(0.3 - drawn))
     error = 5 * excess.std() / math.sqrt(len(excess))
-    proven = claim_of(name, task, found).curve(0.3, 1.0)
+    proven = law.curve(0.3, 1.0)
     assert excess.mean() < proven + error
     if "adaptive" not in name and name != "wishart-noise":  # these have the exact curve on this pair
         assert excess.mean() > proven - error

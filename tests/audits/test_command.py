@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from dpgram.accounting.gaussian import calibrate_mu
+from dpgram.audits.laws.base import Law
+from dpgram.audits.laws.gaussian_noise import gaussian_loss, normal_uniforms
+from dpgram.audits.laws.registry import LAWS
+from dpgram.audits.reference import hockey_stick
 from dpgram.cli.app import run
 from dpgram.cli.audit_rows import faults_of_rows
 from dpgram.engines import summing
 from dpgram.mechanisms import registry
-from dpgram.mechanisms.conversation import GramQuestion, Mechanism, Outcome
+from dpgram.mechanisms.conversation import GramQuestion, Mechanism, Outcome, publish
 from dpgram.rows.clip import BoundedRows, clip
 from dpgram.rows.gram_sum import GramSum
-from dpgram.sampling.base import FLOAT
-from dpgram.sampling.variates import laplace
+from dpgram.sampling.base import FLOAT, known
+from dpgram.sampling.variates import normal_matrix
 from dpgram.terms.noise import SymmetricGaussian
 from tests.audits.test_mutations import MUTANTS
 
@@ -107,25 +113,59 @@ def test_exact_arithmetic_is_audited_one_release_at_a_time(capsys):
 
 
 def stranger(spread):
-    """A mechanism that somebody else registered: Laplace noise on every entry, of which no curve and no law is known here."""
+    """A mechanism that somebody else registered: noise of the same sd in all entries, of which ``spread`` is left."""
 
     def calibrate(task):
-        return {"scale": spread * (2 + 2 * task.dim) * task.row_bound**2 / task.budget.epsilon}
+        mu = calibrate_mu(task.budget)
+        sd = spread * math.sqrt(2) * task.row_bound**2 / mu
+        return {"sd": sd, "mu": mu, "delta_at_epsilon": task.budget.delta}
 
     def start(task, rng):
         found = calibrate(task)
         answer = yield GramQuestion(task.row_bound)
-        size = np.array([[laplace(found["scale"], rng) for _ in range(task.dim)] for _ in range(task.dim)])
-        noise = np.triu(size) + np.triu(size, 1).T
-        return Outcome(answer.gram + noise, SymmetricGaussian(found["scale"], found["scale"]), found)
+        drawn = normal_matrix((task.dim, task.dim), rng)
+        upper = np.triu(np.ones((task.dim, task.dim)), 1) * drawn
+        noise = SymmetricGaussian(found["sd"], found["sd"])
+        noisy = known(answer.gram, rng) + found["sd"] * (upper + upper.mT + np.eye(task.dim) * drawn)
+        return Outcome(*publish(noisy, noise, rng)[:1], noise, found)
 
-    return Mechanism("laplace-noise", "Laplace noise", "none.md", calibrate, start)
+    return Mechanism("even-noise", "the same noise everywhere", "none.md", calibrate, start, batched=True)
+
+
+class EvenNoiseLaw(Law):
+    def loss(self, many, pair):
+        return gaussian_loss(many.gram, pair.first, pair.second, self.found["sd"], self.found["sd"])
+
+    def uniforms(self, many, table):
+        return normal_uniforms(many.gram - table, self.found["sd"], self.found["sd"])
+
+    def delta(self):
+        return hockey_stick(self.task.budget.epsilon, math.sqrt(2) * self.task.row_bound**2 / self.found["sd"])
 
 
 @pytest.mark.parametrize(("spread", "code"), [(1.0, 0), (0.02, 1)])
-def test_a_mechanism_that_somebody_else_registered_is_audited_by_counting(spread, code, monkeypatch, capsys):
-    monkeypatch.setitem(registry.MECHANISMS, "laplace-noise", stranger(spread))
-    assert run(f"audit laplace-noise {SURE} --json".split()) == code
+def test_a_mechanism_that_somebody_else_registered_is_audited_by_the_law_that_it_brings(spread, code, monkeypatch, capsys):
+    monkeypatch.setitem(registry.MECHANISMS, "even-noise", stranger(spread))
+    monkeypatch.setitem(LAWS, "even-noise", EvenNoiseLaw)
+    assert run(f"audit even-noise {SURE} --neighbours replace --json".split()) == code
     found = json.loads(capsys.readouterr().out)[0]
-    assert found["pair_epsilon"] is None
     assert (found["counted_epsilon"] > 1) is bool(code)
+    assert any("the parameters have delta" in fault for fault in found["faults"]) is bool(code)
+
+
+def test_a_mechanism_whose_law_nobody_wrote_is_refused(monkeypatch, capsys):
+    monkeypatch.setitem(registry.MECHANISMS, "even-noise", stranger(1.0))
+    for options in ("", "--option sd=3"):
+        assert run(f"audit even-noise {SURE} {options}".split()) == 2
+    assert "even-noise cannot be audited: its law is not known" in capsys.readouterr().err
+    monkeypatch.setitem(LAWS, "even-noise", type("HalfALaw", (Law,), {"loss": EvenNoiseLaw.loss}))
+    assert run(f"audit even-noise {SURE}".split()) == 2
+    assert "even-noise cannot be audited: its law, HalfALaw, lacks delta, uniforms" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("repair", ["psd", "shift"])
+def test_a_repair_is_refused_in_words(repair, capsys):
+    """It changes what the law of the noise speaks of."""
+    assert run(f"audit gaussian-noise {SURE} --option repair={repair}".split()) == 2
+    assert "looks at the noise before any repair: leave it out" in capsys.readouterr().err
+    assert run(f"audit gaussian-noise {SURE} --neighbours add-remove --option repair=none".split()) == 0

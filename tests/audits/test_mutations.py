@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from dpgram.accounting.compose import GaussianCost, composed_delta
-from dpgram.audits.claims import Claim, claim_of
-from dpgram.audits.losses import privacy_loss
+from dpgram.audits.claims import Claim
+from dpgram.audits.draws import releases
+from dpgram.audits.laws.registry import law_of
 from dpgram.audits.neighbours import Pair
-from dpgram.audits.run import audit, judge, releases
+from dpgram.audits.run import audit, judge
 from dpgram.mechanisms import first_stage, gaussian_sketch, registry, wishart_noise
 from dpgram.mechanisms.conversation import GramQuestion, Outcome
 from dpgram.mechanisms.gaussian_noise import add_symmetric_noise
@@ -236,10 +237,11 @@ def test_a_forgotten_clip(clipped):
     """Rows with both columns at their bounds: their norm is sqrt(2), where 1 was declared."""
     mechanism, task = MECHANISMS["gaussian-noise"], task_for("gaussian-noise")
     first, second = (gram_of(np.array(row), clipped) for row in ([1.0, 1.0], [1.0, -1.0]))
-    found = mechanism.calibrate(task)
-    loss = privacy_loss(mechanism.name, task, found, Pair("long rows", first, second))
-    drawn = [loss(releases(mechanism, task, gram, source(seed), 3000))[:, None] for seed, gram in ((1, first), (2, second))]
-    result = judge(mechanism.name, "long rows", *drawn, claim_of(mechanism.name, task, found), CONFIDENCE)
+    law, pair = law_of(mechanism.name)(task, mechanism.calibrate(task)), Pair("long rows", first, second)
+    drawn = [
+        law.loss(releases(mechanism, task, gram, source(seed), 3000), pair)[:, None] for seed, gram in ((1, first), (2, second))
+    ]
+    result = judge(mechanism.name, "long rows", *drawn, law.claim(), CONFIDENCE)
     assert result.broken is not clipped
 
 
@@ -251,7 +253,7 @@ def noise_size(many):
 def test_bounds_read_from_the_data(declared):
     """The row bound is the longest row's norm: the size of the noise tells which row is there."""
     mechanism, task = MECHANISMS["gaussian-noise"], task_for("gaussian-noise")
-    claim = claim_of(mechanism.name, task, mechanism.calibrate(task))
+    claim = law_of(mechanism.name)(task, mechanism.calibrate(task)).claim()
     drawn = []
     for seed, norm in ((1, 1.0), (2, 0.5)):
         gram = np.diag([norm**2, 0.0])

@@ -10,21 +10,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpgram.audits.claims import claim_of
-from dpgram.audits.neighbours import Rows, worst_pairs
+from dpgram.audits.draws import releases
+from dpgram.audits.laws.registry import law_of
+from dpgram.audits.neighbours import Rows
 from dpgram.audits.replay import faults_of_replay
-from dpgram.audits.run import audit, releases
-from dpgram.audits.steering import with_quick_maps
+from dpgram.audits.run import audit
 from dpgram.errors import CalibrationError
 from dpgram.mechanisms import registry, whitened_noise, whitening
-from dpgram.mechanisms.conversation import GramAnswer, GramQuestion, Outcome, hold, publish
+from dpgram.mechanisms.conversation import GramAnswer, GramQuestion, hold, publish
 from dpgram.mechanisms.gaussian_noise import add_symmetric_noise, diagonal_sd
 from dpgram.mechanisms.registry import MECHANISMS
-from dpgram.mechanisms.whitened_noise import on_grid, round_sds, with_rounds
+from dpgram.mechanisms.whitened_noise import round_sds, with_rounds
 from dpgram.sampling.exact import ExactSource
 from dpgram.sampling.seeded import SeededSource
 from dpgram.terms.budget import Budget, Neighbours
-from dpgram.terms.noise import Round, SymmetricGaussian, WhitenedGaussian
+from dpgram.terms.noise import Round, SymmetricGaussian
 
 CONFIDENCE = 1 - 1e-6
 REPLACE, ADD_REMOVE = Neighbours.REPLACE, Neighbours.ADD_REMOVE
@@ -35,6 +35,10 @@ WORST = {REPLACE: "orthogonal rows", ADD_REMOVE: "one row more"}
 def task_for(neighbours, dim=2, *, hint=2000.0, intercept=False):
     options = {"table_rows": hint} if hint else {}
     return registry.task(WHITENED, Budget(1.0, 0.01), neighbours, dim, 1.5, "exact", options, intercept=intercept)
+
+
+def law_for(task):
+    return law_of(WHITENED.name)(task, WHITENED.calibrate(task))
 
 
 def audited(mechanism, neighbours, draws, seed=1, **options):
@@ -75,8 +79,9 @@ def test_nobody_is_accused_with_or_without_a_hint(pair, hint):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("neighbours", Neighbours)
-def test_with_its_own_maps_the_worst_pair_is_as_bad_and_no_worse(neighbours):
-    found = audited(WHITENED, neighbours, 1000, own_maps=True)
+def test_with_its_own_maps_the_worst_pair_is_as_bad_and_no_worse(neighbours, monkeypatch):
+    monkeypatch.setattr(law_of(WHITENED.name), "many_at_once", lambda mechanism: mechanism)
+    found = audited(WHITENED, neighbours, 1000)
     assert not found.broken, found.faults
     assert found.pair_epsilon > 0.8
 
@@ -85,28 +90,28 @@ def test_with_its_own_maps_the_worst_pair_is_as_bad_and_no_worse(neighbours):
 
 
 def copied(*, looks_at=None, rounds=None, sds=lambda sds: sds, drawn=lambda place, of, off: off, relation=None):
-    def start(task, rng, steering=whitening):
+    def start(task, rng, next_map=whitening.next_map, finished=whitening.finished):
         if relation:
             task = replace(task, neighbours=relation)
         mu = whitened_noise.calibrate_mu(task.budget)
-        through = on_grid(steering.first_map(task.dim, task.row_bound))
+        through = whitening.first_map(task.dim, task.row_bound)
         answer = yield GramQuestion(1.0, through)
         rows = whitened_noise.hinted_rows(task) if answer.rows is None else float(answer.rows)
-        plan = steering.rules(task.dim, rows, mu)
+        plan = whitening.rules(task.dim, rows, mu)
         if rounds is not None:
             plan = replace(plan, shares=rounds(answer.gram, plan.shares))
         chosen = sds(round_sds(mu, plan.shares, task.neighbours))
         seen, kept = [], []
         for place, off in enumerate(chosen):
             if seen:
-                through = on_grid(steering.next_map(seen, plan, rows, task))
+                through = next_map(seen, plan, rows, task)
                 answer = yield GramQuestion(1.0, through)
             used = drawn(place, len(chosen), off)
             noisy = add_symmetric_noise(answer.gram, used, diagonal_sd(used), rng)
             gram, _ = publish(noisy, SymmetricGaussian(used, diagonal_sd(used)), rng)
             kept.append(Round(through.matrix, gram, off, 1.0))
             seen.append(kept[-1] if looks_at is None else looks_at(kept[-1], answer.gram))
-        return Outcome(steering.unwhitened(kept[-1]), WhitenedGaussian(tuple(kept)), with_rounds(task, chosen))
+        return replace(finished(kept, rows, task), parameters=with_rounds(task, chosen))
 
     return start
 
@@ -236,7 +241,7 @@ def test_a_number_of_rows_that_is_told_where_it_is_protected(intercept, monkeypa
 @pytest.mark.parametrize("source", [SeededSource, ExactSource])
 def test_with_the_same_matrices_published_nothing_else_differs(neighbours, dim, source):
     task = task_for(neighbours, dim)
-    for pair in worst_pairs(WHITENED.name, task, WHITENED.calibrate(task)):
+    for pair in law_for(task).worst_pairs():
         assert faults_of_replay(WHITENED, task, pair, source(5)) == []
 
 
@@ -248,15 +253,15 @@ def test_rows_that_are_counted_by_the_intercept_are_counted_in_what_was_publishe
     one = Rows(np.vstack([common, [1.0, 1.0, -1.0]]), np.ones(51))
     two = Rows(common, np.ones(50))
     task = task_for(ADD_REMOVE, 3, hint=hint, intercept=True)
-    pair = replace(worst_pairs(WHITENED.name, task, WHITENED.calibrate(task))[0], first=one, second=two)
+    pair = replace(law_for(task).worst_pairs()[0], first=one, second=two)
     assert faults_of_replay(WHITENED, task, pair, SeededSource(6)) == []
 
 
 def test_many_releases_at_once_are_those_that_are_made_one_at_a_time():
     """The same numbers from the source give the same release: what is drawn at once is the mechanism, not a copy of it."""
     task = task_for(ADD_REMOVE, 2)
-    quick = with_quick_maps(WHITENED)
-    table = worst_pairs(WHITENED.name, task, WHITENED.calibrate(task))[0].first
+    quick = law_for(task).many_at_once(WHITENED)
+    table = law_for(task).worst_pairs()[0].first
     at_once = releases(quick, task, table, SeededSource(8), 1)
 
     def answer(question):
@@ -270,7 +275,5 @@ def test_many_releases_at_once_are_those_that_are_made_one_at_a_time():
 
 def test_the_claim_is_the_curve_of_all_rounds():
     for neighbours in Neighbours:
-        task = task_for(neighbours)
-        claim = claim_of(WHITENED.name, task, WHITENED.calibrate(task))
-        assert claim.known
+        claim = law_for(task_for(neighbours)).claim()
         assert claim.proven_epsilon() == pytest.approx(1.0, rel=1e-3)

@@ -15,10 +15,10 @@ from scipy.stats import chi2, norm
 
 import dpgram
 from dpgram.accounting.gaussian import calibrate_mu
+from dpgram.audits.draws import releases
+from dpgram.audits.laws.registry import law_of
 from dpgram.audits.neighbours import Pair, Rows
 from dpgram.audits.replay import faults_of_replay
-from dpgram.audits.run import releases
-from dpgram.audits.steering import with_quick_maps
 from dpgram.errors import MechanismError
 from dpgram.mechanisms import registry, whitened_noise
 from dpgram.mechanisms.conversation import GramAnswer, hold
@@ -146,7 +146,7 @@ def test_the_noise_of_every_round_has_the_promised_scale(neighbours, scale, acce
     dim, draws = 3, 30_000
     asked = task(dim, neighbours=neighbours, hint=2000)
     rows = Rows(table(6, dim), np.full(6, 333.0))
-    many = releases(with_quick_maps(WHITENED), asked, rows, SeededSource(3), draws)
+    many = releases(law_of(WHITENED.name).many_at_once(WHITENED), asked, rows, SeededSource(3), draws)
     for each in many.noise.rounds:
         noise = (each.gram - rows.gram(each.through)) / (scale * each.sd_off_diagonal)
         assert inside(noise) == accepted

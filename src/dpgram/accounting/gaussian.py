@@ -23,7 +23,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)  # over a width of at most
 MARGIN = 1e-9  # relative; delta is aimed this much too low, far above the rounding error of the curve (1e-12)
 
 
-@lru_cache(maxsize=4096)  # a release asks for the same number several times, an audit millions of times
+@lru_cache(maxsize=4096)  # a release asks for the same number several times
 def gaussian_delta(epsilon: float, mu: float) -> float:
     """Exact delta at ``epsilon`` of a mu-GDP mechanism, for epsilon >= 0 and mu > 0.
 

@@ -127,3 +127,20 @@ def at_most(hits: Array | int, draws: int, error: float) -> Array:
     """Clopper and Pearson's upper bound on a share."""
     hits = np.asarray(hits, dtype=float)
     return 1 - at_least(draws - hits, draws, error)
+
+
+def pair_epsilon(first: Array, second: Array, delta: float) -> float:
+    """The epsilon at ``delta`` of the law on this pair of tables, estimated from the losses of releases of both.
+
+    delta(epsilon) is the mean of (1 - e^(epsilon - loss))+ on either table, the loss turned round on the second."""
+
+    def allowed(epsilon: float) -> bool:
+        return all(np.mean(-np.expm1(np.minimum(epsilon - losses, 0.0))) <= delta for losses in (first, -second))
+
+    low, high = 0.0, 1.0
+    while not allowed(high) and high < 64:
+        low, high = high, 2 * high
+    while high - low > 1e-3 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if allowed(middle) else (middle, high)
+    return high if high < 64 else math.inf

@@ -6,18 +6,23 @@ release of one table and of the other."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.stats import binom, poisson
+from scipy.stats import binom
+
+from dpgram.sampling.base import GRID_BITS
 
 Array = np.ndarray
 
 TAIL = 20  # levels down to 2^-20
 _ENDS = 2.0 ** -np.arange(1.0, TAIL + 1)
 LEVELS = np.unique(np.concatenate([_ENDS, 1 - _ENDS, np.arange(1, 16) / 16]))
-SAME = 1e-13  # numbers this close came from the same noise
-FINEST = 2.0**-22  # of the numbers in exact arithmetic, whose grid has some 2^-24 of a standard deviation
+SAME = 1e-13  # the width of a cell: numbers in the same one came from the same noise, or from the same point of a grid
+POINT = (
+    2.0**-GRID_BITS
+)  # the chance of any point of a grid, at most: of 2^-24 sd, where no law in use has a density above one over its sd
 
 
 @dataclass
@@ -67,18 +72,22 @@ class Counts:
         return [words for _, words in sorted(found)[:2]]
 
 
-def faults_between(first: Array, second: Array, error: float, *, exact: bool) -> list[str]:
-    """The same for two tables, whose noise must be independent and never the same."""
+def faults_between(first: Array, second: Array, error: float, *, rounded: bool) -> list[str]:
+    """What has a chance below ``error`` for two tables, whose noise must be independent and the same no more often than by chance.
+
+    A number falls into the cell of one of the k before it with probability at most k p, whatever those are; p is the width of a cell, and a
+    ``POINT`` more where releases are rounded to a grid. So the repeats among n numbers are no more than independent events would be, of
+    which n^2 p / 2 are due, and r or more of those have a chance of at most due^r / r!."""
     rows = min(len(first), len(second))
     agreement = _agreement(_bits(first[:rows]), _bits(second[:rows]))
     found = []
     if np.min(_chance(agreement, rows, 0.5)) < error / 2 / agreement.size:
         found.append("the noise of the two tables depends on each other")
     both = np.vstack([first, second])
-    repeats = (np.diff(np.sort(both, axis=0), axis=0) <= SAME).sum(axis=0)
-    due = len(both) ** 2 * (FINEST if exact else 4 * SAME)
-    if poisson.sf(repeats.max() - 1, due) < error / 2 / both.shape[1]:
-        found.append(f"the same noise was drawn again: {repeats.max()} repeated numbers in {len(both)} releases")
+    repeats = max(len(both) - np.unique(column).size for column in np.rint(both / SAME).T)
+    due = len(both) ** 2 / 2 * (SAME + (POINT if rounded else 0.0))
+    if repeats and repeats * math.log(due) - math.lgamma(repeats + 1) < math.log(error / 2 / both.shape[1]):
+        found.append(f"the same noise was drawn again: {repeats} repeated numbers in {len(both)} releases")
     return found
 
 

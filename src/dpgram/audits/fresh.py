@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import json
+import pickle
 import subprocess
 import sys
 
 import numpy as np
 
+from dpgram.audits.draws import releases
+from dpgram.audits.laws.registry import law_of
 from dpgram.mechanisms import registry
 from dpgram.mechanisms.conversation import Task
 from dpgram.sampling.base import RandomSource
 from dpgram.sampling.exact import ExactSource
 from dpgram.sampling.secure import SecureSource
-from dpgram.terms.budget import Budget, Neighbours
 
 
 def faults_of_processes(mechanism: str, task: Task) -> list[str]:
     """Two releases of the same table, in both arithmetics, by two new interpreters. A mechanism that those do not know is left out."""
-    budget = task.budget
-    asked = (mechanism, budget.epsilon, budget.delta, task.neighbours.value, task.dim, task.row_bound, task.calibration)
-    words = json.dumps([*asked, dict(task.options)])
-    started = [
-        subprocess.Popen(
-            [sys.executable, "-m", "dpgram.audits.fresh", words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
-        for _ in range(2)
-    ]
+    command = [sys.executable, "-m", "dpgram.audits.fresh", pickle.dumps((mechanism, task)).hex()]
+    started = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) for _ in range(2)]
     said = [process.communicate()[0] for process in started]
     if any(process.returncode for process in started):
         return []
@@ -36,14 +31,10 @@ def faults_of_processes(mechanism: str, task: Task) -> list[str]:
     ]
 
 
-def _main(words: str) -> None:
-    from dpgram.audits.neighbours import worst_pairs
-    from dpgram.audits.run import releases
-
-    name, epsilon, delta, neighbours, dim, row_bound, calibration, options = json.loads(words)
+def _main(sent: str) -> None:
+    name, task = pickle.loads(bytes.fromhex(sent))
     mechanism = registry.find(name)
-    task = registry.task(mechanism, Budget(epsilon, delta), Neighbours(neighbours), dim, row_bound, calibration, options)
-    table = worst_pairs(name, task, mechanism.calibrate(task))[0].first
+    table = law_of(name)(task, mechanism.calibrate(task)).worst_pairs()[0].first
     sources: list[RandomSource] = [SecureSource(), ExactSource()]
     made = {source.arithmetic: releases(mechanism, task, table, source, 1).gram[0] for source in sources}
     print(json.dumps({name: gram.ravel().tolist() for name, gram in made.items()}))

@@ -1,30 +1,20 @@
-"""Neighbouring tables on which the proven curves are attained, as pairs of Gram sums.
+"""Neighbouring tables, as pairs of Gram sums or of rows, and the pairs of Gram sums on which the proven curves are attained.
 
 All other rows are as few as the proof allows: none, or, for mechanisms that look at or rely on the smallest eigenvalue, enough of them to
-bring it to the place where it tells most. A mechanism of several rounds asks for other sums as it goes on, so it has tables of rows:
-many short ones in every direction, by which its maps come close to a multiple of a rotation, and leave long rows long and right angles
-right."""
+bring it to the place where it tells most."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from dpgram.audits.steering import WHITENED
-from dpgram.mechanisms.conversation import GramAnswer, GramQuestion, Parameters, Task
-from dpgram.mechanisms.whitened_noise import hinted_rows
+from dpgram.mechanisms.conversation import GramAnswer, GramQuestion, Task
 from dpgram.terms.budget import Neighbours
 
 Array = np.ndarray
-
-ADAPTIVE = ("gaussian-sketch-adaptive", "inverse-wishart-adaptive")
-
-
-MANY, SHORT = 3000, 0.1  # rows of a table for several rounds where nobody says how many; the length of most over the row bound
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,116 +54,61 @@ class Pair:
     second: Table
 
 
-def with_rows(mechanism: str, task: Task) -> Task:
-    """The task, which knows how many rows its tables will have where a mechanism goes by their number and that is public."""
-    if mechanism != WHITENED or task.neighbours is not Neighbours.REPLACE or hinted_rows(task) is not None:
-        return task
-    return replace(task, rows=MANY)
+@dataclass(frozen=True, eq=False)
+class Contrast:
+    """In what two neighbouring tables differ: the row ``one`` is in the first, and ``other`` in its place in the second, where given."""
+
+    name: str
+    one: Array
+    other: Array | None = None
+    beside: Array | None = None  # rows that both share, where they are given
+    last: bool = False  # whether it is the only row in its direction, while all others are there: one Gram sum is singular
 
 
-def worst_pairs(mechanism: str, task: Task, found: Parameters) -> list[Pair]:
-    """The pairs on which a mechanism with parameters ``found`` is least private, as its proof tells.
+def worst_contrasts(task: Task) -> list[Contrast]:
+    """Rows of full norm that tell most apart.
 
-    REPLACE: orthogonal rows of full norm, along two columns and between them, and a row of full norm against a row of zeros.
-    ADD_REMOVE: a row of full norm, there or not, likewise. Noise that is right is the same in every direction, but a mistake may
-    show in one of them only. In the last pair the row is the only one in its direction, and all
-    others are there: one Gram sum is singular."""
-    if mechanism == WHITENED:
-        return _pairs_of_rows(task)
-    common, bound = _common(mechanism, task, found), task.row_bound
-    along = bound * np.eye(task.dim)[[0, -1]]
+    REPLACE: orthogonal rows, along two columns and between them, and a row against a row of zeros. ADD_REMOVE: a row, there or not,
+    likewise. Noise that is right is the same in every direction, but a mistake may show in one of them only."""
+    along = task.row_bound * np.eye(task.dim)[[0, -1]]
     between = np.array([along[0] + along[1], along[0] - along[1]]) / math.sqrt(2)
-    others = (0 if mechanism in ADAPTIVE else common) + bound**2 * np.diag(np.arange(task.dim) > 0).astype(float)
-    last = Pair("the last direction", others + _square(along[0]), others)
+    last = Contrast("the last direction", along[0], last=True)
     if task.neighbours is Neighbours.ADD_REMOVE:
-        pairs = [_alone(mechanism, "one row more", common, along[0])]
-        return pairs if task.dim < 2 else [*pairs, _alone(mechanism, "one row more, turned", common, between[0]), last]
-    pairs = [_alone(mechanism, "a row of zeros", common, along[0])]
-    if task.dim < 2:
-        return pairs
-    return [
-        _orthogonal(mechanism, "orthogonal rows", common, along),
-        _orthogonal(mechanism, "the same, turned", common, between),
-        *pairs,
+        found = [Contrast("one row more", along[0]), Contrast("one row more, turned", between[0]), last]
+        return found if task.dim >= 2 else found[:1]
+    found = [
+        Contrast("orthogonal rows", *along),
+        Contrast("the same, turned", *between),
+        Contrast("a row of zeros", along[0]),
         last,
+    ]
+    return found if task.dim >= 2 else found[2:3]
+
+
+def random_contrasts(task: Task, count: int, rng: np.random.Generator) -> list[Contrast]:
+    """Rows of random direction and full norm, beside three that are shared."""
+    drawn = rng.normal(size=(count, 5, task.dim))
+    drawn *= task.row_bound / np.linalg.norm(drawn, axis=-1, keepdims=True)
+    added = task.neighbours is Neighbours.ADD_REMOVE
+    return [
+        Contrast(f"random rows {place}", rows[0], None if added else rows[1], rows[2:]) for place, rows in enumerate(drawn, 1)
     ]
 
 
-def _alone(mechanism: str, name: str, common: Array, row: Array) -> Pair:
-    if mechanism in ADAPTIVE:  # as much in all other directions, so that the smallest eigenvalue moves by a whole B^2
-        common = common + row @ row * np.eye(len(row)) - _square(row)
-    return Pair(name, common + _square(row), common)
+def gram_pair(contrast: Contrast, level: float, *, eigenvalue_moves: bool) -> Pair:
+    """The Gram sums of tables that share ``level`` times the identity.
 
-
-def _orthogonal(mechanism: str, name: str, common: Array, rows: Array) -> Pair:
-    if mechanism in ADAPTIVE:  # once more the second row, so that the smallest eigenvalue moves by a whole B^2
-        common = common + _square(rows[1])
-    return Pair(name, common + _square(rows[0]), common + _square(rows[1]))
-
-
-def random_pairs(mechanism: str, task: Task, found: Parameters, count: int, rng: np.random.Generator) -> list[Pair]:
-    """Pairs that differ in rows of random direction and full norm, beside three rows that they share."""
-    pairs = []
-    for place in range(count):
-        rows = rng.normal(size=(5, task.dim))
-        rows *= task.row_bound / np.linalg.norm(rows, axis=1, keepdims=True)
-        if mechanism == WHITENED:
-            pairs.append(_differing(f"random rows {place + 1}", task, rows[0], rows[1], rows[2:]))
-            continue
-        shared = _common(mechanism, task, found) + rows[2:].T @ rows[2:]
-        other = np.zeros_like(shared) if task.neighbours is Neighbours.ADD_REMOVE else np.outer(rows[1], rows[1])
-        pairs.append(Pair(f"random rows {place + 1}", shared + np.outer(rows[0], rows[0]), shared + other))
-    return pairs
-
-
-def _pairs_of_rows(task: Task) -> list[Pair]:
-    """The same pairs for a mechanism of several rounds."""
-    along = task.row_bound * np.eye(task.dim)[[0, -1]]
-    between = np.array([along[0] + along[1], along[0] - along[1]]) / math.sqrt(2)
-    alone = _differing("one row more" if task.neighbours is Neighbours.ADD_REMOVE else "a row of zeros", task, along[0])
-    if task.dim < 2:
-        return [alone]
-    last = _differing("the last direction", task, along[0], spread=range(1, task.dim))
-    if task.neighbours is Neighbours.ADD_REMOVE:
-        return [alone, _differing("one row more, turned", task, between[0]), last]
-    return [_differing("orthogonal rows", task, *along), _differing("the same, turned", task, *between), alone, last]
-
-
-def _differing(
-    name: str,
-    task: Task,
-    one: Array,
-    other: Array | None = None,
-    beside: Array | None = None,
-    spread: Sequence[int] | None = None,
-) -> Pair:
-    """Tables with the row ``one``, and with ``other`` in its place: zeros where none is given, or no row under ADD_REMOVE.
-
-    Both have short rows along the columns ``spread``, both ways, and the rows ``beside``. There are as many as the task says."""
-    columns = np.eye(task.dim)[list(range(task.dim) if spread is None else spread)]
-    beside = np.empty((0, task.dim)) if beside is None else beside
-    many = int(hinted_rows(task) or MANY) - len(beside) - (task.neighbours is Neighbours.REPLACE)
-    each, left = divmod(max(many, 0), 2 * len(columns))
-    counts = [each + (place < left) for place in range(2 * len(columns))]
-    common = np.vstack([SHORT * task.row_bound * columns, -SHORT * task.row_bound * columns, beside])
-    more = Rows(np.vstack([common, one]), np.array([*counts, *np.ones(len(beside)), 1.0]))
-    if task.neighbours is Neighbours.ADD_REMOVE:
-        return Pair(name, more, Rows(common, more.counts[:-1]))
-    return Pair(name, more, Rows(np.vstack([common, np.zeros(task.dim) if other is None else other]), more.counts))
+    With ``eigenvalue_moves`` worst tables have more in other directions, so that the smallest eigenvalue moves by the whole of a row."""
+    one, other, eye = contrast.one, contrast.other, np.eye(len(contrast.one))
+    common = level * eye
+    if contrast.last:
+        common = (0 if eigenvalue_moves else common) + one @ one * (eye - _square(eye[0]))
+    elif contrast.beside is not None:
+        common = common + contrast.beside.T @ contrast.beside
+    elif eigenvalue_moves:
+        common = common + _square(other) if other is not None else common + one @ one * eye - _square(one)
+    return Pair(contrast.name, common + _square(one), common + _square(other) if other is not None else common)
 
 
 def _square(row: Array) -> Array:
     return np.outer(row, row)
-
-
-def _common(mechanism: str, task: Task, found: Parameters) -> Array:
-    """What both tables share: nothing, or as much in every direction as makes the smallest eigenvalue tell most."""
-    level = 0.0
-    if mechanism == "noisy-inverse":
-        level = found["claimed_floor"]
-    elif (
-        mechanism in ADAPTIVE
-    ):  # so that the released eigenvalue is seldom cut at zero, and often just enough for no ridge at all
-        scale = found["first_stage_scale"]
-        level = found["first_stage_offset"] + min(found["base_w_squared"] - 2 * scale, 4 * scale)
-    return level * np.eye(task.dim)

@@ -6,75 +6,20 @@ six digits; the formulas are those of mechanisms/proofs/."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from scipy.special import betainc, log_ndtr, ndtr
 from scipy.stats import chi2, laplace, norm
 
-from dpgram.mechanisms.conversation import PAPER, Mechanism, Outcome, Parameters, Task
+from dpgram.mechanisms.conversation import PAPER, Parameters, Task
 from dpgram.terms.budget import Neighbours
-from dpgram.terms.noise import WhitenedGaussian
 
-TOLERANCE = 1e-4
 SLACK = 2.0**-20  # by how much more than B^2, relatively, the certified smallest eigenvalue may move
 
 
-def recomputed_delta(mechanism: str, task: Task, found: Parameters) -> float | None:
-    """Delta at the budget's epsilon with the parameters ``found``; None for a mechanism that is not known here."""
-    makers: dict[str, Callable[[Task, Parameters], float]] = {
-        "gaussian-noise": lambda task, found: _gaussian(task, found, task.row_bound**2),
-        "noisy-inverse": lambda task, found: _gaussian(task, found, _inverse_moves(task, found["claimed_floor"])),
-        "wishart-noise": _additive,
-        "gaussian-sketch": lambda task, found: _draw(task, found["sketch_rows"], found["w_squared"], task.budget.epsilon),
-        "inverse-wishart": lambda task, found: _draw(task, found["degrees_of_freedom"], found["psi"], task.budget.epsilon),
-        "gaussian-sketch-adaptive": _lowest_floor,
-        "inverse-wishart-adaptive": _lowest_floor,
-        "whitened-noise": _all_rounds,
-    }
-    return makers[mechanism](task, found) if mechanism in makers else None
-
-
-def faults_of_parameters(mechanism: Mechanism, task: Task, found: Parameters) -> list[str]:
-    """What the published parameters get wrong by themselves, before anything is drawn."""
-    delta = recomputed_delta(mechanism.name, task, found)
-    if delta is None:
-        return []
-    faults = []
-    if task.calibration != PAPER and delta > task.budget.delta * (1 + TOLERANCE):
-        faults.append(
-            f"the parameters have delta {delta:.4g} at epsilon {task.budget.epsilon:g}, where {task.budget.delta:.4g} is claimed"
-        )
-    if delta > found["delta_at_epsilon"] * (1 + TOLERANCE) + 1e-12:
-        faults.append(
-            f"the parameters have delta {delta:.4g} at epsilon {task.budget.epsilon:g}, where they say {found['delta_at_epsilon']:.4g}"
-        )
-    return faults
-
-
-def faults_of_second_stages(task: Task, found: Parameters, many: Outcome, most: int = 12) -> list[str]:
-    """Whether what an adaptive mechanism chose after its first stage stays within what it kept for the second."""
-    if "first_stage_value" not in many.parameters or task.calibration == PAPER:
-        return []
-    numbers = {name: np.broadcast_to(value, len(many.gram)) for name, value in many.parameters.items()}
-    degrees, ridge = (
-        numbers[a] if a in numbers else numbers[b] for a, b in (("sketch_rows", "degrees_of_freedom"), ("w_squared", "psi"))
-    )
-    for place in np.argsort(-degrees, kind="stable")[:: max(1, len(degrees) // most)]:
-        floor = float(ridge[place] + numbers["first_stage_value"][place])
-        if _two_stages(task, found, float(degrees[place]), floor) > task.budget.delta * (1 + TOLERANCE):
-            return [
-                f"{degrees[place]:g} degrees of freedom over a floor of {floor:.4g} are more than the second stage may have"
-            ]
-    return []
-
-
-def _lowest_floor(task: Task, found: Parameters) -> float:
-    return _two_stages(task, found, found["base_degrees_of_freedom"], found["base_w_squared"])
-
-
-def _hockey_stick(epsilon: float, mu: Any) -> Any:
+def hockey_stick(epsilon: float, mu: Any) -> Any:
     """Of a Gaussian mechanism of shift ``mu`` > 0."""
     return ndtr(mu / 2 - epsilon / mu) - np.exp(epsilon + log_ndtr(-mu / 2 - epsilon / mu))
 
@@ -83,39 +28,20 @@ def _two_move(task: Task) -> bool:
     return task.neighbours is Neighbours.REPLACE and task.dim >= 2
 
 
-def _gaussian(task: Task, found: Parameters, one_row: float) -> float:
+def gaussian(task: Task, found: Parameters, one_row: float) -> float:
     """Changes of one row and of two at right angles: ``one_row`` long in each direction, along the diagonal or across it."""
     off, on = found["sd_off_diagonal"], found["sd_diagonal"]
-    apart = one_row * (math.sqrt(2) if task.neighbours is Neighbours.REPLACE and task.dim >= 2 else 1.0)
-    return float(_hockey_stick(task.budget.epsilon, apart / min(on, math.sqrt(2) * off if task.dim >= 2 else on)))
+    apart = one_row * (math.sqrt(2) if _two_move(task) else 1.0)
+    return float(hockey_stick(task.budget.epsilon, apart / min(on, math.sqrt(2) * off if task.dim >= 2 else on)))
 
 
-def _all_rounds(task: Task, found: Parameters) -> float:
+def rounds(task: Task, sds: Sequence[float]) -> float:
     """Of rounds that each hide a change of one row of norm one, or of two: the squares of their shifts add up."""
-    sds = [found[f"round_{place}_sd_off_diagonal"] for place in range(1, int(found.get("rounds", 0)) + 1)]
-    return _of_sds(task, sds) if sds else float(_hockey_stick(task.budget.epsilon, found["mu"]))
-
-
-def _of_sds(task: Task, sds: Sequence[float]) -> float:
     apart = math.sqrt(2) if _two_move(task) else 1.0
-    return float(_hockey_stick(task.budget.epsilon, math.sqrt(sum((apart / (math.sqrt(2) * sd)) ** 2 for sd in sds))))
+    return float(hockey_stick(task.budget.epsilon, math.sqrt(sum((apart / (math.sqrt(2) * sd)) ** 2 for sd in sds))))
 
 
-def faults_of_rounds(task: Task, many: Outcome) -> list[str]:
-    """Whether the noise that the rounds say they have is enough, whatever number of them there is."""
-    if not isinstance(many.noise, WhitenedGaussian):
-        return []
-    delta = _of_sds(task, [each.sd_off_diagonal for each in many.noise.rounds])
-    if delta <= task.budget.delta * (1 + TOLERANCE):
-        return []
-    return [f"the rounds have delta {delta:.4g} at epsilon {task.budget.epsilon:g}, where {task.budget.delta:.4g} is claimed"]
-
-
-def _inverse_moves(task: Task, floor: float) -> float:
-    return 1 / floor - 1 / (floor + task.row_bound**2)
-
-
-def _draw(task: Task, r: float, floor: float, epsilon: float) -> float:
+def wishart_draw(task: Task, r: float, floor: float, epsilon: float) -> float:
     """Of a Wishart draw around scale matrices of at least ``floor``."""
     if not floor > 0:
         return 1.0
@@ -125,7 +51,7 @@ def _draw(task: Task, r: float, floor: float, epsilon: float) -> float:
             math.log(chi2.ppf(1e-18, r)), math.log(chi2.isf(1e-25, r)), 801
         )  # smooth: the trapezoidal rule is enough
         weights = np.exp(chi2.logpdf(np.exp(x), r) + x) * (x[1] - x[0])
-        return float(weights @ _hockey_stick(epsilon, np.sqrt(a * a / (1 + a) * np.exp(x))))
+        return float(weights @ hockey_stick(epsilon, np.sqrt(a * a / (1 + a) * np.exp(x))))
     lift = r / 2 * math.log1p(a)
     up, down = 2 * (1 + a) / a * (epsilon + lift), 2 * (1 + a) / a * (lift - epsilon)
     added = chi2.sf(up / (1 + a), r) - math.exp(epsilon) * chi2.sf(up, r)
@@ -133,9 +59,9 @@ def _draw(task: Task, r: float, floor: float, epsilon: float) -> float:
     return float(max(added, removed))
 
 
-def _additive(task: Task, found: Parameters) -> float:
-    """The sum of the three corners for REPLACE, the larger of two for ADD_REMOVE."""
-    k, b, epsilon = found["degrees_of_freedom"], task.row_bound**2 / found["scale"], task.budget.epsilon
+def additive_wishart(task: Task, k: float, scale: float) -> float:
+    """Of Wishart noise: the sum of the three corners for REPLACE, the larger of two for ADD_REMOVE."""
+    b, epsilon = task.row_bound**2 / scale, task.budget.epsilon
     m, nu = (k - task.dim - 1) / 2, k - task.dim + 1
     if m == 0:
         return 1.0
@@ -163,7 +89,7 @@ def _both_corners(epsilon: float, m: float, kappa: float, b: float) -> float:
     return float(weights @ np.where(by >= 2, 1.0, inside) @ weights)
 
 
-def _two_stages(task: Task, found: Parameters, degrees: float, floor: float) -> float:
+def two_stages(task: Task, found: Parameters, degrees: float, floor: float) -> float:
     """The sum of the proof, for a second stage of these ``degrees`` of freedom over scale matrices of at least ``floor``."""
     scale, offset, moves = found["first_stage_scale"], found["first_stage_offset"], task.row_bound**2 * (1 + SLACK)
     epsilon = task.budget.epsilon
@@ -171,11 +97,11 @@ def _two_stages(task: Task, found: Parameters, degrees: float, floor: float) -> 
         inside, g = float(norm.cdf(offset / scale)), task.row_bound**4 / (floor * (floor + task.row_bound**2))
         gap = float(norm.cdf(offset / scale) - norm.cdf((offset - moves) / scale)) / inside
         beyond = float(chi2.sf(found["second_stage_mu"] ** 2 / g, degrees))
-        return gap + (beyond + float(_hockey_stick(epsilon, math.hypot(moves / scale, found["second_stage_mu"])))) / inside
+        return gap + (beyond + float(hockey_stick(epsilon, math.hypot(moves / scale, found["second_stage_mu"])))) / inside
     left = epsilon - moves / scale
     if left < 0:
         return 1.0
     if task.calibration == PAPER:  # without a cut: the eigenvalue may be overstated by one row
-        return float(laplace.sf(offset / scale)) + _draw(task, degrees, floor - moves, left)
+        return float(laplace.sf(offset / scale)) + wishart_draw(task, degrees, floor - moves, left)
     below = float(laplace.cdf(offset / scale))
-    return (below - float(laplace.cdf((offset - moves) / scale))) / below + _draw(task, degrees, floor, left)
+    return (below - float(laplace.cdf((offset - moves) / scale))) / below + wishart_draw(task, degrees, floor, left)

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from dpgram.audits.laws.base import rounds_of
 from dpgram.audits.neighbours import Pair, answered
-from dpgram.mechanisms.conversation import Drawing, GramAnswer, GramQuestion, Mechanism, Outcome, Task, hold
+from dpgram.mechanisms.conversation import Drawing, GramAnswer, GramQuestion, Mechanism, Task, hold
 from dpgram.sampling.base import RandomSource
-from dpgram.terms.noise import WhitenedGaussian
 
 Array = np.ndarray
 
@@ -63,17 +63,11 @@ def _seen(mechanism: Mechanism, task: Task, table: Any, rng: Any) -> Mapping[str
     return {
         **{f"question {place}": numbers for place, numbers in enumerate(asked, 1)},
         **{name: np.asarray(value) for name, value in outcome.parameters.items()},
-        **_rounds(outcome),
+        **{
+            f"round {place}": np.concatenate([each.through.ravel(), each.gram.ravel(), [each.sd_off_diagonal, each.kept]])
+            for place, each in enumerate(rounds_of(outcome), 1)
+        },
         "the released matrix": outcome.gram,
         "the number of questions": len(asked),
         "what is announced": np.array([repr(each) for each in announced]),
-    }
-
-
-def _rounds(outcome: Outcome) -> dict[str, Array]:
-    if not isinstance(outcome.noise, WhitenedGaussian):
-        return {}
-    return {
-        f"round {place}": np.concatenate([each.through.ravel(), each.gram.ravel(), [each.sd_off_diagonal, each.kept]])
-        for place, each in enumerate(outcome.noise.rounds, 1)
     }

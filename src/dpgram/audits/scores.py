@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dpgram.audits.losses import Loss
 from dpgram.mechanisms.conversation import Outcome
 
 Array = np.ndarray
@@ -19,9 +18,9 @@ Score = Callable[[Outcome, Array], Array]
 WIDEST = 60  # entries, for a quadratic discriminant
 
 
-def scores(loss: Loss | None, first: Array, second: Array) -> list[Score]:
-    """The scores, from some releases of each table; the loss comes first, where it is known."""
-    known: list[Score] = [lambda many, entries: loss(many)] if loss is not None else []
+def scores(loss: Callable[[Outcome], Array], first: Array, second: Array) -> list[Score]:
+    """The scores, from some releases of each table; the loss comes first."""
+    known: list[Score] = [lambda many, entries: loss(many)]
     middle, width = _place(np.vstack([first, second]))
 
     def tame(entries: Array) -> Array:  # heavy tails must not rule

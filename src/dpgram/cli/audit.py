@@ -10,9 +10,10 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from dpgram.audits.fresh import faults_of_processes
+from dpgram.audits.laws.base import in_words
+from dpgram.audits.laws.registry import law_of
 from dpgram.audits.run import Audit
 from dpgram.audits.run import audit as run_audit
-from dpgram.audits.settings import in_words, settings
 from dpgram.cli.app import note
 from dpgram.cli.audit_rows import faults_of_rows
 from dpgram.cli.calibrate import asked_task
@@ -89,7 +90,7 @@ def audit(
     budget = Budget((1.0 if calibration == EXACT else 0.9) if epsilon is None else epsilon, delta)
     tasks = [asked_task(name, budget, neighbours, dim, row_bound, calibration, given_options(option, {}))]
     if not option:
-        tasks = [replace(tasks[0], options=each) for each in settings(name, tasks[0].neighbours, dim, calibration)]
+        tasks = [replace(tasks[0], options=each) for each in law_of(name).settings(tasks[0].neighbours, dim, calibration)]
     found: list[list[Audit]] = []
     for task in tasks:
         with working_bar("drawing") as advance:
@@ -165,7 +166,7 @@ def _print(found: list[Audit], title: str) -> None:
             result.pair,
             f"{result.claimed_epsilon:.4g}",
             f"{result.proven_epsilon:.4g}",
-            "" if result.pair_epsilon is None else f"{result.pair_epsilon:.3g}",
+            f"{result.pair_epsilon:.3g}",
             f"{result.counted_epsilon:.4g}",
             f"{result.shaped_epsilon:.4g}",
             f"{result.power:.0%}",

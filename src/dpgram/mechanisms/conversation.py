@@ -1,7 +1,7 @@
 """A mechanism is a small conversation: it asks for Gram sums, is given them, and ends with an outcome.
 
 Most ask once, for the rows under their row bound. The curator carries a question to the engine and the sum back; a test
-or an audit answers from an array. One of several rounds announces each of them (``Drawing``) before it draws, so that a ledger knows
+answers from an array. One of several rounds announces each of them (``Drawing``) before it draws, so that a ledger knows
 what was spent if the release ends early."""
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class Mechanism:
     options: Mapping[str, Option] = field(default_factory=dict)  # by name
     cost: Callable[[Task, Parameters], Cost] = plain_cost  # what is known of its curve, for composition
     several: bool = False  # whether it asks more than one question, and so announces its rounds
-    batched: bool = False  # whether a source that draws many copies at once makes many releases at once, as an audit wants
+    batched: bool = False  # whether a source that draws many copies at once makes many releases at once
 
 
 def known_cost(mechanism: Mechanism, task: Task) -> Cost:
@@ -166,8 +166,8 @@ def hold(
 def publish(matrix: Matrix, noise: NoiseModel, rng: RandomSource) -> tuple[Array, float | None]:
     """The matrix as it is published, and the step of its grid, a function of the public size of the ``noise`` in it.
 
-    The step is declared where arithmetic is exact. Floats are rounded to it as well, but many releases at once, an audit's, are not."""
-    step = 0.0 if rng.copies else grid_step(noise.sd_off_diagonal)
+    The step is declared where arithmetic is exact; the secure source rounds floats to it as well."""
+    step = grid_step(noise.sd_off_diagonal)
     return rng.publish(matrix, step), None if rng.arithmetic == FLOAT else step
 
 

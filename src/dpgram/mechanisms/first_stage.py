@@ -198,7 +198,7 @@ def second_stage(task: Task, stages: TwoStages, s: Any) -> tuple[Any, Any]:
         return (
             (math.nextafter(base - s, math.inf), stages.base_degrees) if s < base else (0.0, allowed_degrees(task, stages, s))
         )
-    ridge = np.where(s < base, np.nextafter(base - s, np.inf), 0.0)  # many releases at once, in an audit
+    ridge = np.where(s < base, np.nextafter(base - s, np.inf), 0.0)  # many releases at once
     degrees = np.full(len(s), stages.base_degrees)
     degrees[s >= base] = _of_each(s[s >= base], lambda each: allowed_degrees(task, stages, each))
     return ridge, degrees

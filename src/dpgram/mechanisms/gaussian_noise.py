@@ -104,7 +104,7 @@ def with_curve(task: Task, off: float, on: float, sensitivity: float) -> Paramet
 @proven("gaussian_noise.md#theorem-2")
 def add_symmetric_noise(matrix: Matrix, sd_off_diagonal: float, sd_diagonal: float, rng: RandomSource) -> Matrix:
     """``matrix`` plus one draw of noise; ``rng`` is passed in: an exact or the secure source in use, a seeded one in tests."""
-    dim = matrix.shape[-1]  # many matrices at once, an audit's, stand one behind the other
+    dim = matrix.shape[-1]  # many matrices at once stand one behind the other
     draw = normal_matrix((dim, dim), rng)
     upper = np.triu(np.ones((dim, dim)), 1) * draw
     return matrix + (sd_off_diagonal * (upper + upper.mT) + sd_diagonal * (np.eye(dim) * draw))

@@ -10,10 +10,8 @@ is published."""
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from dpgram.accounting.compose import Cost, GaussianCost
 from dpgram.accounting.gaussian import calibrate_mu, gaussian_delta
@@ -36,11 +34,14 @@ from dpgram.mechanisms.options import Option, by_name
 from dpgram.mechanisms.proven import proven
 from dpgram.sampling.base import RandomSource, known
 from dpgram.terms.budget import Neighbours
-from dpgram.terms.noise import Round, SymmetricGaussian, WhitenedGaussian
+from dpgram.terms.noise import Round, SymmetricGaussian
 from dpgram.terms.public_map import MOST_COLUMNS, PublicMap
 from dpgram.terms.words import Point, Words, percent
 
-Array = np.ndarray
+NextMap = Callable[[Sequence[Round], whitening.Rules, float | None, Task], PublicMap]
+"""(what was published, the rules, the public number of rows or a guess of it, the task) -> the next round's map."""
+Finished = Callable[[Sequence[Round], float | None, Task], Outcome]
+"""(all that was published, the number of rows, the task) -> what is made of it."""
 
 MAPPED_BOUND = 1.0  # the clip of every round is folded into its map
 
@@ -108,45 +109,34 @@ def with_rounds(task: Task, sds: tuple[float, ...]) -> Parameters:
     return found
 
 
-@dataclass(frozen=True, eq=False)
-class ManyMaps:
-    """Maps of many releases at once, an audit's: in floats, and not on a grid, as what is published of them is not."""
-
-    matrix: Array
-
-
-def on_grid(matrix: Array) -> PublicMap:
-    """The map as rows are multiplied with it."""
-    return PublicMap.near(matrix) if matrix.ndim == 2 else ManyMaps(matrix)  # type: ignore[return-value]
-
-
 @proven("whitened_noise.md#theorem-2")
-def start(task: Task, rng: RandomSource, steering: Any = whitening) -> Conversation:
-    """``steering`` has the public rules, by the names that they have in ``whitening``: an audit passes quicker ones, for many releases at
-    once. Privacy asks of them only that they look at nothing but what they are given here."""
+def start(
+    task: Task, rng: RandomSource, next_map: NextMap = whitening.next_map, finished: Finished = whitening.finished
+) -> Conversation:
+    """Whatever ``next_map`` and ``finished`` do, the release is private: they look at nothing but what they are given here."""
     ask_back(task, MECHANISM.name, calibrate(task)["delta_at_epsilon"])
     mu = calibrate_mu(
         task.budget
     )  # not that of rounds: it would be rounded twice, and what is released not be what was calibrated
-    through = on_grid(steering.first_map(task.dim, task.row_bound))
+    through = whitening.first_map(task.dim, task.row_bound)
     answer = yield GramQuestion(MAPPED_BOUND, through)
     rows = hinted_rows(task) if answer.rows is None else float(answer.rows)
-    plan = steering.rules(task.dim, rows, mu)  # public: the number of rows is, or stands in for, a public one
+    plan = whitening.rules(task.dim, rows, mu)  # public: the number of rows is, or stands in for, a public one
     sds = round_sds(mu, plan.shares, task.neighbours)
     found = with_rounds(task, sds)
     ask_back(task, MECHANISM.name, found["delta_at_epsilon"])
     seen: list[Round] = []
     for place, off in enumerate(sds, 1):
         if seen:
-            through = on_grid(steering.next_map(seen, plan, rows, task))
+            through = next_map(seen, plan, rows, task)
             answer = yield GramQuestion(MAPPED_BOUND, through, questions=len(sds))
         on = diagonal_sd(off)
         yield Drawing(place, len(sds), GaussianCost(total_shift(sds[:place], task.neighbours)))
         noisy = add_symmetric_noise(known(answer.gram, rng), off, on, rng)
         gram, _ = publish(noisy, SymmetricGaussian(off, on), rng)
         seen.append(Round(through.matrix, gram, off, kept=1.0))
-    rounds = steering.weighed(seen, rows, task)
-    return Outcome(steering.unwhitened(rounds[-1]), WhitenedGaussian(rounds), {**found, **steering.choices(rounds)})
+    made = finished(seen, rows, task)
+    return replace(made, parameters={**found, **made.parameters})
 
 
 def whole_cost(task: Task, found: Parameters) -> Cost:

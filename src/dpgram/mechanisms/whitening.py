@@ -12,9 +12,10 @@ import numpy as np
 
 from dpgram.linalg.rounds import in_own_columns, looks, pooled, unmapped
 from dpgram.linalg.symmetric import log_det_repair
-from dpgram.mechanisms.conversation import Task
+from dpgram.mechanisms.conversation import Outcome, Task
 from dpgram.terms.budget import Neighbours
-from dpgram.terms.noise import Round
+from dpgram.terms.noise import Round, WhitenedGaussian
+from dpgram.terms.public_map import PublicMap
 
 Array = np.ndarray
 
@@ -73,19 +74,19 @@ def _rules(mu: float, rounds: int, early: float) -> Rules:
     return Rules(mu, (early,) * (rounds - 1) + (1 - (rounds - 1) * early,))
 
 
-def first_map(dim: int, row_bound: float) -> Array:
+def first_map(dim: int, row_bound: float) -> PublicMap:
     """A multiple of the identity: rows longer than a share of the bound are clipped."""
-    return np.eye(dim) / (math.sqrt(FIRST_CLIP) * row_bound)
+    return PublicMap.near(np.eye(dim) / (math.sqrt(FIRST_CLIP) * row_bound))
 
 
-def next_map(seen: Sequence[Round], plan: Rules, rows: float | None, task: Task) -> Array:
+def next_map(seen: Sequence[Round], plan: Rules, rows: float | None, task: Task) -> PublicMap:
     """The map that whitens rows by all that was published, and brings those of the clipped length to one."""
     dim, count = task.dim, row_count(seen, rows)
     moments = steering_estimate(seen, rows, task) / count
     square = plan.clip(len(seen), dim, count)
     whitening = inverse_root(with_least_leverage(moments, square, plan.mu * count, task.spans))
     longest = float(np.linalg.norm(whitening, 2)) ** 2 * task.row_bound**2
-    return whitening / math.sqrt(min(square, longest))
+    return PublicMap.near(whitening / math.sqrt(min(square, longest)))
 
 
 def row_count(seen: Sequence[Round], rows: float | None) -> float:
@@ -151,6 +152,12 @@ def unwhitened(last: Round) -> Array:
     """The last round's matrix in the table's own columns."""
     whole = unmapped(last.gram, last.through)
     return (whole + whole.T) / (2 * last.kept)
+
+
+def finished(seen: Sequence[Round], rows: float | None, task: Task) -> Outcome:
+    """What is made of all rounds in the end."""
+    rounds = weighed(seen, rows, task)
+    return Outcome(unwhitened(rounds[-1]), WhitenedGaussian(rounds), choices(rounds))
 
 
 def choices(seen: Sequence[Round]) -> dict[str, float]:

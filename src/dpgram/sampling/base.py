@@ -5,7 +5,6 @@ have the same operators."""
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -26,7 +25,7 @@ class RandomSource(Protocol):
     private: bool  # whether what is drawn cannot be foreseen by anybody
     description: str  # for the label
     arithmetic: str  # "exact" or "float64"
-    copies: tuple[int, ...]  # () draws one release; (n,) draws n at once, as an audit does
+    copies: tuple[int, ...]  # () draws one release; (n,) draws n at once
 
     def normal(self, scale: float, size: tuple[int, ...]) -> Any:
         """Independent N(0, scale^2)."""
@@ -35,7 +34,7 @@ class RandomSource(Protocol):
     def publish(self, matrix: Matrix, step: float) -> np.ndarray:
         """The symmetric ``matrix`` as floats; where arithmetic is exact, each entry rounded once, to a multiple of ``step``.
 
-        In floats a source may round to it as well, as the secure one does; zero means that nothing is rounded."""
+        In floats a source may round to it as well, as the secure one does."""
         ...
 
     def publish_below(self, number: Any, step: float) -> Any:
@@ -66,9 +65,12 @@ class FloatSource:
         return number
 
 
-def grid_step(sd: float) -> float:
-    """The step of the grid on which noise of standard deviation ``sd`` is published: a power of two, 2^-24 of it or a little less."""
-    return math.ldexp(1.0, math.frexp(sd)[1] - 1 - GRID_BITS)
+def grid_step(sd: Any) -> Any:
+    """The step of the grid on which noise of standard deviation ``sd`` is published: a power of two, 2^-24 of it or a little less.
+
+    One for each of many releases that are drawn at once, where their noise differs."""
+    step = np.ldexp(1.0, np.frexp(sd)[1] - 1 - GRID_BITS)
+    return step if np.ndim(step) else float(step)
 
 
 def known(matrix: Matrix, rng: RandomSource) -> Matrix:

@@ -33,9 +33,8 @@ class SecureSource(FloatSource):
         return np.minimum(fine_uniform(words[0], words[1]), 1 - 2.0**-53).reshape(size)
 
     def publish(self, matrix: Array, step: float) -> Array:
-        """Rounded to multiples of ``step``, a power of two; as it is where ``step`` is zero."""
-        symmetric = super().publish(matrix, step)
-        return step * np.rint(symmetric / step) + 0.0 if step else symmetric  # + 0.0 makes a negative zero a zero
+        """Rounded to multiples of ``step``, a power of two."""
+        return step * np.rint(super().publish(matrix, step) / step) + 0.0  # + 0.0 makes a negative zero a zero
 
     def publish_below(self, number: float, step: float) -> float:
         """Rounded down to a multiple of ``step``."""

@@ -83,7 +83,7 @@ class _Draw(NoiseModel):
         **WEAKEST,
     }
 
-    degrees_of_freedom: float = field()
+    degrees_of_freedom: float = field()  # one for each of many draws, where they are made at once
     shift: float
     floor: float
 
@@ -93,7 +93,7 @@ class _Draw(NoiseModel):
 
     @property
     def sd_off_diagonal(self) -> float:  # type: ignore[override]
-        return self.floor / math.sqrt(self.degrees_of_freedom)
+        return self.floor / np.sqrt(self.degrees_of_freedom)
 
     @property
     def sd_diagonal(self) -> float:  # type: ignore[override]

@@ -1,0 +1,131 @@
+"""The law of whitened-noise: normal noise in every round, around the sum through the map that was published before it.
+
+The mechanism asks for other sums as it goes on, so its tables are rows: many short ones in every direction, by which its maps come close
+to a multiple of a rotation, and leave long rows long and right angles right.
+
+Its maps are made by a search that takes milliseconds. Its proof allows any that are functions of what was published, so many releases at
+once have simpler ones, made in one step from the round before; all else is the mechanism's own. A few releases are made with its own
+maps as well."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from dpgram.accounting.gaussian import gaussian_delta
+from dpgram.audits import reference
+from dpgram.audits.laws.base import TOLERANCE, Law, Options, rounds_of
+from dpgram.audits.laws.gaussian_noise import gaussian_loss, normal_uniforms
+from dpgram.audits.neighbours import Contrast, Pair, Rows
+from dpgram.mechanisms.conversation import Conversation, Mechanism, Outcome, Task
+from dpgram.mechanisms.whitened_noise import hinted_rows
+from dpgram.mechanisms.whitening import Rules
+from dpgram.terms.budget import Neighbours
+from dpgram.terms.noise import Round, WhitenedGaussian
+from dpgram.terms.public_map import PublicMap
+
+Array = np.ndarray
+
+MANY, SHORT = 3000, 0.1  # rows of a table where nobody says how many; the length of most over the row bound
+
+
+class WhitenedNoiseLaw(Law):
+    @classmethod
+    def settings(cls, neighbours: Neighbours, dim: int, calibration: str) -> list[Options]:
+        return [{"table_rows": float(MANY)}] if neighbours is Neighbours.ADD_REMOVE else [{}]
+
+    @classmethod
+    def prepared(cls, task: Task) -> Task:
+        """The number of rows of the tables is known where it is public."""
+        if task.neighbours is not Neighbours.REPLACE or hinted_rows(task) is not None:
+            return task
+        return replace(task, rows=MANY)
+
+    @classmethod
+    def many_at_once(cls, mechanism: Mechanism) -> Mechanism:
+        start: Callable[..., Conversation] = mechanism.start
+        return replace(mechanism, start=partial(start, next_map=quick_map, finished=quickly_finished), batched=True)
+
+    def loss(self, many: Outcome, pair: Pair) -> Array:
+        """The sum over rounds, each with the map that was published before it."""
+        losses = np.zeros(len(many.gram))
+        for each in rounds_of(many):
+            first, second = (table.gram(each.through) for table in (pair.first, pair.second))
+            losses += gaussian_loss(each.gram, first, second, each.sd_off_diagonal, math.sqrt(2) * each.sd_off_diagonal)
+        return losses
+
+    def uniforms(self, many: Outcome, table: Rows) -> Array:
+        """The sds are those of the calibration, where that knows how many rounds there are."""
+        numbers = []
+        for place, each in enumerate(rounds_of(many), 1):
+            off = self.found.get(f"round_{place}_sd_off_diagonal", each.sd_off_diagonal)
+            numbers.append(normal_uniforms(each.gram - table.gram(each.through), off, math.sqrt(2) * off))
+        return np.hstack(numbers)
+
+    def curve(self, epsilon: float, strength: float) -> float:
+        return gaussian_delta(epsilon, strength * self.found["mu"])
+
+    def delta(self) -> float:
+        sds = [self.found[f"round_{place}_sd_off_diagonal"] for place in range(1, int(self.found.get("rounds", 0)) + 1)]
+        return reference.rounds(self.task, sds) if sds else reference.hockey_stick(self.task.budget.epsilon, self.found["mu"])
+
+    def faults_of_numbers(self, many: Outcome) -> list[str]:
+        """Whether the noise that the rounds say they have is enough, whatever number of them there is."""
+        budget, delta = self.task.budget, reference.rounds(self.task, [each.sd_off_diagonal for each in rounds_of(many)])
+        if delta <= budget.delta * (1 + TOLERANCE):
+            return []
+        return [f"the rounds have delta {delta:.4g} at epsilon {budget.epsilon:g}, where {budget.delta:.4g} is claimed"]
+
+    def pair(self, contrast: Contrast) -> Pair:
+        """Tables of short rows along the columns, both ways, and the rows of the contrast; as many as the task says.
+
+        Where the second has no other row, it has a row of zeros, or no row under ADD_REMOVE."""
+        task, replaced = self.task, self.task.neighbours is Neighbours.REPLACE
+        columns = SHORT * task.row_bound * np.eye(task.dim)[1 if contrast.last else 0 :]
+        beside = np.empty((0, task.dim)) if contrast.beside is None else contrast.beside
+        many = int(hinted_rows(task) or MANY) - len(beside) - replaced
+        each, left = divmod(max(many, 0), 2 * len(columns))
+        counts = [each + (place < left) for place in range(2 * len(columns))]
+        common = np.vstack([columns, -columns, beside])
+        more = Rows(np.vstack([common, contrast.one]), np.array([*counts, *np.ones(len(beside)), 1.0]))
+        if not replaced:
+            return Pair(contrast.name, more, Rows(common, more.counts[:-1]))
+        other = np.zeros(task.dim) if contrast.other is None else contrast.other
+        return Pair(contrast.name, more, Rows(np.vstack([common, other]), more.counts))
+
+
+class ManyMaps(PublicMap):
+    """A map for each of many releases, in floats: an audit answers from rows of its own, and needs no exact sums."""
+
+    many: Array
+
+    def __init__(self, many: Array):
+        object.__setattr__(self, "many", many)
+
+    @property
+    def matrix(self) -> Array:
+        return self.many
+
+
+def quick_map(seen: Sequence[Round], plan: Rules, rows: float | None, task: Task) -> PublicMap:
+    """V w^(-1/2) V' T sqrt(m / d), from the last round's map T and matrix V w V' of m rows; eigenvalues within noise are lifted.
+
+    It whitens by the last round alone, and shrinks rows of more than average length."""
+    last = seen[-1]
+    values, vectors = np.linalg.eigh(last.gram)
+    values = np.maximum(values, 2 * math.sqrt(task.dim) * last.sd_off_diagonal)
+    many = values.sum(axis=-1)[..., None, None]  # about so many rows, those that were not shrunk counting less
+    matrix = (vectors / np.sqrt(values)[..., None, :]) @ vectors.mT @ last.through * np.sqrt(many / task.dim)
+    return PublicMap.near(matrix) if matrix.ndim == 2 else ManyMaps(matrix)
+
+
+def quickly_finished(seen: Sequence[Round], rows: float | None, task: Task) -> Outcome:
+    """The last round's matrix in the table's own columns; nothing is said of shrinking."""
+    last = seen[-1]
+    half = np.linalg.solve(np.broadcast_to(last.through, last.gram.shape), last.gram)
+    whole = np.linalg.solve(last.through, half.mT)
+    return Outcome((whole + whole.mT) / 2, WhitenedGaussian(tuple(seen)))
