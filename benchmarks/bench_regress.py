@@ -80,19 +80,19 @@ def bench(count: int = 1000, epsilon: float = 1.0) -> dict:
     for target, features in asked:
         bare(release, target, features)
     alone = (time.perf_counter() - start) / count
-    found: dict[str, dict[str, float]] = {}
+    timings: dict[str, dict[str, float]] = {}
     for name, fit in WAYS.items():
         start = time.perf_counter()
         for target, features in asked:
             fit(release, design(release, target, features, None))
         each = (time.perf_counter() - start) / count
-        found[name] = {"ms": 1e3 * each, "over_solve": each / alone}
+        timings[name] = {"ms": 1e3 * each, "over_solve": each / alone}
     return {
         "regressions": count,
         "columns": len(release.columns),
         "epsilon": epsilon,
         "solve_ms": 1e3 * alone,
-        "ways": found,
+        "ways": timings,
         "machine": machine(),
     }
 
@@ -108,8 +108,8 @@ def main() -> None:
         print(json.dumps(result))
         return
     print(f"- numpy.linalg.solve: {result['solve_ms']:.3f} ms")
-    for name, found in result["ways"].items():
-        print(f"- {name}: {found['ms']:.2f} ms, {found['over_solve']:.1f} times the bare solve")
+    for name, timing in result["ways"].items():
+        print(f"- {name}: {timing['ms']:.2f} ms, {timing['over_solve']:.1f} times the bare solve")
 
 
 if __name__ == "__main__":

@@ -161,12 +161,12 @@ def bench_steps(repeats: int, epsilon: float, delta: float, neighbours: Neighbou
 
 def bench_starts(repeats: int) -> dict[str, Timing]:
     """Fresh Python processes."""
-    found = {}
+    timings = {}
     for name, arguments in STARTS.items():
         print(name, file=sys.stderr, flush=True)
         start = partial(subprocess.run, [sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
-        found[name] = Timing.of([timed(start) for _ in range(repeats)])
-    return found
+        timings[name] = Timing.of([timed(start) for _ in range(repeats)])
+    return timings
 
 
 def bench(repeats: int, epsilon: float, delta: float, neighbours: Neighbours) -> dict:

@@ -79,18 +79,18 @@ def ask(table: Table, count: int, seed: int) -> list[Regression]:
 
     Those that explain less than a twentieth of their label without privacy are passed over: there would be nothing to lose."""
     rng = np.random.default_rng(seed)
-    found: dict[tuple[str, tuple[str, ...]], Regression] = {}
-    while len(found) < count:
+    regressions: dict[tuple[str, tuple[str, ...]], Regression] = {}
+    while len(regressions) < count:
         target = str(rng.choice(table.targets))
         others = [name for name in table.schema.names if name != target]
         size = int(rng.integers(FEWEST, min(MOST, len(others)) + 1))
         chosen = set(rng.choice(others, size=size, replace=False).tolist())
         features = tuple(name for name in table.schema.names if name in chosen)
-        if (target, features) not in found:
+        if (target, features) not in regressions:
             drawn = table.regression(target, features)
             if drawn.explained >= LEAST_EXPLAINED:
-                found[target, features] = drawn
-    return list(found.values())
+                regressions[target, features] = drawn
+    return list(regressions.values())
 
 
 def split(

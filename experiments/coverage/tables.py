@@ -154,12 +154,12 @@ def _bundled(
     """A table that comes with scikit-learn, with bounds that its description allows anybody to declare."""
     from sklearn import datasets
 
-    found = getattr(datasets, loader)()
-    names = [str(name) for name in found.feature_names]
-    table = {name: found.data[:, names.index(name)] for name, _, _ in bounds}
+    loaded = getattr(datasets, loader)()
+    names = [str(name) for name in loaded.feature_names]
+    table = {name: loaded.data[:, names.index(name)] for name, _, _ in bounds}
     columns = [Numeric(*bound) for bound in bounds]
     if target is not None:
-        table[target[0]] = found.target.astype(float)
+        table[target[0]] = loaded.target.astype(float)
         columns.append(Numeric(*target))
     return table, Schema(unit="person", columns=columns)
 

@@ -18,12 +18,12 @@ Array = np.ndarray
 
 def errors(release: GramRelease, plan: Design, truth: Array) -> dict[str, float]:
     """The l2 error of every estimator that applies to the release's noise."""
-    found = {}
+    distances = {}
     for name, fit in ESTIMATORS.items():
         if name in ONLY_ADDITIVE and not isinstance(release.noise, SymmetricGaussian):
             continue
-        found[name] = float(np.linalg.norm(fit(release, plan) - truth))
-    return found
+        distances[name] = float(np.linalg.norm(fit(release, plan) - truth))
+    return distances
 
 
 def by_name(name: str) -> Callable[[GramRelease, Design], Array]:

@@ -67,8 +67,8 @@ def compared(table: Table, releases: int, mechanisms: Iterable[str] = registry.M
             expected = expect(table.ground, registry.find(name), budget, table.rows, options=own)
             if expected.typical is not None:
                 count = min(releases, fewer(table.rows)) if registry.find(name).several else releases
-                found = realised(table, name, budget, own, count)
-                yield Cell(table.name, epsilon, name, count, expected.typical.privacy_error, found)
+                outcome = realised(table, name, budget, own, count)
+                yield Cell(table.name, epsilon, name, count, expected.typical.privacy_error, outcome)
 
 
 def fewer(rows: int) -> int:
@@ -92,8 +92,8 @@ def realised(table: Table, name: str, budget: Budget, options: dict[str, float],
             answer = GramAnswer(table.grams[place][0], table.rows)
             outcome = hold(mechanism.start(task, rng), lambda question, answer=answer: answer)
         release = hypothetical(schema, outcome.gram, outcome.noise, budget, table.rows)
-        found = fit_linear(release, ground.plan, "shrunk").coefficients
-        errors.append(np.abs(found - solve(table.grams[place][1], ground.plan)))
+        private = fit_linear(release, ground.plan, "shrunk").coefficients
+        errors.append(np.abs(private - solve(table.grams[place][1], ground.plan)))
     return ground.in_typical_units(np.median(errors, axis=0))
 
 

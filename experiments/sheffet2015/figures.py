@@ -84,10 +84,10 @@ Table = dict[tuple[str, int, float, str, str, int], np.ndarray]
 
 def table(results: Sequence[Result]) -> Table:
     """Errors of all repetitions by (setting, exponent, epsilon, calibration, technique, m)."""
-    found: dict[tuple, list[float]] = defaultdict(list)
+    grouped: dict[tuple, list[float]] = defaultdict(list)
     for r in results:
-        found[r.setting, r.exponent, r.epsilon, r.calibration, r.technique, r.extra].append(r.error)
-    return {key: np.array(errors) for key, errors in found.items()}
+        grouped[r.setting, r.exponent, r.epsilon, r.calibration, r.technique, r.extra].append(r.error)
+    return {key: np.array(errors) for key, errors in grouped.items()}
 
 
 def errors_of(

@@ -150,9 +150,9 @@ def errors(cell: Cell, folder: Path, extras: Sequence[int]) -> Iterator[tuple[fl
     wanted = [([*range(1 + FEATURES + extra)], setting.dim - 1) for extra in extras]
     truths = [np.concatenate([known.beta[:, -1], np.zeros(extra)]) for extra in extras]
     plain = [np.linalg.solve(known.gram[np.ix_(p, p)], known.gram[p, label]) for p, label in wanted]
-    found = {(0.0, NOT_PRIVATE): plain}
-    found |= {(e, NAME): coefficients_of(cell, e, rounds, extras) for e, rounds in known.rounds.items()}
-    for (epsilon, technique), estimates in found.items():
+    fitted = {(0.0, NOT_PRIVATE): plain}
+    fitted |= {(e, NAME): coefficients_of(cell, e, rounds, extras) for e, rounds in known.rounds.items()}
+    for (epsilon, technique), estimates in fitted.items():
         for extra, estimate, truth in zip(extras, estimates, truths, strict=True):
             yield epsilon, technique, extra, float(np.linalg.norm(estimate - truth))
 

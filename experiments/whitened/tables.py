@@ -335,8 +335,10 @@ def load(name: str) -> Real:
     half.append(NUMBER)
     rows = np.column_stack(columns)[np.random.default_rng(0).permutation(len(frame))]
     cut = int(0.7 * len(rows))
-    found = np.linalg.lstsq(rows[:cut, :-1], rows[:cut, -1], rcond=1e-10)[0]
-    return Real(rows[:cut], rows[cut:], np.array(half), 2.0 + len(numbers) + len(levels), rows[:cut].T @ rows[:cut], found)
+    coefficients = np.linalg.lstsq(rows[:cut, :-1], rows[:cut, -1], rcond=1e-10)[0]
+    return Real(
+        rows[:cut], rows[cut:], np.array(half), 2.0 + len(numbers) + len(levels), rows[:cut].T @ rows[:cut], coefficients
+    )
 
 
 def _frame(package: str, item: str):

@@ -179,9 +179,9 @@ class _Reader:
         self._where = where
 
     def read(self, content: bytes) -> GramRelease:
-        found = self._decode(content, _Head).format
-        if found != FORMAT:
-            self._refuse("format", f"is {found}, and this version of dpgram reads {FORMAT}: update dpgram")
+        version = self._decode(content, _Head).format
+        if version != FORMAT:
+            self._refuse("format", f"is {version}, and this version of dpgram reads {FORMAT}: update dpgram")
         file = self._decode(content, _File)
         schema, budget = self._schema(file), self._budget(file)
         self._check_columns(file, schema)
@@ -227,12 +227,12 @@ class _Reader:
         except SchemaError as error:
             problem = str(error).rstrip(".")
         else:
-            for field, found, needed in (
+            for field, stored, needed in (
                 ("neighbours", file.neighbours, schema.neighbours.value),
                 ("unit", file.unit, schema.unit),
             ):
-                if found != needed:
-                    self._refuse(field, f"is {found!r}, but the schema in the file says {needed!r}")
+                if stored != needed:
+                    self._refuse(field, f"is {stored!r}, but the schema in the file says {needed!r}")
             return schema
         return self._refuse("schema", problem)
 
@@ -271,23 +271,23 @@ class _Reader:
             self._refuse("noise.rounds", "is empty, and there is at least one round")
         return WhitenedGaussian(tuple(self._round(file, f"noise.rounds[{k}]", r) for k, r in enumerate(noise.rounds)))
 
-    def _round(self, file: _File, field: str, found: _Round) -> Round:
-        if not 0 < found.sd_off_diagonal < LARGEST_SD:
+    def _round(self, file: _File, field: str, stored: _Round) -> Round:
+        if not 0 < stored.sd_off_diagonal < LARGEST_SD:
             self._refuse(
-                f"{field}.sd_off_diagonal", f"is {found.sd_off_diagonal:g} and must be positive and below {LARGEST_SD:g}"
+                f"{field}.sd_off_diagonal", f"is {stored.sd_off_diagonal:g} and must be positive and below {LARGEST_SD:g}"
             )
-        if not 0 < found.kept <= 1:
-            self._refuse(f"{field}.kept", f"is {found.kept:g} and must be positive and at most 1")
-        gram = self._symmetric(file, f"{field}.gram", found.gram)
-        if np.abs(gram).max() > MOST_ROWS + 100 * found.sd_off_diagonal:  # mapped rows have norm one at most
+        if not 0 < stored.kept <= 1:
+            self._refuse(f"{field}.kept", f"is {stored.kept:g} and must be positive and at most 1")
+        gram = self._symmetric(file, f"{field}.gram", stored.gram)
+        if np.abs(gram).max() > MOST_ROWS + 100 * stored.sd_off_diagonal:  # mapped rows have norm one at most
             self._refuse(f"{field}.gram", "holds a number too large for a sum over rows: it was changed or damaged")
-        through = self._matrix(file, f"{field}.through", found.through)
+        through = self._matrix(file, f"{field}.through", stored.through)
         largest = float(np.abs(through).max())
         if not 1 / LARGEST_SD < largest < LARGEST_SD or not np.linalg.cond(through / largest) < WORST_CONDITION:
             self._refuse(
                 f"{field}.through", "cannot be undone: it is (nearly) singular, or its numbers are too large or too small"
             )
-        return Round(through, gram, found.sd_off_diagonal, found.kept)
+        return Round(through, gram, stored.sd_off_diagonal, stored.kept)
 
     def _gram(self, file: _File, noise: NoiseModel) -> np.ndarray:
         gram = self._symmetric(file, "gram", file.gram)

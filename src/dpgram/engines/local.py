@@ -67,12 +67,12 @@ def _checked_threads(threads: int | None) -> int:
     if given == "":
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
-        found = int(str(given))
+        threads = int(str(given))
     except ValueError:
-        found = 0
-    if found < 1:
+        threads = 0
+    if threads < 1:
         raise OptionError(f"threads ({THREADS} in the environment) is {given!r} and must be a whole number from 1.")
-    return found
+    return threads
 
 
 class _PartSteps:

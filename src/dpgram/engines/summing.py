@@ -32,14 +32,14 @@ class Summing:
         self, schema: Schema, row_bound: float, through: PublicMap | None = None, *, untyped: frozenset[str] = frozenset()
     ):
         check_map(through, len(schema.encoded), row_bound)
-        found = kernel()
+        compiled = kernel()
         self._sum: _InNumPy | _Compiled
-        if found is None:
+        if compiled is None:
             self._sum = _InNumPy(schema, row_bound, through, untyped)
         elif len(schema.encoded) < BLAS_FROM:
-            self._sum = _Compiled(found, schema, row_bound, through, untyped)
+            self._sum = _Compiled(compiled, schema, row_bound, through, untyped)
         else:
-            self._sum = _CompiledRows(found, schema, row_bound, through, untyped)
+            self._sum = _CompiledRows(compiled, schema, row_bound, through, untyped)
 
     def add(self, batch: Batch) -> None:
         """Encode the batch's rows, shrink them to the bound and add them. May raise with cells in the message: call it quietly."""
@@ -71,8 +71,8 @@ class _Compiled:
 
     block_rows = 32_768  # rows in flight; the kernel has blocks of its own
 
-    def __init__(self, found: Kernel, schema: Schema, row_bound: float, through: PublicMap | None, untyped: frozenset[str]):
-        self._kernel, self._row_bound, self._most = found, row_bound, largest_square(row_bound)
+    def __init__(self, compiled: Kernel, schema: Schema, row_bound: float, through: PublicMap | None, untyped: frozenset[str]):
+        self._kernel, self._row_bound, self._most = compiled, row_bound, largest_square(row_bound)
         self._through = through
         self._table = CellTable(schema, untyped=untyped)
         self._make_room(len(schema.encoded))

@@ -274,11 +274,11 @@ class FileLedger:
     def _read(self, database: sqlite3.Connection) -> tuple[Account, int]:
         """The account and the number of its lines."""
         seal, opened, entries, number = FIRST, None, {}, 0
-        for number, (found, text, hash_) in enumerate(
+        for number, (written, text, hash_) in enumerate(
             database.execute("select number, text, hash from lines order by number"), 1
         ):
             line = self._line(text)
-            if found != number or chained(seal, number, bytes(text)) != hash_ or (opened is None) != isinstance(line, Opened):
+            if written != number or chained(seal, number, bytes(text)) != hash_ or (opened is None) != isinstance(line, Opened):
                 self._broken(number)
             seal = hash_
             match line:

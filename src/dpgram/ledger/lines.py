@@ -99,8 +99,8 @@ def encode(line: Line) -> bytes:
 
 def decode(text: bytes) -> Line:
     """The line; raises msgspec.MsgspecError where it is none."""
-    found: Any = msgspec.json.decode(text, type=Line)
-    return found
+    line: Any = msgspec.json.decode(text, type=Line)
+    return line
 
 
 def chained(previous: str, number: int, text: bytes) -> str:

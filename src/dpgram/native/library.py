@@ -156,5 +156,5 @@ def _in_memory(library: bytes) -> Kernel | None:
 
 def kernel_name() -> str:
     """What does the sums here, in words."""
-    found = kernel()
-    return "NumPy" if found is None else found.name
+    compiled = kernel()
+    return "NumPy" if compiled is None else compiled.name

@@ -29,12 +29,12 @@ def open_cache(folder: Path) -> int:
     except (AttributeError, OSError):  # another system, or a file system that cannot
         pass
     try:
-        found, name = tempfile.mkstemp(prefix=".dpgram-", dir=folder)  # mode 0600
+        descriptor, name = tempfile.mkstemp(prefix=".dpgram-", dir=folder)  # mode 0600
     except OSError as error:
         problem = error.strerror
     else:
         os.unlink(name)  # while it is still empty
-        return found
+        return descriptor
     raise OutputError(f"no cache can be made in {folder}: {problem}. Choose another folder for cache= (--cache).")
 
 
@@ -187,11 +187,11 @@ class _Part(io.RawIOBase):
         return True
 
     def read(self, size: int = -1) -> bytes:
-        found = os.pread(self._descriptor, size, self._at)  # as a rule all of it
-        while len(found) < size and (more := os.pread(self._descriptor, size - len(found), self._at + len(found))):
-            found += more
-        self._at += len(found)
-        return found
+        chunk = os.pread(self._descriptor, size, self._at)  # as a rule all of it
+        while len(chunk) < size and (more := os.pread(self._descriptor, size - len(chunk), self._at + len(chunk))):
+            chunk += more
+        self._at += len(chunk)
+        return chunk
 
     def tell(self) -> int:
         return self._at

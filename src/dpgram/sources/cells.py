@@ -59,9 +59,9 @@ def text_as_bytes(cells: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArr
     return cells.cast(pa.binary())
 
 
-def is_arrow_text(found: pa.DataType) -> bool:
-    text = pt.is_string(found) or pt.is_large_string(found) or pt.is_string_view(found)
-    return text or pt.is_binary(found) or pt.is_large_binary(found) or pt.is_binary_view(found)
+def is_arrow_text(arrow_type: pa.DataType) -> bool:
+    text = pt.is_string(arrow_type) or pt.is_large_string(arrow_type) or pt.is_string_view(arrow_type)
+    return text or pt.is_binary(arrow_type) or pt.is_large_binary(arrow_type) or pt.is_binary_view(arrow_type)
 
 
 def _quiet_text(cell: object) -> bytes | None:

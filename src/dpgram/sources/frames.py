@@ -57,9 +57,9 @@ def pandas_column(column: pd.Series) -> pa.Array | pa.ChunkedArray:
     if not _is_text(column.dtype):
         return pa.Array.from_pandas(column)
     if column.dtype != object and hasattr(column.array, "__arrow_array__"):
-        found = column.array.__arrow_array__()  # text that Arrow holds never becomes Python strings: one may not be UTF-8
-        if is_arrow_text(found.type):
-            return text_as_bytes(found)
+        array = column.array.__arrow_array__()  # text that Arrow holds never becomes Python strings: one may not be UTF-8
+        if is_arrow_text(array.type):
+            return text_as_bytes(array)
     return untyped_array(column.array)
 
 
