@@ -64,7 +64,7 @@ def some_gram(dim: int) -> np.ndarray:
 
 
 def as_sum(gram: np.ndarray) -> GramSum:
-    """The same on the grid, as the pass over the rows leaves it."""
+    """``gram`` on the grid, as the pass over the rows leaves it."""
     points = np.rint(np.ldexp(gram, 2 * GRID_BITS - LIMB_BITS))  # only the high limb: enough to time with
     high = points.astype(np.int64)
     return GramSum(high, (high * 2654435761) & LIMB_MASK, ROWS, 1.0)

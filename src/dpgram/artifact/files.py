@@ -26,7 +26,7 @@ from dpgram.terms.noise import (
 from dpgram.terms.schema import Schema
 
 FORMAT = 1
-MOST_ROWS, LARGEST_SD = 1e19, 1e100  # far above anything real; what is larger was changed, and would overflow later
+PLAUSIBLE_ROWS, LARGEST_SD = 1e19, 1e100  # far above anything real; what is larger was changed, and would overflow later
 WORST_CONDITION = 1e14  # of a round's map: beyond it, undoing the map leaves no digits
 ROUNDING = 1e-8  # between the matrix and what the last round makes of it, relative to the sizes that are added up
 
@@ -279,7 +279,7 @@ class _Reader:
         if not 0 < stored.kept <= 1:
             self._refuse(f"{field}.kept", f"is {stored.kept:g} and must be positive and at most 1")
         gram = self._symmetric(file, f"{field}.gram", stored.gram)
-        if np.abs(gram).max() > MOST_ROWS + 100 * stored.sd_off_diagonal:  # mapped rows have norm one at most
+        if np.abs(gram).max() > PLAUSIBLE_ROWS + 100 * stored.sd_off_diagonal:  # mapped rows have norm one at most
             self._refuse(f"{field}.gram", "holds a number too large for a sum over rows: it was changed or damaged")
         through = self._matrix(file, f"{field}.through", stored.through)
         largest = float(np.abs(through).max())
@@ -293,7 +293,7 @@ class _Reader:
         gram = self._symmetric(file, "gram", file.gram)
         if isinstance(noise, WhitenedGaussian):
             self._check_last(gram, noise)
-        elif np.abs(gram).max() > MOST_ROWS * file.row_bound**2 + 100 * (noise.sd_off_diagonal + noise.shift):
+        elif np.abs(gram).max() > PLAUSIBLE_ROWS * file.row_bound**2 + 100 * (noise.sd_off_diagonal + noise.shift):
             self._refuse("gram", "holds a number too large for a sum over rows: it was changed or damaged")
         if file.grid is not None and not (file.grid > 0 and math.frexp(file.grid)[0] == 0.5):
             self._refuse("grid", f"is {file.grid:g} and must be a power of two")

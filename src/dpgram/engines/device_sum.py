@@ -380,7 +380,7 @@ def _check_exact_products(device: Any) -> None:
 
 @lru_cache(maxsize=16)
 def _check_exact_maps(device: Any) -> None:
-    """The same for products with a map, whose whole numbers have more bits."""
+    """Raise unless a product with a map, whose whole numbers have more bits than rows have, comes out exactly."""
     import torch
 
     i, j = np.indices((16, 64))

@@ -132,7 +132,7 @@ class _Team:
             raise self._failures[0]
 
     def run_alone(self, jobs: Generator[_Job, None, None]) -> None:
-        """The same in the calling thread."""
+        """Do the jobs in the calling thread, one after the other."""
         with closing(jobs):
             for job in jobs:
                 self._do(job, self._summings[0])

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 
-from dpgram.native.library import MOST_ROWS, Kernel, MapPanels, kernel
+from dpgram.native.library import ROWS_PER_TOTAL, Kernel, MapPanels, kernel
 from dpgram.rows.batch import Batch
 from dpgram.rows.clip import bounded_images, check_map, clip, largest_square, mapped
 from dpgram.rows.encode import Encoder
@@ -77,12 +77,12 @@ class _Compiled:
         self._table = CellTable(schema, untyped=untyped)
         self._make_room(len(schema.encoded))
         self._recent = np.zeros((len(schema.encoded),) * 2, dtype=np.int64)  # the upper triangle of the sum over recent rows
-        self._recent_rows = 0  # at most MOST_ROWS
+        self._recent_rows = 0  # at most ROWS_PER_TOTAL
         self._earlier: GramSum | None = None
 
     def add(self, batch: Batch) -> None:
         for block in slices(batch, self.block_rows):
-            if self._recent_rows + block.num_rows > MOST_ROWS:
+            if self._recent_rows + block.num_rows > ROWS_PER_TOTAL:
                 self._earlier = self.total()
                 self._recent[:], self._recent_rows = 0, 0
             self._table.hold(block)

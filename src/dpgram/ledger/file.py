@@ -383,7 +383,7 @@ def _append(database: sqlite3.Connection, seal: str, number: int, line: Line) ->
 
 
 def _append_for_good(database: sqlite3.Connection, seal: str, number: int, line: Line) -> str:
-    """The same, into the file itself, before anything is drawn: somebody may copy it without its log."""
+    """Append a line to the file itself, not to its log alone: somebody may copy the file without the log. The new seal."""
     seal = _append(database, seal, number, line)
     database.execute("commit")
     database.execute("pragma wal_checkpoint(truncate)")

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from dpgram.sampling.reals import RealMatrix
 
 EXACT, FLOAT = "exact", "float64"
-GRID_BITS = 24  # rounding adds a part in 10^15 to the variance of the noise, and leaves 28 bits of a float for sums of 2^28 sd
+BITS_BELOW_SD = (
+    24  # rounding adds a part in 10^15 to the variance of the noise, and leaves 28 bits of a float for sums of 2^28 sd
+)
 
 Matrix = Any
 """A float64 array, or a RealMatrix: what formulas are written for."""
@@ -68,7 +70,7 @@ class FloatSource:
 
 def grid_step(sd: float) -> float:
     """The step of the grid on which noise of standard deviation ``sd`` is published: a power of two, 2^-24 of it or a little less."""
-    return math.ldexp(1.0, math.frexp(sd)[1] - 1 - GRID_BITS)
+    return math.ldexp(1.0, math.frexp(sd)[1] - 1 - BITS_BELOW_SD)
 
 
 def known(matrix: Matrix, rng: RandomSource) -> Matrix:
