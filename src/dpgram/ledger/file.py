@@ -30,11 +30,11 @@ from dpgram.ledger.lines import (
     FIRST,
     FORMAT,
     Committed,
-    Drawing,
     KnownCost,
     Line,
     Opened,
     Reserved,
+    RoundNoted,
     Settled,
     chained,
     decode,
@@ -213,7 +213,7 @@ class FileLedger:
             entry = _of(account, reservation)
             check_next_round(entry.drawn, drawn, entry.budget, ended=bool(entry.committed or entry.settled))
             assert drawn.spent is not None, "checked"
-            line = Drawing(
+            line = RoundNoted(
                 time=_now(),
                 number=entry.number,
                 round=drawn.number,
@@ -290,7 +290,7 @@ class FileLedger:
                     entries[number] = Entry(number, line.time, asked, line.cost.cost(), line.what, None, hash_, drawn)
                 case _ if line.number not in entries:
                     self._broken(number)
-                case Drawing():
+                case RoundNoted():
                     drawn = Drawn(line.round, line.rounds, line.spent.cost())
                     entries[line.number] = replace(entries[line.number], drawn=drawn)
                 case Settled():

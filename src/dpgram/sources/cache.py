@@ -140,7 +140,7 @@ class _Store:
         if not self._whole or list(names) != self._names:
             raise TableError(f"{self._where} was not read to its end, so its cache is no table: release again.")
         for start in self._starts:
-            reader = quietly(self._where, pa.ipc.open_stream, pa.PythonFile(_Part(self._descriptor, start), mode="r"))
+            reader = quietly(self._where, pa.ipc.open_stream, pa.PythonFile(_CachedPart(self._descriptor, start), mode="r"))
             for batch in quiet_iterator(self._where, iter(reader)):
                 yield Piece(batch, None)
 
@@ -177,7 +177,7 @@ class _Sink(io.RawIOBase):
         return self.end
 
 
-class _Part(io.RawIOBase):
+class _CachedPart(io.RawIOBase):
     """The file from a place on, to read, with a place of its own: several readers do not disturb each other."""
 
     def __init__(self, descriptor: int, at: int):
