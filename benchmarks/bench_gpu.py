@@ -55,7 +55,9 @@ def bench(dim: int, dtype: torch.dtype, bandwidth: float, *, by_column: bool = F
     torch.manual_seed(0)
     cells = torch.randn((dim, rows) if by_column else (rows, dim), dtype=dtype, device="cuda")
     cells = cells.T if by_column else cells
-    bound, scaling, device = float(np.sqrt(dim) / 3), numbers(dim), cells.device
+    bound = float(np.sqrt(dim) / 3)
+    scaling = numbers(dim)
+    device = cells.device
 
     def ours() -> None:
         summing = DeviceSum(scaling, bound, device)

@@ -137,7 +137,8 @@ def exact_step(mechanism: Mechanism, wanted: Task, total: GramSum) -> None:
 def bench_steps(repeats: int, epsilon: float, delta: float, neighbours: Neighbours) -> Iterator[dict]:
     """One row for each number of columns and mechanism."""
     for dim in DIMS:
-        gram, times = some_gram(dim), repeats if dim < 500 else max(3, repeats // 3)
+        gram = some_gram(dim)
+        times = repeats if dim < 500 else max(3, repeats // 3)
         whole = as_sum(gram)
         conversion = Timing.of([timed(whole.in_scaled_units) for _ in range(3)])
         for mechanism in MECHANISMS.values():
@@ -188,7 +189,8 @@ def table(result: dict) -> str:
         "|---|---:|---:|---:|---:|---:|---:|",
     ]
     for row in result["steps"]:
-        exact, ratio = row["exact"] or "", f"{row['exact'].best / row['step'].best:.0f}" if row["exact"] else ""
+        exact = row["exact"] or ""
+        ratio = f"{row['exact'].best / row['step'].best:.0f}" if row["exact"] else ""
         lines.append(
             f"| {row['mechanism']} | {row['dim']} | {row['calibration']} | {row['step']} | {exact} | {ratio} | {row['gram_to_float']} |"
         )

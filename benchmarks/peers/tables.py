@@ -59,9 +59,11 @@ class Table:
 
     def regression(self, target: str, features: Sequence[str]) -> Regression:
         """Rows longer than the bound are shrunk to it, label and all, as a release shrinks them."""
-        places, label = self.places(features), self.schema.encoded_names.index(target)
+        places = self.places(features)
+        label = self.schema.encoded_names.index(target)
         bound = self.bound(features)
-        x, y = np.ascontiguousarray(self.rows[places]), self.rows[label].copy()
+        x = np.ascontiguousarray(self.rows[places])
+        y = self.rows[label].copy()
         factor = np.minimum(1.0, bound / np.sqrt(np.einsum("ij,ij->j", x, x)))
         names = tuple(self.schema.encoded_names[j] for j in places)
         typical = [1.0 if e.column is None else math.sqrt(self.square.get(e.column, 1.0)) for e in self.encoded(places)]

@@ -82,7 +82,8 @@ def look(release: GramRelease, design: Design, truth: Truth, method: str, seed: 
     """The intervals of ``method`` ("auto" or "bootstrap") from one release, against the truth."""
     seen = channel(release, design)
     intervals = _intervals(release, design, seen, method, seed)
-    want, estimate = truth.coefficients, debiased(seen)
+    want = truth.coefficients
+    estimate = debiased(seen)
     reach = quantile(CONFIDENCE, np.inf) * np.sqrt(np.diag(uncertainty(seen).sampling))
     fit = goodness(release, design, seen, CONFIDENCE)
     ratio = fit.r_squared_interval if fit.r_squared is not None else (-np.inf, np.inf)

@@ -61,7 +61,8 @@ def first_version(release: GramRelease, plan: Design) -> Array:
     v = release.noise.sd_off_diagonal**2
     gram = release.gram - release.noise.shift * np.eye(len(release.gram))
     w, axes = np.linalg.eigh(plan.regressors.T @ gram @ plan.regressors)
-    seen, p = axes.T @ plan.regressors.T @ gram @ plan.label, len(w)
+    seen = axes.T @ plan.regressors.T @ gram @ plan.label
+    p = len(w)
     eta = np.sqrt(v) * p**0.25 / 2
     apart = w[:, None] - w[None, :]
     size = apart**2 + eta**2

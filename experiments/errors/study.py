@@ -113,7 +113,8 @@ def paper_cell(part: str, others: int | None, length: int, mechanisms: tuple[str
                 seed=zlib.crc32(f"{part} {others} {length} {mechanism}".encode()) * 1000 + index,
                 options=options if mechanism == "noisy-inverse" else None,
             )
-            features, truth = setting.places(others or 0), setting.truth(beta, others or 0)
+            features = setting.places(others or 0)
+            truth = setting.truth(beta, others or 0)
             distances.append(errors(release, plan(release, features), truth))
             own = [0, *features]
             without.append(float(np.linalg.norm(np.linalg.solve(gram[np.ix_(own, own)], gram[own, -1]) - truth)))

@@ -78,9 +78,11 @@ def fewer(rows: int) -> int:
 
 def realised(table: Table, name: str, budget: Budget, options: dict[str, float], releases: int) -> float:
     """The median over releases and coefficients of the distance to least squares on the same table's rows, not shrunk."""
-    ground, mechanism = table.ground, registry.find(name)
+    ground = table.ground
+    mechanism = registry.find(name)
     schema = ground.schema
-    dim, bound = len(schema.encoded), schema.effective_row_bound
+    dim = len(schema.encoded)
+    bound = schema.effective_row_bound
     task = registry.task(mechanism, budget, schema.neighbours, dim, bound, options=options)
     errors = []
     for k in range(releases):

@@ -70,7 +70,8 @@ def tables(largest: int | None = None) -> Iterator[Table]:
 
 def assumed() -> Table:
     """Tables that are what a plan assumes by default, of the flights' columns: each drawn apart from the rows that were forecast from."""
-    schema, law = Schema.load(SCHEMA), Assumptions()
+    schema = Schema.load(SCHEMA)
+    law = Assumptions()
     target = default_target(schema)
     drawn = [
         encoded_rows(assumed_table(schema, law, target, rows=ASSUMED_ROWS, seed=1 + k), schema) for k in range(ASSUMED_TABLES)
@@ -113,7 +114,8 @@ def _paper_rows(setting: settings.Setting, rows: int, exponent: int, table: int)
 
 def flights() -> Iterator[Table]:
     """The bundled table: 2,000 rows of it, drawn at random, are the public sample. Several regressions, and a smaller row bound."""
-    schema, table = Schema.load(SCHEMA), pq.read_table(TABLE)
+    schema = Schema.load(SCHEMA)
+    table = pq.read_table(TABLE)
     rows = encoded_rows(table, schema)
     chosen = np.random.default_rng(SEED).choice(len(rows), SAMPLE, replace=False)
     parts = [rows[start : start + BLOCK] for start in range(0, len(rows), BLOCK)]

@@ -121,7 +121,8 @@ def draw_all(results: Sequence[Result], folder: Path, *, long: bool = True) -> l
 def _whitened(data: Table, path: Path) -> list[Path]:
     """Figure 8: the multiple regressions by the whitened release and all others, exact constants alone."""
     figure = Figure(figsize=(12.5, 7.6), layout="constrained")
-    axes, lines = figure.subplots(2, 3, sharex=True, sharey=True), (*SIX, OURS, WHITENED, NOT_PRIVATE)
+    axes = figure.subplots(2, 3, sharex=True, sharey=True)
+    lines = (*SIX, OURS, WHITENED, NOT_PRIVATE)
     for axis, extra in zip(axes.flat, WHITENED_EXTRAS, strict=False):
         for line in lines:
             _line(axis, errors_of(data, "multiple", 0.1, EXACT, line.technique, extra), line, "mean")

@@ -306,7 +306,8 @@ class Real:
     def error(self, b: Array) -> float:
         """The error of prediction about the truth, over that of least squares: the difference between the two is added to what the
         sampling of rows has in it. One is as good as without privacy."""
-        gram, n = self.gram, len(self.rows)
+        gram = self.gram
+        n = len(self.rows)
         off = b - self.least_squares
         left = gram[-1, -1] - self.least_squares @ gram[:-1, -1]
         return float(np.sqrt(1 + off @ gram[:-1, :-1] @ off / left * n / self.rows.shape[1]))

@@ -209,7 +209,8 @@ class DeviceSum:
         """Add points' points for whole-number points: blocks of 4096 rows have sums below 2^53, hence exact in any order."""
         import torch
 
-        whole, dim = len(points) // BLOCK_ROWS * BLOCK_ROWS, self._scaling.dim
+        whole = len(points) // BLOCK_ROWS * BLOCK_ROWS
+        dim = self._scaling.dim
         blocks, rest = points[:whole].view(-1, BLOCK_ROWS, points.shape[1]), points[whole:]
         sums = (rest.T @ rest).to(torch.int64)
         if whole:

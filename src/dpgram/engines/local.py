@@ -79,7 +79,8 @@ class _PartSteps:
     """Progress over several parts that are read at the same time, all counted alike."""
 
     def __init__(self, progress: Progress | None, parts: int):
-        self._steps, self._lock = Steps(progress), threading.Lock()
+        self._steps = Steps(progress)
+        self._lock = threading.Lock()
         self._done = [0.0] * parts
 
     def reach(self, part: int, fraction: float | None) -> None:

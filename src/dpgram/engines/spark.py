@@ -236,7 +236,8 @@ def _collect(frame: DataFrame) -> list:
     """The rows of a small frame. An interrupt stops the job on the cluster, classic or Connect.
 
     The job is waited for in a thread of its own: a classic session cannot be told to stop by the thread that waits for its answer."""
-    session, tag = frame.sparkSession, f"dpgram-{uuid.uuid4().hex}"
+    session = frame.sparkSession
+    tag = f"dpgram-{uuid.uuid4().hex}"
     users, tags = session.getTags(), _tags(session)
     answer: Future[list] = Future()
 

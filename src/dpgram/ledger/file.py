@@ -286,7 +286,8 @@ class FileLedger:
                     opened = line
                     self._check_format(line)
                 case Reserved():
-                    asked, drawn = Budget(line.epsilon, line.delta), Drawn() if line.by_rounds else None
+                    asked = Budget(line.epsilon, line.delta)
+                    drawn = Drawn() if line.by_rounds else None
                     entries[number] = Entry(number, line.time, asked, line.cost.cost(), line.what, None, hash_, drawn)
                 case _ if line.number not in entries:
                     self._broken(number)

@@ -178,7 +178,8 @@ class SessionLedger:
         )
 
     def __repr__(self) -> str:
-        (epsilon, delta), releases = self.spent, len(self.entries)
+        epsilon, delta = self.spent
+        releases = len(self.entries)
         return (
             f"SessionLedger(spent epsilon {epsilon:g} of {self._total.epsilon:g}, delta {delta:g} of {self._total.delta:g}; "
             f"{releases} release{'' if releases == 1 else 's'}, neighbours={self._neighbours.value})"

@@ -103,7 +103,8 @@ class _Store:
     def kept(self, pieces: Iterator[Piece], names: Sequence[str]) -> Iterator[Piece]:
         """The pieces, each written down before it is passed on."""
         self._names = list(names)
-        sink, writer = _Sink(self._descriptor), None
+        sink = _Sink(self._descriptor)
+        writer = None
         try:
             for piece in pieces:
                 batch = quietly(self._where, _as_arrow, self._where, piece.batch, names)

@@ -153,7 +153,8 @@ class PostgreSQLQuery:
         try:
             return interruptible(call, self._cancel)
         except Exception as error:
-            state, place = getattr(error, "sqlstate", None) or "", _place(error)
+            state = getattr(error, "sqlstate", None) or ""
+            place = _place(error)
         problem, do = REFUSALS.get(state) or REFUSALS.get(state[:2]) or OTHER
         code = f" (SQLSTATE {state}{place})" if state else ""
         raise QueryError(where=self.where, problem=problem + code, do=do)
