@@ -92,7 +92,7 @@ def run(section: Section, arguments: Sequence[str]) -> str:
     return done.stdout.strip()
 
 
-def page(found: dict[str, tuple[Section, str]]) -> str:
+def page(texts: dict[str, tuple[Section, str]]) -> str:
     facts = machine()
     head = [
         "# Benchmarks",
@@ -105,7 +105,7 @@ def page(found: dict[str, tuple[Section, str]]) -> str:
         "Time and memory end to end, and accuracy against other private regressions, are in [peers.md](peers.md); figures from a GPU in "
         "[gpu.md](gpu.md).",
     ]
-    body = [f"\n## {title}\n\n{section.words}\n\n{text}\n" for title, (section, text) in found.items()]
+    body = [f"\n## {title}\n\n{section.words}\n\n{text}\n" for title, (section, text) in texts.items()]
     return "\n".join(head) + "\n" + "".join(body)
 
 
@@ -117,13 +117,13 @@ def main() -> None:
     options.add_argument("--out", type=Path, default=PAGE)
     given = options.parse_args()
     start = time.perf_counter()
-    found = {}
+    texts = {}
     for section in SECTIONS:
         arguments = list(section.quick) if given.quick else []
         with postgresql() if section.module == "bench_files" else nullcontext([]) as server:
-            found[section.title] = (section, run(section, [*arguments, *server]))
+            texts[section.title] = (section, run(section, [*arguments, *server]))
     given.out.parent.mkdir(parents=True, exist_ok=True)
-    given.out.write_text(page(found))
+    given.out.write_text(page(texts))
     note(f"{given.out} written after {time.perf_counter() - start:.0f} s")
 
 

@@ -34,7 +34,8 @@ from experiments.markers import fill_page
 Array = np.ndarray
 
 ROWS, COLUMNS, RUNS = 1_000_000, 22, 3
-BUDGET, REACH = Budget(1.0, 1e-6), 4.0  # every column is declared within +-4
+BUDGET = Budget(1.0, 1e-6)
+REACH = 4.0  # every column is declared within +-4
 BLOCK = 4096
 MOST_SKETCHED = 1_000_000  # rows; the literal sketch of more is extrapolated
 RESULTS, PAGE = Path("benchmarks/results/end_to_end.json"), Path("docs/peers.md")
@@ -133,7 +134,8 @@ def blocks(table: Any) -> Any:
 def with_literal_sketch(table: Any) -> Array:
     """The paper's Algorithm 1 as printed: R [A; w I] for an r by (n + d) Gaussian R, over blocks of rows; w by the exact calibration."""
     d = as_columns(table) + 1
-    r, bound = 2 * d, np.sqrt(d)
+    r = 2 * d
+    bound = np.sqrt(d)
     w = bound * np.sqrt(calibrate_floor(BUDGET, r, Neighbours.REPLACE, d))
     rng = np.random.default_rng()
     sketch = w * rng.standard_normal((r, d))
@@ -182,7 +184,9 @@ def one_run(way: str, source: str, folder: Path, runs: int) -> dict[str, float]:
         linear_regression()
     file = folder / SOURCES[source]
     table = np.load(file) if source == "memory" else file
-    before, seconds, cpu = resident("VmRSS"), [], []
+    before = resident("VmRSS")
+    seconds = []
+    cpu = []
     for _ in range(runs):
         start, busy = time.perf_counter(), time.process_time()
         WAYS[way](table)

@@ -93,17 +93,17 @@ def bench(rows: int, width: int, csv_rows: int, seconds: float, folder: Path, po
     note(f"writing {rows} rows by {width} columns")
     paths = write_tables(folder, rows, width, csv_rows)
     counts = {"Parquet": rows, "Arrow": min(rows, 2**21), "CSV": csv_rows}
-    found = {}
+    timings = {}
     for name, path in paths.items():
         for threads in (1, 2):
             note(f"{name}, {threads} threads")
-            found[f"{name}, {threads} thread{'s' * (threads > 1)}"] = bench_source(
+            timings[f"{name}, {threads} thread{'s' * (threads > 1)}"] = bench_source(
                 lambda path=path: open_source(path), width, counts[name], threads, seconds
             )
-    found |= bench_databases(paths["Parquet"], width, seconds, folder, postgres)
+    timings |= bench_databases(paths["Parquet"], width, seconds, folder, postgres)
     memory = release_memory(paths["Parquet"], width, folder)
     shutil.rmtree(folder)
-    return {"machine": machine(), "columns": width, "sources": found, "release_parquet": {"rows": rows, **memory}}
+    return {"machine": machine(), "columns": width, "sources": timings, "release_parquet": {"rows": rows, **memory}}
 
 
 def bench_databases(parquet: Path, width: int, seconds: float, folder: Path, postgres: str | None) -> dict:
@@ -116,12 +116,12 @@ def bench_databases(parquet: Path, width: int, seconds: float, folder: Path, pos
         connection.execute(f"create table t as select * from '{parquet}' limit {rows}")
     rows = min(rows, pq.read_metadata(parquet).num_rows)
     note("DuckDB")
-    found = {
+    timings = {
         "DuckDB, 2 threads": bench_source(lambda: open_source(str(file), query="select * from t"), width, rows, 2, seconds),
     }
     if postgres is None:
         note("PostgreSQL is left out: pass --postgres postgresql://... of a server that may be written to")
-        return found
+        return timings
     import adbc_driver_postgresql.dbapi
 
     rows = min(rows, 2**18)
@@ -130,10 +130,10 @@ def bench_databases(parquet: Path, width: int, seconds: float, folder: Path, pos
         cursor.adbc_ingest("dpgram_bench", make_table(rows, width))
         connection.commit()
     note("PostgreSQL")
-    found["PostgreSQL, 2 threads"] = bench_source(
+    timings["PostgreSQL, 2 threads"] = bench_source(
         lambda: open_source(postgres, query="select * from dpgram_bench"), width, rows, 2, seconds
     )
-    return found
+    return timings
 
 
 def table(result: dict) -> None:

@@ -26,14 +26,14 @@ def seconds(call: Callable[[], object]) -> float:
     """Median time of a call, the device idle before and after."""
     for _ in range(3):
         call()
-    found = []
+    seconds = []
     for _ in range(REPEATS):
         torch.cuda.synchronize()
         start = time.perf_counter()
         call()
         torch.cuda.synchronize()
-        found.append(time.perf_counter() - start)
-    return statistics.median(found)
+        seconds.append(time.perf_counter() - start)
+    return statistics.median(seconds)
 
 
 def numbers(dim: int) -> Scaling:
@@ -55,7 +55,9 @@ def bench(dim: int, dtype: torch.dtype, bandwidth: float, *, by_column: bool = F
     torch.manual_seed(0)
     cells = torch.randn((dim, rows) if by_column else (rows, dim), dtype=dtype, device="cuda")
     cells = cells.T if by_column else cells
-    bound, scaling, device = float(np.sqrt(dim) / 3), numbers(dim), cells.device
+    bound = float(np.sqrt(dim) / 3)
+    scaling = numbers(dim)
+    device = cells.device
 
     def ours() -> None:
         summing = DeviceSum(scaling, bound, device)
@@ -89,18 +91,18 @@ def main() -> None:
     if not torch.cuda.is_available():
         raise SystemExit("this benchmark needs a CUDA device, and PyTorch finds none here")
     bandwidth = copy_bandwidth()
-    found = [
+    timings = [
         bench(dim, dtype, bandwidth, by_column=given.by_column)
         for dtype in (torch.float64, torch.float32)
         for dim in given.columns
     ]
     machine = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "copy_gb_per_second": bandwidth / 1e9}
     if given.json:
-        print(json.dumps({"machine": machine, "shapes": found}))
+        print(json.dumps({"machine": machine, "shapes": timings}))
         return
     print(f"{machine['device']}, PyTorch {machine['torch']}, copy {bandwidth / 1e9:.0f} GB/s\n")
     print("| cells | d | rows | `A.T @ A`, ms | the pass, ms | speed | read | scratch, MB |\n|---|---|---|---|---|---|---|---|")
-    for one in found:
+    for one in timings:
         times = (
             f"{one['bare_ms']:.2f} | {one['pass_ms']:.2f} | {one['speed']:.2f} | {one['read']:.2f} | {one['scratch_mb']:.0f}"
         )

@@ -75,12 +75,12 @@ def bench(
     seconds: float = 1.0,
     cells: float = CELLS,
 ) -> dict:
-    found = []
+    timings = []
     for dtype in dtypes:
         for width in widths:
             note(f"{dtype}, {width} columns")
-            found.append(bench_width(width, dtype, clipped=clipped, seconds=seconds, cells=cells))
-    return {"machine": machine(), "clipped": clipped, "arrays": found}
+            timings.append(bench_width(width, dtype, clipped=clipped, seconds=seconds, cells=cells))
+    return {"machine": machine(), "clipped": clipped, "arrays": timings}
 
 
 def table(result: dict) -> None:

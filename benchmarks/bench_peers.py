@@ -46,7 +46,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 def measured(quick: bool, results: Path, only: list[str]) -> list[Cell]:
     """Runs everything, and writes what there is so far after every method; with ``only`` some, beside what ``results`` hold."""
-    start, cells = time.perf_counter(), list[Cell]()
+    start = time.perf_counter()
+    cells = list[Cell]()
     before = read(results) if only else []
     order = [method.name for method in METHODS]
 

@@ -43,7 +43,8 @@ def one_release(epsilon: float) -> GramRelease:
 
 def choices(release: GramRelease, count: int) -> list[Asked]:
     """Random targets, each with a random subset of the other columns as features."""
-    rng, names = np.random.default_rng(SEED), np.array(release.columns[1:])
+    rng = np.random.default_rng(SEED)
+    names = np.array(release.columns[1:])
     picked = [rng.permutation(names)[: rng.integers(2, len(names) + 1)].tolist() for _ in range(count)]
     return [(chosen[0], chosen[1:]) for chosen in picked]
 

@@ -64,7 +64,7 @@ def some_gram(dim: int) -> np.ndarray:
 
 
 def as_sum(gram: np.ndarray) -> GramSum:
-    """The same on the grid, as the pass over the rows leaves it."""
+    """``gram`` on the grid, as the pass over the rows leaves it."""
     points = np.rint(np.ldexp(gram, 2 * GRID_BITS - LIMB_BITS))  # only the high limb: enough to time with
     high = points.astype(np.int64)
     return GramSum(high, (high * 2654435761) & LIMB_MASK, ROWS, 1.0)
@@ -137,7 +137,8 @@ def exact_step(mechanism: Mechanism, wanted: Task, total: GramSum) -> None:
 def bench_steps(repeats: int, epsilon: float, delta: float, neighbours: Neighbours) -> Iterator[dict]:
     """One row for each number of columns and mechanism."""
     for dim in DIMS:
-        gram, times = some_gram(dim), repeats if dim < 500 else max(3, repeats // 3)
+        gram = some_gram(dim)
+        times = repeats if dim < 500 else max(3, repeats // 3)
         whole = as_sum(gram)
         conversion = Timing.of([timed(whole.in_scaled_units) for _ in range(3)])
         for mechanism in MECHANISMS.values():
@@ -161,12 +162,12 @@ def bench_steps(repeats: int, epsilon: float, delta: float, neighbours: Neighbou
 
 def bench_starts(repeats: int) -> dict[str, Timing]:
     """Fresh Python processes."""
-    found = {}
+    timings = {}
     for name, arguments in STARTS.items():
         print(name, file=sys.stderr, flush=True)
         start = partial(subprocess.run, [sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
-        found[name] = Timing.of([timed(start) for _ in range(repeats)])
-    return found
+        timings[name] = Timing.of([timed(start) for _ in range(repeats)])
+    return timings
 
 
 def bench(repeats: int, epsilon: float, delta: float, neighbours: Neighbours) -> dict:
@@ -188,7 +189,8 @@ def table(result: dict) -> str:
         "|---|---:|---:|---:|---:|---:|---:|",
     ]
     for row in result["steps"]:
-        exact, ratio = row["exact"] or "", f"{row['exact'].best / row['step'].best:.0f}" if row["exact"] else ""
+        exact = row["exact"] or ""
+        ratio = f"{row['exact'].best / row['step'].best:.0f}" if row["exact"] else ""
         lines.append(
             f"| {row['mechanism']} | {row['dim']} | {row['calibration']} | {row['step']} | {exact} | {ratio} | {row['gram_to_float']} |"
         )

@@ -110,7 +110,7 @@ def bench(rows: int, columns: int, workers: list[int], repeats: int, cluster: bo
     files = 2 * max(workers)
     rows -= rows % files
     schema = dpgram.Schema(unit="row", columns=[dpgram.Numeric(f"x{j}", -4, 4) for j in range(columns)])
-    found: dict[str, dict[str, dict[str, float]]] = {}
+    timings: dict[str, dict[str, dict[str, float]]] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_table(folder, rows, columns, files)
@@ -118,10 +118,10 @@ def bench(rows: int, columns: int, workers: list[int], repeats: int, cluster: bo
         for number in workers:
             session = start(number, cluster)
             frame = session.read.parquet(name)
-            found[str(number)] = {}
+            timings[str(number)] = {}
             for way, call in ways(frame, schema).items():
-                found[str(number)][way] = timed(call, repeats)
-                print(f"{number} workers, {way}: {found[str(number)][way]}", file=sys.stderr, flush=True)
+                timings[str(number)][way] = timed(call, repeats)
+                print(f"{number} workers, {way}: {timings[str(number)][way]}", file=sys.stderr, flush=True)
             session.stop()
     return {
         "rows": rows,
@@ -129,17 +129,17 @@ def bench(rows: int, columns: int, workers: list[int], repeats: int, cluster: bo
         "partitions": files,
         "executors": "processes" if cluster else "threads of one process",
         "local": local,
-        "workers": found,
-        "over_count": {k: _ratios(v, "count of every column") for k, v in found.items()},
-        "over_arrow_count": {k: _ratios(v, "mapInArrow that counts") for k, v in found.items()},
-        "over_local": {k: {unit: v["dpgram"][unit] / local[unit] for unit in local} for k, v in found.items()},
-        "rows_per_cpu_second": {k: rows / v["dpgram"]["cpu"] for k, v in found.items()},
+        "workers": timings,
+        "over_count": {k: _ratios(v, "count of every column") for k, v in timings.items()},
+        "over_arrow_count": {k: _ratios(v, "mapInArrow that counts") for k, v in timings.items()},
+        "over_local": {k: {unit: v["dpgram"][unit] / local[unit] for unit in local} for k, v in timings.items()},
+        "rows_per_cpu_second": {k: rows / v["dpgram"]["cpu"] for k, v in timings.items()},
         "machine": machine() | {"load": os.getloadavg()[0]},
     }
 
 
-def _ratios(found: dict[str, dict[str, float]], way: str) -> dict[str, float]:
-    return {unit: found["dpgram"][unit] / found[way][unit] for unit in found[way]}
+def _ratios(timings: dict[str, dict[str, float]], way: str) -> dict[str, float]:
+    return {unit: timings["dpgram"][unit] / timings[way][unit] for unit in timings[way]}
 
 
 def as_table(result: dict) -> str:

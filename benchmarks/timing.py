@@ -69,9 +69,9 @@ def _processor() -> str:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
         return platform.processor() or platform.machine()
-    found = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-    name = found.get("model name", platform.machine())
-    caches = found.get("cache size", "")
+    facts = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    name = facts.get("model name", platform.machine())
+    caches = facts.get("cache size", "")
     return f"{name}, {caches} cache" if caches else name
 
 

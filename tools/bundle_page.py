@@ -32,7 +32,7 @@ def _append(name: str, parts: list[str], done: list[str], waiting: tuple[str, ..
     for _, needed in IMPORT.findall(code):
         _append(needed, parts, done, (*waiting, name))
     exported = EXPORT.findall(code)
-    body = EXPORT.sub("", IMPORT.sub(lambda found: f"const {{{found[1]}}} = {_variable(found[2])};\n", code)).strip()
+    body = EXPORT.sub("", IMPORT.sub(lambda imported: f"const {{{imported[1]}}} = {_variable(imported[2])};\n", code)).strip()
     left = re.search(r"^(import|export)\b.*", body, flags=re.MULTILINE)
     if left:
         raise ValueError(f"{name}.js has a line this bundler does not know: {left[0]}")

@@ -55,9 +55,9 @@ def fit(regression: Regression, epsilon: float, seed: int) -> Array:
     )
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # its minimiser overflows where the noisy quadratic has no minimum
-        found = model.fit(x.T, regression.y).coef_.copy()
-    found[0] -= shift @ found
-    return np.nan_to_num(found, nan=0.0, posinf=1e12, neginf=-1e12)
+        coefficients = model.fit(x.T, regression.y).coef_.copy()
+    coefficients[0] -= shift @ coefficients
+    return np.nan_to_num(coefficients, nan=0.0, posinf=1e12, neginf=-1e12)
 
 
 def answer(questions: Questions, rng: np.random.Generator) -> Answers:

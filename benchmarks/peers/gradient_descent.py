@@ -74,7 +74,9 @@ def fit(regression: Regression, mu: float, setting: Setting, rng: np.random.Gene
     unit = reach(regression)
     clip, rate = setting.clip * unit, setting.rate / unit**2 / regression.rows
     sd = step_scale(mu, clip, setting.steps)
-    coefficients, velocity, late = np.zeros(regression.size), np.zeros(regression.size), []
+    coefficients = np.zeros(regression.size)
+    velocity = np.zeros(regression.size)
+    late = []
     for step in range(setting.steps):
         gradient = clipped_sum(x, y, lengths, coefficients + setting.momentum * velocity, clip)
         velocity = setting.momentum * velocity - rate * (gradient + rng.normal(scale=sd, size=regression.size))

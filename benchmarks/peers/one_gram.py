@@ -51,13 +51,13 @@ def needed_columns(mechanism: str = "gaussian-noise"):
     def answer(questions: Questions, rng: np.random.Generator) -> Answers:
         """One release for every k of the regressions asked, or for all of them where k is larger."""
         table: Table = questions.table
-        found: Answers = []
+        fitted: Answers = []
         for start in range(0, len(questions.asked), questions.k):
             group = questions.asked[start : start + questions.k]
             used = {name for r in group for name in (r.target, *r.features)}
             part = Questions(table, group, questions.k, questions.budget)
-            found += answers(table, [name for name in table.schema.names if name in used], part, rng, mechanism)
-        return found
+            fitted += answers(table, [name for name in table.schema.names if name in used], part, rng, mechanism)
+        return fitted
 
     return answer
 

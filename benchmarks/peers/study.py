@@ -82,17 +82,17 @@ def run(plan: Plan, methods: Sequence[Method], say: Callable[[str], None]) -> It
 
 
 def measured(table: Table, asked: Sequence[Regression], method: Method, budget: Budget, k: int, repetitions: int) -> Cell:
-    found = []
+    runs = []
     for repetition in range(repetitions * method.draws):
         rng = np.random.default_rng(
             [zlib.crc32(f"{table.name} {method.name}".encode()), round(100 * budget.epsilon), repetition]
         )
-        found.append(method.answer(Questions(table, asked, k, budget), rng))
-    return _cell(table, asked, budget.epsilon, k, method.name, found)
+        runs.append(method.answer(Questions(table, asked, k, budget), rng))
+    return _cell(table, asked, budget.epsilon, k, method.name, runs)
 
 
-def _cell(table: Table, asked: Sequence[Regression], epsilon: float, k: int, method: str, found: list[list[Array]]) -> Cell:
-    pairs = [(r, b) for answers in found for r, b in zip(asked, answers, strict=True)]
+def _cell(table: Table, asked: Sequence[Regression], epsilon: float, k: int, method: str, runs: list[list[Array]]) -> Cell:
+    pairs = [(r, b) for answers in runs for r, b in zip(asked, answers, strict=True)]
     lost = [min(1.0, r.lost(b)) for r, b in pairs]
     unexplained = [min(1.0, table.unexplained(r, b)) for r, b in pairs]
     off = [np.linalg.norm((b - r.least_squares)[1:]) / np.linalg.norm(r.least_squares[1:]) for r, b in pairs]

@@ -59,9 +59,11 @@ class Table:
 
     def regression(self, target: str, features: Sequence[str]) -> Regression:
         """Rows longer than the bound are shrunk to it, label and all, as a release shrinks them."""
-        places, label = self.places(features), self.schema.encoded_names.index(target)
+        places = self.places(features)
+        label = self.schema.encoded_names.index(target)
         bound = self.bound(features)
-        x, y = np.ascontiguousarray(self.rows[places]), self.rows[label].copy()
+        x = np.ascontiguousarray(self.rows[places])
+        y = self.rows[label].copy()
         factor = np.minimum(1.0, bound / np.sqrt(np.einsum("ij,ij->j", x, x)))
         names = tuple(self.schema.encoded_names[j] for j in places)
         typical = [1.0 if e.column is None else math.sqrt(self.square.get(e.column, 1.0)) for e in self.encoded(places)]
@@ -79,18 +81,18 @@ def ask(table: Table, count: int, seed: int) -> list[Regression]:
 
     Those that explain less than a twentieth of their label without privacy are passed over: there would be nothing to lose."""
     rng = np.random.default_rng(seed)
-    found: dict[tuple[str, tuple[str, ...]], Regression] = {}
-    while len(found) < count:
+    regressions: dict[tuple[str, tuple[str, ...]], Regression] = {}
+    while len(regressions) < count:
         target = str(rng.choice(table.targets))
         others = [name for name in table.schema.names if name != target]
         size = int(rng.integers(FEWEST, min(MOST, len(others)) + 1))
         chosen = set(rng.choice(others, size=size, replace=False).tolist())
         features = tuple(name for name in table.schema.names if name in chosen)
-        if (target, features) not in found:
+        if (target, features) not in regressions:
             drawn = table.regression(target, features)
             if drawn.explained >= LEAST_EXPLAINED:
-                found[target, features] = drawn
-    return list(found.values())
+                regressions[target, features] = drawn
+    return list(regressions.values())
 
 
 def split(

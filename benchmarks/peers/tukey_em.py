@@ -103,8 +103,8 @@ def fit(regression: Regression, epsilon: float, delta: float, rng: np.random.Gen
 
 def answer(questions: Questions, rng: np.random.Generator) -> Answers:
     epsilon, delta = approximate_share(questions.budget, questions.k)
-    found = [fit(regression, epsilon, delta, rng) for regression in questions.asked]
-    return [np.zeros(r.size) if one is None else one for r, one in zip(questions.asked, found, strict=True)]
+    fitted = [fit(regression, epsilon, delta, rng) for regression in questions.asked]
+    return [np.zeros(r.size) if one is None else one for r, one in zip(questions.asked, fitted, strict=True)]
 
 
 METHOD = Method(

@@ -61,8 +61,8 @@ def run(path: Path, draws: int) -> Iterator[Setting]:
     for setting in sorted(everything(), key=_quick_ones_first):
         key = f"{setting.name}, {draws} draws"
         if key not in read(path):
-            found = _audited(setting, draws)
-            write(path, {**read(path), key: found})
+            audits = _audited(setting, draws)
+            write(path, {**read(path), key: audits})
         yield setting
 
 
@@ -71,8 +71,8 @@ def _audited(setting: Setting, draws: int) -> list[dict]:
     budget = Budget(setting.epsilon, DELTA)
     task = registry.task(mechanism, budget, setting.neighbours, DIM, ROW_BOUND, setting.calibration, setting.options)
     others = (SecureSource(), ExactSource())
-    found = audit(mechanism, task, SecureSource(), draws=draws, confidence=CONFIDENCE, only=PAIRS, others=others)
-    return [{"setting": setting.name, **result.to_dict()} for result in found]
+    audits = audit(mechanism, task, SecureSource(), draws=draws, confidence=CONFIDENCE, only=PAIRS, others=others)
+    return [{"setting": setting.name, **result.to_dict()} for result in audits]
 
 
 def read(path: Path) -> dict[str, list[dict]]:

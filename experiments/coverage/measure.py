@@ -82,15 +82,16 @@ TYPES = {field.name: {"str": str, "int": int, "float": float}[str(field.type)] f
 def look(release: GramRelease, design: Design, truth: Truth, method: str, seed: int = 0) -> Seen:
     """The intervals of ``method`` ("auto" or "bootstrap") from one release, against the truth."""
     seen = channel(Evidence.of(release), design)
-    found = _intervals(release, design, seen, method, seed)
-    want, estimate = truth.coefficients, debiased(seen)
+    intervals = _intervals(release, design, seen, method, seed)
+    want = truth.coefficients
+    estimate = debiased(seen)
     reach = quantile(CONFIDENCE, np.inf) * np.sqrt(np.diag(uncertainty(seen).sampling))
     fit = goodness(Evidence.of(release), design, seen, CONFIDENCE)
     ratio = fit.r_squared_interval if fit.r_squared is not None else (-np.inf, np.inf)
     return Seen(
-        covered=(found.lower <= want) & (want <= found.upper),
-        bounded=found.identified,
-        width=found.upper - found.lower,
+        covered=(intervals.lower <= want) & (want <= intervals.upper),
+        bounded=intervals.identified,
+        width=intervals.upper - intervals.lower,
         naive=np.abs(estimate - want) <= reach,
         error=estimate - want,
         shrunk_error=float(np.linalg.norm(shrunk(channel(Evidence.of(release), design, together=True)) - want)),

@@ -53,7 +53,8 @@ def make_release(
     options: Mapping[str, float] | None = None,
 ) -> GramRelease:
     """One release of ``gram`` under REPLACE, with noise from ``seed``: not private."""
-    chosen, rng = registry.find(mechanism), SeededSource(seed)
+    chosen = registry.find(mechanism)
+    rng = SeededSource(seed)
     task = registry.task(chosen, Budget(epsilon, delta), Neighbours.REPLACE, len(gram), row_bound, options=options)
     outcome = hold(chosen.start(task, rng), lambda question: GramAnswer(gram, rows))
     return GramRelease(

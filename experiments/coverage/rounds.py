@@ -34,9 +34,11 @@ def release_rows(
     """One release of ``rows`` (n, d), intercept first and in scaled units, under the schema's relation, with noise from ``seed``.
 
     ``half_ranges`` tells which columns are indicators; without it all are numbers."""
-    chosen, rng = registry.find(MECHANISM), SeededSource(seed)
+    chosen = registry.find(MECHANISM)
+    rng = SeededSource(seed)
     public = len(rows) if schema.neighbours is Neighbours.REPLACE else None
-    budget, dim = Budget(epsilon, delta), rows.shape[1]
+    budget = Budget(epsilon, delta)
+    dim = rows.shape[1]
     task = registry.task(chosen, budget, schema.neighbours, dim, row_bound, intercept=True, half_ranges=half_ranges)
 
     def answer(question: GramQuestion) -> GramAnswer:

@@ -143,11 +143,11 @@ def data_sets(setting: Setting, count: int, folder: Path | None, done: Callable[
         drawn.append(draw(setting, index))
         done()
     grams, betas, left, over = (np.array(part) for part in zip(*drawn, strict=True))
-    found = DataSets(grams, betas, left, float(over.mean()))
+    made = DataSets(grams, betas, left, float(over.mean()))
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
-        np.savez(file, grams=grams, betas=betas, left=left, shrunk=found.shrunk)
-    return found
+        np.savez(file, grams=grams, betas=betas, left=left, shrunk=made.shrunk)
+    return made
 
 
 LENGTHS = (2**14, 2**16, 2**18, 2**20)

@@ -134,8 +134,8 @@ def run_all(chosen: list[Batch], kept: Path, folder: Path, done: Callable[[Batch
     with calibrated_once():
         for batch in chosen:
             if known.get(batch.key) != batch.releases:
-                found = run(batch, folder)
-                rows = [row for row in rows if _key(row) not in {_key(new) for new in found}] + found
+                measured = run(batch, folder)
+                rows = [row for row in rows if _key(row) not in {_key(new) for new in measured}] + measured
                 write(kept, rows)
             done(batch)
     order = {batch.key: place for place, batch in enumerate(chosen)}

@@ -49,13 +49,13 @@ def outside(row: Row) -> bool:
 
 
 def _outside(rows: list[Row], *, epsilon: bool = False) -> str:
-    found = [r for r in rows if outside(r)]
+    failed = [r for r in rows if outside(r)]
     hidden = sum(r.not_identified > 0.98 for r in rows)
     counted = (
-        f"Of {len(rows)} cells, {hidden} identify (almost) no coefficient; of the others, {len(found)} lie outside by more than two "
+        f"Of {len(rows)} cells, {hidden} identify (almost) no coefficient; of the others, {len(failed)} lie outside by more than two "
         f"standard errors.\n"
     )
-    return counted + ("\n" + _table(found, epsilon=epsilon) if found else "")
+    return counted + ("\n" + _table(failed, epsilon=epsilon) if failed else "")
 
 
 def _table(rows: Iterable[Row], *, epsilon: bool = False) -> str:

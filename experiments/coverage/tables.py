@@ -74,10 +74,13 @@ class Indicators(Table):
 
     def release(self, index: int, mechanism: str, epsilon: float) -> tuple[GramRelease, Truth]:
         rng = np.random.default_rng([SEED, zlib.crc32(self.name.encode()), self.rows, index])
-        n, place = self.rows, rng.choice(len(LEVELS), self.rows, p=CHANCES)
+        n = self.rows
+        place = rng.choice(len(LEVELS), self.rows, p=CHANCES)
         effects = np.concatenate([[0.0], rng.uniform(-5, 5, len(LEVELS) - 1)])
         slopes = rng.uniform((-0.3, 0.0, -5.0), (0.3, 0.5, 5.0))
-        age, hours, night = rng.uniform(20, 65, n), np.clip(rng.normal(35, 8, n), 0, 60), rng.random(n) < 0.2
+        age = rng.uniform(20, 65, n)
+        hours = np.clip(rng.normal(35, 8, n), 0, 60)
+        night = rng.random(n) < 0.2
         pay = 40 + slopes[0] * (age - 42) + slopes[1] * (hours - 35) + slopes[2] * night + effects[place] + rng.normal(0, 5, n)
         table = {"age": age, "hours": hours, "night": night, "place": np.array(LEVELS)[place], "pay": pay}
         made = dpgram.release(
@@ -131,7 +134,8 @@ class Resampled(Table):
     def truth(self, release: GramRelease) -> Truth:
         if -1 not in self.grams:
             self.grams[-1] = self.known[1].T @ self.known[1] * (self.rows / len(self.known[1]))
-        plan, gram = self.design(release), self.grams[-1]
+        plan = self.design(release)
+        gram = self.grams[-1]
         own = solve(gram, plan)
         u = plan.label - plan.regressors @ np.linalg.solve(plan.to_own_units, own - plan.offset)
         about = plan.label.copy()
@@ -154,12 +158,12 @@ def _bundled(
     """A table that comes with scikit-learn, with bounds that its description allows anybody to declare."""
     from sklearn import datasets
 
-    found = getattr(datasets, loader)()
-    names = [str(name) for name in found.feature_names]
-    table = {name: found.data[:, names.index(name)] for name, _, _ in bounds}
+    loaded = getattr(datasets, loader)()
+    names = [str(name) for name in loaded.feature_names]
+    table = {name: loaded.data[:, names.index(name)] for name, _, _ in bounds}
     columns = [Numeric(*bound) for bound in bounds]
     if target is not None:
-        table[target[0]] = found.target.astype(float)
+        table[target[0]] = loaded.target.astype(float)
         columns.append(Numeric(*target))
     return table, Schema(unit="person", columns=columns)
 

@@ -19,12 +19,12 @@ Array = np.ndarray
 
 def errors(release: GramRelease, plan: Design, truth: Array) -> dict[str, float]:
     """The l2 error of every estimator that applies to the release's noise."""
-    found = {}
+    distances = {}
     for name, fit in ESTIMATORS.items():
         if name in ONLY_ADDITIVE and not isinstance(release.noise, SymmetricGaussian):
             continue
-        found[name] = float(np.linalg.norm(fit(release, plan) - truth))
-    return found
+        distances[name] = float(np.linalg.norm(fit(release, plan) - truth))
+    return distances
 
 
 def by_name(name: str) -> Callable[[GramRelease, Design], Array]:
@@ -62,7 +62,8 @@ def first_version(release: GramRelease, plan: Design) -> Array:
     v = release.noise.sd_off_diagonal**2
     gram = release.gram - release.noise.shift * np.eye(len(release.gram))
     w, axes = np.linalg.eigh(plan.regressors.T @ gram @ plan.regressors)
-    seen, p = axes.T @ plan.regressors.T @ gram @ plan.label, len(w)
+    seen = axes.T @ plan.regressors.T @ gram @ plan.label
+    p = len(w)
     eta = np.sqrt(v) * p**0.25 / 2
     apart = w[:, None] - w[None, :]
     size = apart**2 + eta**2

@@ -59,7 +59,7 @@ def grid(runs: int = GRID_RUNS) -> Iterator[Cell]:
 
 def grid_cell(kind: str, columns: int, rows: int, epsilon: float, runs: int) -> Cell:
     """Gaussian noise on a drawn Gram; the row bound is what columns within [-1, 1] have."""
-    found, without = [], []
+    distances, without = [], []
     for run in range(runs):
         rng = np.random.default_rng([SEED, zlib.crc32(kind.encode()), columns, rows, round(100 * epsilon), run])
         gram, beta, least_squares = designs.draw(kind, columns, rows, rng)
@@ -73,9 +73,9 @@ def grid_cell(kind: str, columns: int, rows: int, epsilon: float, runs: int) -> 
             mechanism="gaussian-noise",
             seed=int(rng.integers(2**40)),
         )
-        found.append(errors(release, plan(release, list(range(1, columns - 1))), beta))
+        distances.append(errors(release, plan(release, list(range(1, columns - 1))), beta))
         without.append(float(np.linalg.norm(least_squares - beta)))
-    return Cell("grid", kind, columns, rows, epsilon, "gaussian-noise", runs, float(np.mean(without)), _means(found))
+    return Cell("grid", kind, columns, rows, epsilon, "gaussian-noise", runs, float(np.mean(without)), _means(distances))
 
 
 PAPER = (  # others, log2 of rows: the rows of the table in question
@@ -100,7 +100,7 @@ def paper_cell(part: str, others: int | None, length: int, mechanisms: tuple[str
     for mechanism in mechanisms:
         if mechanism == "noisy-inverse" and options is None:
             continue
-        found, without = [], []
+        distances, without = [], []
         for index, (gram, beta) in enumerate(data):
             release = make_release(
                 gram,
@@ -113,19 +113,20 @@ def paper_cell(part: str, others: int | None, length: int, mechanisms: tuple[str
                 seed=zlib.crc32(f"{part} {others} {length} {mechanism}".encode()) * 1000 + index,
                 options=options if mechanism == "noisy-inverse" else None,
             )
-            features, truth = setting.places(others or 0), setting.truth(beta, others or 0)
-            found.append(errors(release, plan(release, features), truth))
+            features = setting.places(others or 0)
+            truth = setting.truth(beta, others or 0)
+            distances.append(errors(release, plan(release, features), truth))
             own = [0, *features]
             without.append(float(np.linalg.norm(np.linalg.solve(gram[np.ix_(own, own)], gram[own, -1]) - truth)))
         name = "single" if others is None else f"m = {others}"
         cells.append(
-            Cell(part, name, setting.columns, setting.rows, 0.1, mechanism, runs, float(np.mean(without)), _means(found))
+            Cell(part, name, setting.columns, setting.rows, 0.1, mechanism, runs, float(np.mean(without)), _means(distances))
         )
     return cells
 
 
-def _means(found: list[dict[str, float]]) -> dict[str, float]:
-    return {name: float(np.mean([one[name] for one in found])) for name in found[0]}
+def _means(distances: list[dict[str, float]]) -> dict[str, float]:
+    return {name: float(np.mean([one[name] for one in distances])) for name in distances[0]}
 
 
 CELLS = len(designs.KINDS) * len(COLUMNS) * len(ROWS) * len(EPSILONS) + len(PAPER) + len(EVERY_MECHANISM) * len(ALL)  # about

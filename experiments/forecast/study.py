@@ -67,8 +67,8 @@ def compared(table: Table, releases: int, mechanisms: Iterable[str] = registry.M
             expected = expect(table.ground, registry.find(name), budget, table.rows, options=own)
             if expected.typical is not None:
                 count = min(releases, fewer(table.rows)) if registry.find(name).several else releases
-                found = realised(table, name, budget, own, count)
-                yield Cell(table.name, epsilon, name, count, expected.typical.privacy_error, found)
+                outcome = realised(table, name, budget, own, count)
+                yield Cell(table.name, epsilon, name, count, expected.typical.privacy_error, outcome)
 
 
 def fewer(rows: int) -> int:
@@ -78,9 +78,11 @@ def fewer(rows: int) -> int:
 
 def realised(table: Table, name: str, budget: Budget, options: dict[str, float], releases: int) -> float:
     """The median over releases and coefficients of the distance to least squares on the same table's rows, not shrunk."""
-    ground, mechanism = table.ground, registry.find(name)
+    ground = table.ground
+    mechanism = registry.find(name)
     schema = ground.schema
-    dim, bound = len(schema.encoded), schema.effective_row_bound
+    dim = len(schema.encoded)
+    bound = schema.effective_row_bound
     task = registry.task(mechanism, budget, schema.neighbours, dim, bound, options=options)
     errors = []
     for k in range(releases):
@@ -92,8 +94,8 @@ def realised(table: Table, name: str, budget: Budget, options: dict[str, float],
             answer = GramAnswer(table.grams[place][0], table.rows)
             outcome = hold(mechanism.start(task, rng), lambda question, answer=answer: answer)
         evidence = Evidence.made(schema, outcome.gram, outcome.noise, table.rows)
-        found = fit_linear(evidence, ground.plan, "shrunk").coefficients
-        errors.append(np.abs(found - solve(table.grams[place][1], ground.plan)))
+        private = fit_linear(evidence, ground.plan, "shrunk").coefficients
+        errors.append(np.abs(private - solve(table.grams[place][1], ground.plan)))
     return ground.in_typical_units(np.median(errors, axis=0))
 
 

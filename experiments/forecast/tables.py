@@ -70,18 +70,19 @@ def tables(largest: int | None = None) -> Iterator[Table]:
 
 def assumed() -> Table:
     """Tables that are what a plan assumes by default, of the flights' columns: each drawn apart from the rows that were forecast from."""
-    schema, law = Schema.load(SCHEMA), Assumptions()
+    schema = Schema.load(SCHEMA)
+    law = Assumptions()
     target = default_target(schema)
     drawn = [
         encoded_rows(assumed_table(schema, law, target, rows=ASSUMED_ROWS, seed=1 + k), schema) for k in range(ASSUMED_TABLES)
     ]
-    found = ground(schema, encoded_rows(assumed_table(schema, law, target), schema), target)
+    law_ground = ground(schema, encoded_rows(assumed_table(schema, law, target), schema), target)
     grams = [_grams([rows], schema.effective_row_bound) for rows in drawn]
 
     def blocks(place: int) -> list[Array]:
         return [drawn[place]]
 
-    return Table("assumed, the flights' columns", found, ASSUMED_ROWS, grams, (0.1, 1.0, 5.0), FLIGHTS_DELTA, blocks)
+    return Table("assumed, the flights' columns", law_ground, ASSUMED_ROWS, grams, (0.1, 1.0, 5.0), FLIGHTS_DELTA, blocks)
 
 
 def paper(setting: settings.Setting, exponent: int, epsilons: tuple[float, ...]) -> Table:
@@ -93,13 +94,13 @@ def paper(setting: settings.Setting, exponent: int, epsilons: tuple[float, ...])
     sample = np.concatenate(list(_paper_rows(setting, LAW, exponent, 0)))
     grams = [_grams(_paper_rows(setting, 2**exponent, exponent, 1 + k), setting.row_bound) for k in range(TABLES)]
     name = f"paper, {setting.name}, n = 2^{exponent}"
-    found = ground(schema, sample, f"c{setting.dim - 1}", features)
+    sample_ground = ground(schema, sample, f"c{setting.dim - 1}", features)
 
     @lru_cache(maxsize=1)  # all rounds of a release read the same rows
     def blocks(place: int) -> list[Array]:
         return list(_paper_rows(setting, 2**exponent, exponent, 1 + place))
 
-    return Table(name, found, 2**exponent, grams, epsilons, settings.DELTA, blocks)
+    return Table(name, sample_ground, 2**exponent, grams, epsilons, settings.DELTA, blocks)
 
 
 def _paper_rows(setting: settings.Setting, rows: int, exponent: int, table: int) -> Iterator[Array]:
@@ -113,7 +114,8 @@ def _paper_rows(setting: settings.Setting, rows: int, exponent: int, table: int)
 
 def flights() -> Iterator[Table]:
     """The bundled table: 2,000 rows of it, drawn at random, are the public sample. Several regressions, and a smaller row bound."""
-    schema, table = Schema.load(SCHEMA), pq.read_table(TABLE)
+    schema = Schema.load(SCHEMA)
+    table = pq.read_table(TABLE)
     rows = encoded_rows(table, schema)
     chosen = np.random.default_rng(SEED).choice(len(rows), SAMPLE, replace=False)
     parts = [rows[start : start + BLOCK] for start in range(0, len(rows), BLOCK)]
@@ -122,12 +124,12 @@ def flights() -> Iterator[Table]:
     def blocks(place: int) -> list[Array]:
         return parts
 
-    def table_of(name: str, found: Ground, epsilons: tuple[float, ...], grams: tuple[Array, Array] = whole) -> Table:
-        return Table(f"flights, {name}", found, len(rows), [grams], epsilons, FLIGHTS_DELTA, blocks)
+    def table_of(name: str, table_ground: Ground, epsilons: tuple[float, ...], grams: tuple[Array, Array] = whole) -> Table:
+        return Table(f"flights, {name}", table_ground, len(rows), [grams], epsilons, FLIGHTS_DELTA, blocks)
 
     for target, features in MODELS:
-        found = ground(schema, rows[chosen], target, features)
-        yield table_of(f"{target} on {len(features)} columns", found, (0.1, 1.0, 5.0))
+        table_ground = ground(schema, rows[chosen], target, features)
+        yield table_of(f"{target} on {len(features)} columns", table_ground, (0.1, 1.0, 5.0))
     everything = ground(schema, rows[chosen], "arr_delay")
     yield table_of("arr_delay on all columns", everything, (0.1, 1.0, 5.0))
     bound = float(np.median(everything.norms()))

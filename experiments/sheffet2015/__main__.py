@@ -78,20 +78,20 @@ def run(
     if tables_only:
         return
     begun = time.perf_counter()
-    found = run_techniques(wanted, tables, only_whitened=only_whitened)
+    errors = run_techniques(wanted, tables, only_whitened=only_whitened)
     if only_whitened:
-        found, zeros = with_committed(found, wanted)
+        errors, zeros = with_committed(errors, wanted)
     else:
         zeros = run_lasso([(MULTIPLE, k, r) for k in EXPONENTS if k <= largest for r in range(repetitions)], tables)
     seconds = time.perf_counter() - begun
     results, images = (HERE, FIGURES) if out is None else (out, out / "figures")
     results.mkdir(parents=True, exist_ok=True)
-    write_results(found, results / "results.csv")
+    write_results(errors, results / "results.csv")
     write_zeros(zeros, results / "zeros.csv")
-    written = [*draw_all(found, images, long=long), *draw_zeros(zeros, images / "figure-7")]
-    said = claims(found, zeros) if largest >= 20 else []
+    written = [*draw_all(errors, images, long=long), *draw_zeros(zeros, images / "figure-7")]
+    said = claims(errors, zeros) if largest >= 20 else []
     if out is None:
-        fill_page(PAGE, parts(Book(found), said))
+        fill_page(PAGE, parts(Book(errors), said))
     facts = {"largest": largest, "repetitions": repetitions, **made}
     if only_whitened:
         facts = json.loads((HERE / "run.json").read_text(encoding="utf-8")) | facts
@@ -104,7 +104,7 @@ def run(
         print(
             f"[{claim.holds:6}] {claim.figure}: {claim.says}\n         printed: {claim.printed}\n         exact:   {claim.exact}"
         )
-    note(f"{len(found)} errors and {len(written)} files of figures in {seconds:.0f} s, under {results} and {images}")
+    note(f"{len(errors)} errors and {len(written)} files of figures in {seconds:.0f} s, under {results} and {images}")
 
 
 def run_lasso(chosen: list[Cell], tables: Path) -> list[Zeros]:
@@ -117,13 +117,13 @@ def run_lasso(chosen: list[Cell], tables: Path) -> list[Zeros]:
     return zeros
 
 
-def with_committed(found: list[Result], wanted: list[Cell]) -> tuple[list[Result], list[Zeros]]:
+def with_committed(errors: list[Result], wanted: list[Cell]) -> tuple[list[Result], list[Zeros]]:
     """Errors of whitened releases in their place among the committed ones of the same tables, and the committed zeros."""
     tables = {(setting.name, exponent, repetition) for setting, exponent, repetition in wanted}
     others = [r for r in read_results(HERE / "results.csv") if r.technique not in (NAME, NOT_PRIVATE)]
     kept = [r for r in others if (r.setting, r.exponent, r.repetition) in tables]
     zeros = [z for z in read_zeros(HERE / "zeros.csv") if (MULTIPLE.name, z.exponent, z.repetition) in tables]
-    return sorted([*found, *kept], key=astuple), zeros
+    return sorted([*errors, *kept], key=astuple), zeros
 
 
 def note(text: str) -> None:

@@ -73,8 +73,8 @@ def _sketches(book: Book) -> list[Claim]:
     end = book.largest["single"]
 
     def crossing(calibration: str) -> str:
-        found = [f"{_power(book.overtakes('algorithm-2', 'algorithm-1', calibration, e))} ({e:g})" for e in EPSILONS]
-        return "from n = " + ", ".join(found)
+        sizes = [f"{_power(book.overtakes('algorithm-2', 'algorithm-1', calibration, e))} ({e:g})" for e in EPSILONS]
+        return "from n = " + ", ".join(sizes)
 
     printed_crossings = [book.overtakes("algorithm-2", "algorithm-1", "paper", e) for e in EPSILONS]
     as_said = [k for k in printed_crossings if k in (18, 19, 20)]
@@ -90,8 +90,8 @@ def _sketches(book: Book) -> list[Claim]:
         return book.mean("algorithm-1", c, e)[end] / book.mean("algorithm-2", c, e)[end]
 
     def ratios(calibration: str) -> str:
-        found = [ratio(calibration, e) for e in EPSILONS]
-        return f"{min(found):.1f} to {max(found):.1f} times"
+        ratios = [ratio(calibration, e) for e in EPSILONS]
+        return f"{min(ratios):.1f} to {max(ratios):.1f} times"
 
     def best(calibration: str) -> str:
         wins, total = _wins(book, "sketch", ("algorithm-1", "algorithm-2"), calibration, EPSILONS, within=1.1)
@@ -171,11 +171,11 @@ def _posterior(book: Book) -> list[Claim]:
         return f"at 2^{end}, epsilon 0.1: {a:.3f} and {b:.3f}"
 
     def spread(calibration: str) -> str:
-        found = [
+        spreads = [
             book.sd(t, calibration, 0.1)[end] / book.mean(t, calibration, 0.1)[end]
             for t in ("algorithm-4", "algorithm-5-n", "algorithm-2")
         ]
-        return f"sd over mean at 2^{end}: {found[0]:.2f} and {found[1]:.2f}; Algorithm 2 {found[2]:.2f}"
+        return f"sd over mean at 2^{end}: {spreads[0]:.2f} and {spreads[1]:.2f}; Algorithm 2 {spreads[2]:.2f}"
 
     def costlier(calibration: str) -> str:
         wins, total = _wins(book, "algorithm-4", ("algorithm-5-n",), calibration, EPSILONS)
@@ -221,20 +221,20 @@ SIX = ("analyze-gauss", "analyze-gauss-scaled", "algorithm-2", "algorithm-5", "a
 
 def _six(book: Book) -> list[Claim]:
     def from_where(calibration: str) -> str:
-        found = []
+        sizes = []
         for e in EPSILONS:
             means = {t: book.mean(t, calibration, e) for t in SIX}
             lost = [k for k in means["analyze-gauss"] if min(means[t][k] for t in SIX) < means["analyze-gauss"][k] / CLOSE]
-            found.append(f"{_power(max(lost) + 1 if lost else min(means['analyze-gauss']))} ({e:g})")
-        return "from n = " + ", ".join(found)
+            sizes.append(f"{_power(max(lost) + 1 if lost else min(means['analyze-gauss']))} ({e:g})")
+        return "from n = " + ", ".join(sizes)
 
     def small(calibration: str) -> str:
-        found = [book.mean("analyze-gauss", calibration, e)[14] for e in EPSILONS]
-        return "at 2^14: " + ", ".join(f"{x:.3g}" for x in found)
+        means = [book.mean("analyze-gauss", calibration, e)[14] for e in EPSILONS]
+        return "at 2^14: " + ", ".join(f"{x:.3g}" for x in means)
 
     def psd(calibration: str) -> str:
-        found = [book.mean("analyze-gauss-psd", calibration, e)[14] for e in EPSILONS]
-        return "at 2^14: " + ", ".join(f"{x:.3g}" for x in found)
+        means = [book.mean("analyze-gauss-psd", calibration, e)[14] for e in EPSILONS]
+        return "at 2^14: " + ", ".join(f"{x:.3g}" for x in means)
 
     def better(calibration: str) -> str:
         wins, total = _wins(book, "algorithm-5", ("algorithm-2",), calibration, EPSILONS)
@@ -243,10 +243,8 @@ def _six(book: Book) -> list[Claim]:
     def below(calibration: str) -> str:
         end = book.largest["single"]
         ols = book.mean("ols", calibration, 0.5)[end]
-        found = {t: book.mean(t, calibration, 0.5)[end] / ols for t in SIX}
-        return (
-            f"at 2^{end}, epsilon 0.5: {min(found.values()):.2f} to {max(found.values()):.3g} times the error of least squares"
-        )
+        ratios = {t: book.mean(t, calibration, 0.5)[end] / ols for t in SIX}
+        return f"at 2^{end}, epsilon 0.5: {min(ratios.values()):.2f} to {max(ratios.values()):.3g} times the error of least squares"
 
     wins, total = _wins(book, "algorithm-5", ("algorithm-2",), "paper", EPSILONS)
     return [
@@ -298,8 +296,8 @@ def _many(book: Book) -> list[Claim]:
         return f"from n = {_power(max(lost) + 1 if lost else 12)}"
 
     def far_off(calibration: str) -> str:
-        found = [max(v for k, v in mean("analyze-gauss", calibration, m).items() if k <= 20) for m in (1, 5, 19)]
-        return "largest mean up to 2^20, m = 1, 5, 19: " + ", ".join(f"{x:.3g}" for x in found)
+        largest = [max(v for k, v in mean("analyze-gauss", calibration, m).items() if k <= 20) for m in (1, 5, 19)]
+        return "largest mean up to 2^20, m = 1, 5, 19: " + ", ".join(f"{x:.3g}" for x in largest)
 
     def against(calibration: str) -> str:
         words = []
@@ -318,8 +316,8 @@ def _many(book: Book) -> list[Claim]:
         return "; ".join(words)
 
     def grows(calibration: str) -> str:
-        found = [min(mean(t, calibration, m)[20] for t in SIX) for m in (0, 1, 5, 19)]
-        return "best of six at 2^20, m = 0, 1, 5, 19: " + ", ".join(f"{x:.3g}" for x in found)
+        smallest = [min(mean(t, calibration, m)[20] for t in SIX) for m in (0, 1, 5, 19)]
+        return "best of six at 2^20, m = 0, 1, 5, 19: " + ", ".join(f"{x:.3g}" for x in smallest)
 
     def spread(calibration: str) -> str:
         sds = {t: book.sd(t, calibration, 0.1, setting="multiple", extra=1) for t in SIX}
@@ -410,10 +408,10 @@ def _share(wins: int, total: int) -> str:
 
 
 def _near(first: float, said_first: float, second: float, said_second: float) -> str:
-    close = [0.5 <= found / said <= 2 for found, said in ((first, said_first), (second, said_second))]
+    close = [0.5 <= measured / said <= 2 for measured, said in ((first, said_first), (second, said_second))]
     return HOLDS if all(close) else PARTLY if first < second else FAILS
 
 
 def _span(book: Book, technique: str, calibration: str, exponent: int) -> str:
-    found = [book.mean(technique, calibration, e)[exponent] for e in EPSILONS]
-    return f"{min(found):.2f} to {max(found):.2f}"
+    means = [book.mean(technique, calibration, e)[exponent] for e in EPSILONS]
+    return f"{min(means):.2f} to {max(means):.2f}"

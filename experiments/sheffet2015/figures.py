@@ -84,10 +84,10 @@ Table = dict[tuple[str, int, float, str, str, int], np.ndarray]
 
 def table(results: Sequence[Result]) -> Table:
     """Errors of all repetitions by (setting, exponent, epsilon, calibration, technique, m)."""
-    found: dict[tuple, list[float]] = defaultdict(list)
+    grouped: dict[tuple, list[float]] = defaultdict(list)
     for r in results:
-        found[r.setting, r.exponent, r.epsilon, r.calibration, r.technique, r.extra].append(r.error)
-    return {key: np.array(errors) for key, errors in found.items()}
+        grouped[r.setting, r.exponent, r.epsilon, r.calibration, r.technique, r.extra].append(r.error)
+    return {key: np.array(errors) for key, errors in grouped.items()}
 
 
 def errors_of(
@@ -121,7 +121,8 @@ def draw_all(results: Sequence[Result], folder: Path, *, long: bool = True) -> l
 def _whitened(data: Table, path: Path) -> list[Path]:
     """Figure 8: the multiple regressions by the whitened release and all others, exact constants alone."""
     figure = Figure(figsize=(12.5, 7.6), layout="constrained")
-    axes, lines = figure.subplots(2, 3, sharex=True, sharey=True), (*SIX, OURS, WHITENED, NOT_PRIVATE)
+    axes = figure.subplots(2, 3, sharex=True, sharey=True)
+    lines = (*SIX, OURS, WHITENED, NOT_PRIVATE)
     for axis, extra in zip(axes.flat, WHITENED_EXTRAS, strict=False):
         for line in lines:
             _line(axis, errors_of(data, "multiple", 0.1, EXACT, line.technique, extra), line, "mean")

@@ -23,7 +23,8 @@ def gram(setting: Setting, exponent: int, repetition: int, device: str = "cpu") 
     """(Gram matrix of 2^exponent rows shrunk to the row bound, true coefficients by label as columns).
 
     ``device`` "cpu" is NumPy; any other is PyTorch's, "cpu:0" among them."""
-    key, beta = seed(setting, exponent, repetition), coefficients(setting, exponent, repetition)
+    key = seed(setting, exponent, repetition)
+    beta = coefficients(setting, exponent, repetition)
     rows = 2**exponent
     if device == "cpu":
         total = np.zeros((setting.dim, setting.dim))

@@ -56,15 +56,15 @@ def zeros_of(cell: Cell, folder: Path) -> list[Zeros]:
     setting, exponent, repetition = cell
     gram, beta = load_gram(folder, cell)
     problem = Problem(setting, exponent, repetition, gram, beta, (EXTRA,))
-    found = []
+    counts = []
     for name, release in MATRICES.items():
         for calibration in (PAPER, EXACT) if release else ("",):
             matrix = gram
             if release:
                 technique, mechanism, options = release
                 matrix = problem.release(0.1, calibration, 0, technique, mechanism, dict(options)).gram
-            found.append(Zeros(exponent, repetition, calibration, name, *_count(matrix, beta)))
-    return found
+            counts.append(Zeros(exponent, repetition, calibration, name, *_count(matrix, beta)))
+    return counts
 
 
 def _count(gram: Array, beta: Array) -> tuple[float, float, float]:
@@ -87,11 +87,11 @@ def _count(gram: Array, beta: Array) -> tuple[float, float, float]:
     return float(np.mean(best[:FEATURES] == 0)), float(np.mean(best[FEATURES:] == 0)), float(errors.min())
 
 
-def write_zeros(found: Sequence[Zeros], path: Path) -> None:
+def write_zeros(zeros: Sequence[Zeros], path: Path) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow([f.name for f in fields(Zeros)])
-        writer.writerows([*astuple(z)[:4], *(f"{v:.4g}" for v in astuple(z)[4:])] for z in sorted(found, key=astuple))
+        writer.writerows([*astuple(z)[:4], *(f"{v:.4g}" for v in astuple(z)[4:])] for z in sorted(zeros, key=astuple))
 
 
 def read_zeros(path: Path) -> list[Zeros]:
@@ -110,21 +110,21 @@ def read_zeros(path: Path) -> list[Zeros]:
         ]
 
 
-def shares(found: Sequence[Zeros], matrix: str, calibration: str, exponent: int) -> tuple[float, float]:
+def shares(zeros: Sequence[Zeros], matrix: str, calibration: str, exponent: int) -> tuple[float, float]:
     """Mean shares of zeros: among the features, and among the labels used as features."""
-    chosen = [z for z in found if (z.matrix, z.exponent) == (matrix, exponent) and z.calibration in (calibration, "")]
+    chosen = [z for z in zeros if (z.matrix, z.exponent) == (matrix, exponent) and z.calibration in (calibration, "")]
     return float(np.mean([z.zero_features for z in chosen])), float(np.mean([z.zero_extras for z in chosen]))
 
 
-def draw_zeros(found: Sequence[Zeros], path: Path) -> list[Path]:
+def draw_zeros(zeros: Sequence[Zeros], path: Path) -> list[Path]:
     """Figure 7: shares of zeros, printed constants on the left, exact ones on the right."""
-    exponents = sorted({z.exponent for z in found})
+    exponents = sorted({z.exponent for z in zeros})
     figure = Figure(figsize=(11, 1.2 + 2.3 * len(exponents)), layout="constrained")
     axes = figure.subplots(len(exponents), 2, sharex=True, sharey=True, squeeze=False)
     width = 0.38
     for row, exponent in zip(axes, exponents, strict=True):
         for axis, calibration in zip(row, (PAPER, EXACT), strict=True):
-            pairs = [shares(found, matrix, calibration, exponent) for matrix in MATRICES]
+            pairs = [shares(zeros, matrix, calibration, exponent) for matrix in MATRICES]
             x = np.arange(len(pairs))
             axis.bar(x - width / 2, [a for a, _ in pairs], width, color="0.75", edgecolor="k", label="features that matter")
             axis.bar(

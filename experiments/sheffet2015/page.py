@@ -73,7 +73,8 @@ def whitened_table(book: Book) -> str:
         def means(technique: str, extra: int = extra) -> dict[int, float]:
             return book.mean(technique, EXACT, 0.1, setting="multiple", extra=extra)
 
-        six, ours = [means(line.technique) for line in SIX], means(WHITENED.technique)
+        six = [means(line.technique) for line in SIX]
+        ours = means(WHITENED.technique)
         best = {k: min(each[k] for each in six) for k in exponents}
         for words, over, under in (
             ("best of the six over whitened", best, ours),

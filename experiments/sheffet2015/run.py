@@ -29,8 +29,8 @@ def make_grams(wanted: Sequence[Cell], folder: Path, device: str) -> dict:
     with progress() as bar:
         task = bar.add_task("tables", total=len(missing))
         for cell in missing:
-            found, beta = gram(*cell, device=device)
-            _save(_file(folder, cell), found, beta)
+            total, beta = gram(*cell, device=device)
+            _save(_file(folder, cell), total, beta)
             bar.advance(task)
     record = folder / "made.json"
     if missing:
@@ -46,14 +46,14 @@ def run_techniques(
 ) -> list[Result]:
     """All errors, sorted, from the Gram matrices and whitened releases in ``folder``; or those of whitened releases alone."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    found: list[Result] = []
+    errors: list[Result] = []
     work = whitened_results if only_whitened else _one
     with progress() as bar, ProcessPoolExecutor(workers or os.cpu_count()) as pool:
         task = bar.add_task("releases and regressions", total=len(wanted))
         for done in as_completed([pool.submit(work, cell, folder) for cell in wanted]):
-            found += done.result()
+            errors += done.result()
             bar.advance(task)
-    return sorted(found, key=astuple)
+    return sorted(errors, key=astuple)
 
 
 def _one(cell: Cell, folder: Path) -> list[Result]:
@@ -78,13 +78,13 @@ def load_gram(folder: Path, cell: Cell) -> tuple[np.ndarray, np.ndarray]:
         return saved["gram"], saved["beta"]
 
 
-def write_results(found: Sequence[Result], path: Path) -> None:
+def write_results(errors: Sequence[Result], path: Path) -> None:
     """One line per error, six digits; whole or not at all."""
     partial = path.with_suffix(".partial")
     with partial.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow([f.name for f in fields(Result)])
-        writer.writerows([*astuple(r)[:-1], f"{r.error:.6g}"] for r in found)
+        writer.writerows([*astuple(r)[:-1], f"{r.error:.6g}"] for r in errors)
     partial.replace(path)
 
 
@@ -117,7 +117,7 @@ def _file(folder: Path, cell: Cell) -> Path:
     return folder / f"{setting.name}-{exponent:02d}-{repetition:02d}.npz"
 
 
-def _save(path: Path, found: np.ndarray, beta: np.ndarray) -> None:
+def _save(path: Path, total: np.ndarray, beta: np.ndarray) -> None:
     partial = path.with_suffix(".partial.npz")
-    np.savez(partial, gram=found, beta=beta)
+    np.savez(partial, gram=total, beta=beta)
     partial.replace(path)

@@ -145,7 +145,7 @@ class Problem:
     def release(
         self, epsilon: float, calibration: str, place: int, technique: str, mechanism: str, options: dict[str, float | str]
     ) -> Outcome:
-        found = registry.find(mechanism)
+        chosen = registry.find(mechanism)
         # "experiment" lets printed formulas through that promise more than they keep
         task = Task(
             Budget(epsilon, DELTA),
@@ -157,7 +157,7 @@ class Problem:
             experiment=True,
         )
         rng = self.source(place, CALIBRATIONS.index(calibration), technique)
-        return hold(found.start(task, rng), lambda question: GramAnswer(self.gram, 2**self.exponent))
+        return hold(chosen.start(task, rng), lambda question: GramAnswer(self.gram, 2**self.exponent))
 
     def errors(
         self, epsilon: float, calibration: str, technique: str, gram: Array, outcome: Outcome | None = None
@@ -170,10 +170,10 @@ class Problem:
             if outcome is None:
                 # lstsq where negative eigenvalues were made zero: that block may be singular
                 solver = _pseudo_solve if technique == "analyze-gauss-psd" else np.linalg.solve
-                found = solver(gram[np.ix_(places, places)], gram[places, label])
+                coefficients = solver(gram[np.ix_(places, places)], gram[places, label])
             else:
-                found = _default(self.setting, outcome, places, label, epsilon)
-            error = float(np.linalg.norm(found - truth))
+                coefficients = _default(self.setting, outcome, places, label, epsilon)
+            error = float(np.linalg.norm(coefficients - truth))
             yield Result(self.setting.name, self.exponent, self.repetition, epsilon, calibration, technique, extra, error)
 
 

@@ -57,8 +57,10 @@ class Table:
 
     def __init__(self, cell: Cell, device: str, *, held: bool):
         self.setting, self.exponent, _ = cell
-        self.key, self.beta = seed(*cell), coefficients(*cell)
-        self.device, self.numpy = device, device == "cpu"
+        self.key = seed(*cell)
+        self.beta = coefficients(*cell)
+        self.device = device
+        self.numpy = device == "cpu"
         self._held = None
         if held:
             self._held = self._empty((2**self.exponent, self.setting.dim))
@@ -89,7 +91,9 @@ class Table:
         yield from (self._held[start : start + step] for start in range(0, 2**self.exponent, step))
 
     def _made(self) -> Iterator[tuple[int, Any]]:
-        beta, step, rows = self._here(self.beta), BLOCK_CPU if self.numpy else BLOCK_GPU, 2**self.exponent
+        beta = self._here(self.beta)
+        step = BLOCK_CPU if self.numpy else BLOCK_GPU
+        rows = 2**self.exponent
         for start in range(0, rows, step):
             places = self._here(np.arange(start, min(start + step, rows), dtype=np.int64))
             yield start, whole_rows(self._xp, self.setting, beta, self.key, places)
@@ -147,13 +151,14 @@ def coefficients_of(cell: Cell, epsilon: float, rounds: Sequence[Round], extras:
 
 def errors(cell: Cell, folder: Path, extras: Sequence[int]) -> Iterator[tuple[float, str, int, float]]:
     """(epsilon, technique, m, error) of every regression from one table's releases; epsilon 0 where nothing is private."""
-    setting, known = cell[0], load(path_of(folder, cell))
+    setting = cell[0]
+    known = load(path_of(folder, cell))
     wanted = [([*range(1 + FEATURES + extra)], setting.dim - 1) for extra in extras]
     truths = [np.concatenate([known.beta[:, -1], np.zeros(extra)]) for extra in extras]
     plain = [np.linalg.solve(known.gram[np.ix_(p, p)], known.gram[p, label]) for p, label in wanted]
-    found = {(0.0, NOT_PRIVATE): plain}
-    found |= {(e, NAME): coefficients_of(cell, e, rounds, extras) for e, rounds in known.rounds.items()}
-    for (epsilon, technique), estimates in found.items():
+    fitted = {(0.0, NOT_PRIVATE): plain}
+    fitted |= {(e, NAME): coefficients_of(cell, e, rounds, extras) for e, rounds in known.rounds.items()}
+    for (epsilon, technique), estimates in fitted.items():
         for extra, estimate, truth in zip(extras, estimates, truths, strict=True):
             yield epsilon, technique, extra, float(np.linalg.norm(estimate - truth))
 
@@ -168,7 +173,8 @@ def make_releases(wanted: Sequence[Cell], folder: Path, device: str = "cpu", wor
     small = [c for c in missing if table_bytes(c) * workers <= room]
     large = [c for c in missing if table_bytes(c) * workers > room]
     fitting = max(1, int(room // max(map(table_bytes, large), default=1)))
-    begun, done = time.perf_counter(), 0
+    begun = time.perf_counter()
+    done = 0
     for listed, at_once in ((small, workers), (large, min(workers, fitting))):
         for cell in _each(listed, folder, device, room / at_once, at_once):
             done += 1

@@ -62,11 +62,14 @@ def draw(kind: str, n: int, features: int, rng: np.random.Generator, *, wide: bo
     beta = rng.uniform(-1, 1, (1 + features, labels))
     own = np.column_stack([np.ones(n), x])
     rows = np.clip(np.column_stack([own, own @ beta + error]), -LARGEST, LARGEST)
-    d, p = rows.shape[1], 1 + features
-    halves, units = np.full(d, NUMBER), np.ones(d)
+    d = rows.shape[1]
+    p = 1 + features
+    halves = np.full(d, NUMBER)
+    units = np.ones(d)
     halves[0], halves[1:p] = INTERCEPT, half
     if wide:
-        units[1:p], units[p:] = np.where(halves[1:p] == NUMBER, 0.1, 1.0), 0.05
+        units[1:p] = np.where(halves[1:p] == NUMBER, 0.1, 1.0)
+        units[p:] = 0.05
         rows = np.clip(rows * units, -1, 1)
     truths = {}
     for others in (1, 5, 10, 19) if labels > 1 else (0,):

@@ -20,7 +20,9 @@ from dpgram.terms.budget import Budget, Neighbours
 
 Array = np.ndarray
 
-ROWS, BUDGET, RELEASES = 1000, Budget(1.0, 1e-6), 12
+ROWS = 1000
+BUDGET = Budget(1.0, 1e-6)
+RELEASES = 12
 SD, CORRELATION = 0.38, 0.965
 CLOUD, TRUTH, NOISY, CLIP = "#56B4E9", "#000000", "#D55E00", "#0072B2"  # of Okabe and Ito
 PICTURE = Path(__file__).parents[2] / "docs" / "images" / "whitened.png"

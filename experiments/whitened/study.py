@@ -85,7 +85,7 @@ class Line:
 
 
 def simulated(case: Case) -> list[Line]:
-    found: dict[str, list[list[float]]] = {}
+    distances: dict[str, list[list[float]]] = {}
     key = zlib.crc32(f"{case.kind} {case.wide} {case.features}".encode())
     for run in range(case.runs):
         rng = np.random.default_rng([SEED, key, case.length, round(100 * case.epsilon), run])
@@ -97,10 +97,10 @@ def simulated(case: Case) -> list[Line]:
             ways = [_least_squares(gram, places), _least_squares(weighed, places)]
             ways += [b for release in (*ones, several) for b in coefficients(release, places)]
             units = table.units[places] / table.units[-1]
-            found.setdefault(name, []).append([float(np.linalg.norm((b - truth) * units)) for b in ways])
+            distances.setdefault(name, []).append([float(np.linalg.norm((b - truth) * units)) for b in ways])
     wide = ", wide bounds" if case.wide else ""
     first = [case.group, len(table.half), 2**case.length, case.epsilon, case.runs]
-    return [Line("simulated", name + wide, *first, *_means(np.array(errors), np.argmin)) for name, errors in found.items()]
+    return [Line("simulated", name + wide, *first, *_means(np.array(errors), np.argmin)) for name, errors in distances.items()]
 
 
 def real(name: str, epsilon: float, draws: int = DRAWS) -> Line:
@@ -144,12 +144,12 @@ def _least_squares(gram: Array, places: list[int]) -> Array:
     return np.linalg.lstsq(gram[np.ix_(places, places)], gram[places, -1], rcond=1e-12)[0]
 
 
-def _means(found: Array, best: Callable[[Array], np.integer]) -> list[float]:
+def _means(errors: Array, best: Callable[[Array], np.integer]) -> list[float]:
     """The means over runs, and two standard errors."""
-    means = found.mean(axis=0)
+    means = errors.mean(axis=0)
     better = 2 + int(best(means[2:4]))
-    several = found[:, 6]
-    spreads = [np.std(x, ddof=1) / math.sqrt(len(found)) for x in (several, several - found[:, better])]
+    several = errors[:, 6]
+    spreads = [np.std(x, ddof=1) / math.sqrt(len(errors)) for x in (several, several - errors[:, better])]
     return [float(x) for x in (*means, *spreads)]
 
 

@@ -306,7 +306,8 @@ class Real:
     def error(self, b: Array) -> float:
         """The error of prediction about the truth, over that of least squares: the difference between the two is added to what the
         sampling of rows has in it. One is as good as without privacy."""
-        gram, n = self.gram, len(self.rows)
+        gram = self.gram
+        n = len(self.rows)
         off = b - self.least_squares
         left = gram[-1, -1] - self.least_squares @ gram[:-1, -1]
         return float(np.sqrt(1 + off @ gram[:-1, :-1] @ off / left * n / self.rows.shape[1]))
@@ -335,8 +336,10 @@ def load(name: str) -> Real:
     half.append(NUMBER)
     rows = np.column_stack(columns)[np.random.default_rng(0).permutation(len(frame))]
     cut = int(0.7 * len(rows))
-    found = np.linalg.lstsq(rows[:cut, :-1], rows[:cut, -1], rcond=1e-10)[0]
-    return Real(rows[:cut], rows[cut:], np.array(half), 2.0 + len(numbers) + len(levels), rows[:cut].T @ rows[:cut], found)
+    coefficients = np.linalg.lstsq(rows[:cut, :-1], rows[:cut, -1], rcond=1e-10)[0]
+    return Real(
+        rows[:cut], rows[cut:], np.array(half), 2.0 + len(numbers) + len(levels), rows[:cut].T @ rows[:cut], coefficients
+    )
 
 
 def _frame(package: str, item: str):

@@ -195,7 +195,7 @@ class BudgetSpentError(LedgerError):
 
 
 class LedgerFullError(BudgetSpentError):
-    """The same, for a ledger that composes what was spent."""
+    """What is left in a ledger that composes releases does not suffice; nothing was released."""
 
     def __init__(self, *, asked: tuple[float, float], total: tuple[float, float], left: float, releases: int):
         self.asked, self.left = asked, (left, asked[1])

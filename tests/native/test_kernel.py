@@ -174,13 +174,13 @@ def test_a_bound_that_cannot_be_kept_is_an_error(compiled):
 @EVERY
 def test_sums_spill_before_they_overflow(compiled, monkeypatch):
     """With the limit lowered, many spills give what one sum gives; and the real limit is the one that the integers allow."""
-    assert library.MOST_ROWS * 2**40 <= 2**62
+    assert library.ROWS_PER_TOTAL * 2**40 <= 2**62
     schema = dpgram.Schema(unit="row", columns=[dpgram.Numeric("x", -1, 1)])
     batch = ArrayBatch({"x": np.ones(200_000)}, pa.schema([("x", pa.float64())]), 200_000)
     monkeypatch.setattr(summing, "kernel", lambda: compiled)
     once = summing.Summing(schema, 2.0)
     once.add(batch)
-    monkeypatch.setattr(summing, "MOST_ROWS", 40_000)
+    monkeypatch.setattr(summing, "ROWS_PER_TOTAL", 40_000)
     often = summing.Summing(schema, 2.0)
     often.add(batch)
     assert once.total().in_scaled_units().tolist() == often.total().in_scaled_units().tolist() == [[2e5, 2e5], [2e5, 2e5]]

@@ -161,7 +161,7 @@ def test_mapped_sums_spill_before_they_overflow(compiled, monkeypatch):
     monkeypatch.setattr(summing, "kernel", lambda: compiled)
     once = summing.Summing(schema, 1.0, through)
     once.add(batch)
-    monkeypatch.setattr(summing, "MOST_ROWS", 40_000)
+    monkeypatch.setattr(summing, "ROWS_PER_TOTAL", 40_000)
     often = summing.Summing(schema, 1.0, through)
     often.add(batch)
     assert often.total().in_scaled_units().tolist() == once.total().in_scaled_units().tolist()

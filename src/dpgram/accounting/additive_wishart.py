@@ -193,7 +193,7 @@ def _excess_by_cdf(epsilon: float, m: float, above: Array, below: Array) -> Arra
 
 
 def _excess_by_integral(epsilon: float, m: float, beta: Array, end: Array) -> Array:
-    """The same as an integral of positive terms: for many degrees of freedom the two values of F agree in most digits."""
+    """F(end) - e^epsilon F(end - beta) as an integral of positive terms: with many degrees of freedom the two agree in most digits."""
     reach = np.minimum(end + np.sqrt(end**2 + FAR / m), end + 1)  # beyond it the density is e^-45 of what it is at the end
     steps, weights = _FEW_STEPS if m * float(end.max()) ** 2 < 4 or end.max() < 0 else _MANY_STEPS
     x = end[:, None] - reach[:, None] * steps

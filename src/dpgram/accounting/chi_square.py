@@ -168,7 +168,7 @@ def _settled(log_terms: Array, step: float) -> float | None:
 
 
 def _by_panels(log_integrand: Callable[[Array], Array], left: float, right: float) -> float:
-    """The same integral by composite Gauss-Legendre."""
+    """ln of the integral from ``left`` to ``right``, by composite Gauss-Legendre."""
     edges = np.linspace(left, right, PANELS + 1)
     half = (right - left) / PANELS / 2
     points = (edges[:-1, None] + half * (1 + _NODES)).ravel()

@@ -63,8 +63,10 @@ def smallest(
     height: Callable[[float], float] = ndtri,
 ) -> float:
     """The smallest x > 0 with ``curve(x) <= aim``, from above; infinite when nothing up to ``most`` has. The curve falls with x."""
-    found = largest(lambda x: curve(1 / x), aim, 1 / start, slope=slope, precision=precision, lowest=1 / most, height=height)
-    return math.nextafter(1 / found, math.inf) if found else math.inf
+    largest_inverse = largest(
+        lambda x: curve(1 / x), aim, 1 / start, slope=slope, precision=precision, lowest=1 / most, height=height
+    )
+    return math.nextafter(1 / largest_inverse, math.inf) if largest_inverse else math.inf
 
 
 def epsilon_for(delta_at: Callable[[float], float], delta: float) -> float:

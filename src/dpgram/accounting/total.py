@@ -77,7 +77,7 @@ class Spending:
 
 
 def numerical_delta(epsilon: float, costs: Sequence[Cost], target: float) -> float:
-    """The same by dp-accounting, from above; 1 where it is not installed or cannot do better than the sum.
+    """A delta at which the releases together hold, by dp-accounting, from above; 1 where it is not installed or no better than the sum.
 
     ``target`` is the delta that matters: a thousandth of it is given to the event that a Wishart draw reveals more than its quantile."""
     plain = Counter(cost for cost in costs if isinstance(cost, PlainCost))

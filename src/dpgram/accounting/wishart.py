@@ -106,8 +106,8 @@ def calibrate_degrees(budget: Budget, floor: float, neighbours: Neighbours, dim:
     if curve(most) <= aim:
         return most
     start = min(max(1.0, _movers(neighbours, dim) * floor * (floor + 1) * usual_mu(budget) ** 2), most)
-    found = largest(curve, aim, start, slope=steepness(budget) / 2, precision=1e-11, ceiling=most)
-    return min(found, most) if found >= 1 else 0.0
+    degrees = largest(curve, aim, start, slope=steepness(budget) / 2, precision=1e-11, ceiling=most)
+    return min(degrees, most) if degrees >= 1 else 0.0
 
 
 def _movers(neighbours: Neighbours, dim: int) -> int:

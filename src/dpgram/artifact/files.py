@@ -20,7 +20,7 @@ from dpgram.terms.noise import ANY_SIZE, SHAPES, NoiseModel, Round
 from dpgram.terms.schema import Schema
 
 FORMAT = 1
-MOST_ROWS = 1e19  # far above anything real; here and below, what is larger was changed, and would overflow later
+PLAUSIBLE_ROWS = 1e19  # far above anything real; here and below, what is larger was changed, and would overflow later
 WORST_CONDITION = 1e14  # of a round's map: beyond it, undoing the map leaves no digits
 MOST_APART = 1e20  # two rounds' maps, which tell of the same rows
 ROUNDING = 1e-8  # between the matrix and what the last round makes of it, relative to the sizes that are added up
@@ -141,9 +141,9 @@ class _Reader:
         self._where = where
 
     def read(self, content: bytes) -> GramRelease:
-        found = self._decode(content, _Head).format
-        if found != FORMAT:
-            self._refuse("format", f"is {found}, and this version of dpgram reads {FORMAT}: update dpgram")
+        version = self._decode(content, _Head).format
+        if version != FORMAT:
+            self._refuse("format", f"is {version}, and this version of dpgram reads {FORMAT}: update dpgram")
         file = self._decode(content, _File)
         schema, budget = self._schema(file), self._budget(file)
         self._check_columns(file, schema)
@@ -189,12 +189,12 @@ class _Reader:
         except SchemaError as error:
             problem = str(error).rstrip(".")
         else:
-            for field, found, needed in (
+            for field, stored, needed in (
                 ("neighbours", file.neighbours, schema.neighbours.value),
                 ("unit", file.unit, schema.unit),
             ):
-                if found != needed:
-                    self._refuse(field, f"is {found!r}, but the schema in the file says {needed!r}")
+                if stored != needed:
+                    self._refuse(field, f"is {stored!r}, but the schema in the file says {needed!r}")
             return schema
         return self._refuse("schema", problem)
 
@@ -251,7 +251,7 @@ class _Reader:
         return made
 
     def _check_round(self, field: str, found: Round) -> None:
-        if np.abs(found.gram).max() > MOST_ROWS + 100 * found.sd_off_diagonal:  # mapped rows have norm one at most
+        if np.abs(found.gram).max() > PLAUSIBLE_ROWS + 100 * found.sd_off_diagonal:  # mapped rows have norm one at most
             self._refuse(f"{field}.gram", "holds a number too large for a sum over rows: it was changed or damaged")
         largest = float(np.abs(found.through).max())
         if not ANY_SIZE[0] < largest < ANY_SIZE[1] or not np.linalg.cond(found.through / largest) < WORST_CONDITION:
@@ -263,7 +263,7 @@ class _Reader:
         gram = self._symmetric(file, "gram", file.gram)
         if noise.rounds:
             self._check_last(gram, noise.rounds[-1])
-        elif np.abs(gram).max() > MOST_ROWS * file.row_bound**2 + 100 * (noise.sd_off_diagonal + noise.shift):
+        elif np.abs(gram).max() > PLAUSIBLE_ROWS * file.row_bound**2 + 100 * (noise.sd_off_diagonal + noise.shift):
             self._refuse("gram", "holds a number too large for a sum over rows: it was changed or damaged")
         if file.grid is not None and not (file.grid > 0 and math.frexp(file.grid)[0] == 0.5):
             self._refuse("grid", f"is {file.grid:g} and must be a power of two")

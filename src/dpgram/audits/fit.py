@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.stats import binom
 
-from dpgram.sampling.base import GRID_BITS
+from dpgram.sampling.base import BITS_BELOW_SD
 
 Array = np.ndarray
 
@@ -21,7 +21,7 @@ _ENDS = 2.0 ** -np.arange(1.0, TAIL + 1)
 LEVELS = np.unique(np.concatenate([_ENDS, 1 - _ENDS, np.arange(1, 16) / 16]))
 SAME = 1e-13  # the width of a cell: numbers in the same one came from the same noise, or from the same point of a grid
 POINT = (
-    2.0**-GRID_BITS
+    2.0**-BITS_BELOW_SD
 )  # the chance of any point of a grid, at most: of 2^-24 sd, where no law in use has a density above one over its sd
 
 

@@ -88,14 +88,14 @@ class Scaling:
         """That of a schema of numbers and truth values alone; None if it holds anything else."""
         if schema.derived or not all(isinstance(column, Numeric | Boolean) for column in schema.columns):
             return None
-        found = [(1.0, 1.0, 1.0, 0.0, 1.0, False, -1)] if schema.intercept else []
-        for encoded, column in zip(schema.encoded[len(found) :], schema.columns, strict=True):
+        declared = [(1.0, 1.0, 1.0, 0.0, 1.0, False, -1)] if schema.intercept else []
+        for encoded, column in zip(schema.encoded[len(declared) :], schema.columns, strict=True):
             place = places[column.name]
             if isinstance(column, Numeric):
-                found.append((column.lower, column.upper, column.fill, encoded.centre, encoded.half, False, place))
+                declared.append((column.lower, column.upper, column.fill, encoded.centre, encoded.half, False, place))
             elif isinstance(column, Boolean):
-                found.append((0.0, 1.0, float(column.missing), 0.0, 1.0, True, place))
-        return cls._of(found)
+                declared.append((0.0, 1.0, float(column.missing), 0.0, 1.0, True, place))
+        return cls._of(declared)
 
     @classmethod
     def of_encoded(cls, dim: int) -> Scaling:
@@ -209,7 +209,8 @@ class DeviceSum:
         """Add points' points for whole-number points: blocks of 4096 rows have sums below 2^53, hence exact in any order."""
         import torch
 
-        whole, dim = len(points) // BLOCK_ROWS * BLOCK_ROWS, self._scaling.dim
+        whole = len(points) // BLOCK_ROWS * BLOCK_ROWS
+        dim = self._scaling.dim
         blocks, rest = points[:whole].view(-1, BLOCK_ROWS, points.shape[1]), points[whole:]
         sums = (rest.T @ rest).to(torch.int64)
         if whole:
@@ -374,13 +375,13 @@ def _check_exact_products(device: Any) -> None:
     exact = points.T @ points
     held = torch.from_numpy(points.astype(np.float64)).to(device)
     plain, batched = held.T @ held, torch.bmm(held.T.unsqueeze(0), held.unsqueeze(0))[0]
-    if any(not np.array_equal(found.cpu().numpy(), exact) for found in (plain, batched)):
+    if any(not np.array_equal(product.cpu().numpy(), exact) for product in (plain, batched)):
         raise InexactDeviceError(device=str(device))
 
 
 @lru_cache(maxsize=16)
 def _check_exact_maps(device: Any) -> None:
-    """The same for products with a map, whose whole numbers have more bits."""
+    """Raise unless a product with a map, whose whole numbers have more bits than rows have, comes out exactly."""
     import torch
 
     i, j = np.indices((16, 64))
@@ -390,8 +391,8 @@ def _check_exact_maps(device: Any) -> None:
     whole[lines, lines + 16] = np.where(lines % 2, 2 * lines + 1 + 2**17 - 2**32, 0)
     rows, columns = np.indices((512, 64))
     points = GRID - (rows * (2 * columns + 1) + columns) % 1021
-    found = torch.from_numpy(points.astype(np.float64)).to(device) @ torch.from_numpy(whole.T.astype(np.float64)).to(device)
-    if not np.array_equal(found.cpu().numpy(), points @ whole.T):
+    product = torch.from_numpy(points.astype(np.float64)).to(device) @ torch.from_numpy(whole.T.astype(np.float64)).to(device)
+    if not np.array_equal(product.cpu().numpy(), points @ whole.T):
         raise InexactDeviceError(device=str(device))
 
 

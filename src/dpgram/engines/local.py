@@ -80,12 +80,12 @@ def _checked_threads(threads: int | None) -> int:
     if given == "":
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
-        found = int(str(given))
+        threads = int(str(given))
     except ValueError:
-        found = 0
-    if found < 1:
+        threads = 0
+    if threads < 1:
         raise OptionError(f"threads ({THREADS} in the environment) is {given!r} and must be a whole number from 1.")
-    return found
+    return threads
 
 
 class _Worker(Protocol):
@@ -108,7 +108,8 @@ class _PartSteps:
     """Progress over several parts that are read at the same time, all counted alike."""
 
     def __init__(self, progress: Progress | None, parts: int):
-        self._steps, self._lock = Steps(progress), threading.Lock()
+        self._steps = Steps(progress)
+        self._lock = threading.Lock()
         self._done = [0.0] * parts
 
     def reach(self, part: int, fraction: float | None) -> None:
@@ -163,7 +164,7 @@ class _Team:
             raise self._failures[0]
 
     def run_alone(self, jobs: Generator[_Job, None, None]) -> None:
-        """The same in the calling thread."""
+        """Do the jobs in the calling thread, one after the other."""
         with closing(jobs):
             for job in jobs:
                 self._do(job, self._workers[0])

@@ -91,7 +91,7 @@ def add_pieces(batches: Iterable[pa.RecordBatch], row_bound: float) -> Iterator[
             sums[piece] = sums[piece].merge(term) if piece in sums else term
             parts.setdefault(piece, array("i")).append(part)
             marks[piece] += mark
-    counts = [len(found) if sorted(found) == list(range(len(found))) else -1 for found in parts.values()]
+    counts = [len(numbers) if sorted(numbers) == list(range(len(numbers))) else -1 for numbers in parts.values()]
     limbs = [[getattr(total, limb).astype(LIMB).tobytes() for total in sums.values()] for limb in LIMBS]
     yield _batch([sums, counts, [marks[piece] for piece in sums], [total.rows for total in sums.values()], *limbs], SUM)
 

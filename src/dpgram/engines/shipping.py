@@ -25,8 +25,8 @@ def package_code() -> bytes:
     files: dict[str, str] = {}
     for name in SENT:
         place = root / name
-        found = [place] if place.is_file() else [file for file in place.iterdir() if file.name.endswith(".py")]
-        files |= {(name if file is place else f"{name}/{file.name}"): file.read_text(encoding="utf-8") for file in found}
+        sent = [place] if place.is_file() else [file for file in place.iterdir() if file.name.endswith(".py")]
+        files |= {(name if file is place else f"{name}/{file.name}"): file.read_text(encoding="utf-8") for file in sent}
     if (kernel := root / "native" / "_kernel.so").is_file():
         files[f"native/{sysconfig.get_platform()}"] = base64.b64encode(kernel.read_bytes()).decode()
     return zlib.compress(json.dumps(files, sort_keys=True).encode(), 9)

@@ -124,14 +124,14 @@ class SparkPass:
 
         They are taken by name: Connect looks at a table or view anew when it runs, and another column may stand in that place by
         then. Where names differ by their case alone, which Spark does not tell apart, they are taken by place."""
-        frame, found = self._table.frame, self._table.columns.names
-        if len({name.lower() for name in found}) == len(found):
+        frame, names = self._table.frame, self._table.columns.names
+        if len({name.lower() for name in names}) == len(names):
             plain_names = all(name.isidentifier() for name in self._names)
             return frame.selectExpr(
                 *(_quoted(name) if plain_names else f"{_quoted(name)} as c{i}" for i, name in enumerate(self._names))
             )
-        plain = frame.toDF(*(f"c{i}" for i in range(len(found))))
-        return plain.select(*(f"c{found.index(name)}" for name in self._names))
+        plain = frame.toDF(*(f"c{i}" for i in range(len(names))))
+        return plain.select(*(f"c{names.index(name)}" for name in self._names))
 
     @property
     def _names(self) -> list[str]:
@@ -154,8 +154,8 @@ def is_spark(table: object) -> bool:
 
 def open_spark(table: Any, schema: Schema, *, query: str | None = None, progress: Progress | None = None) -> SparkPass:
     """The pass over a frame, over the table of a catalog ("spark:sales.visits"), or over a query's answer ("spark:")."""
-    found, rows_of = find_frame(table, query=query)
-    return SparkPass(found.frame, schema, progress, where=found.where, rows_of=rows_of)
+    opened, rows_of = find_frame(table, query=query)
+    return SparkPass(opened.frame, schema, progress, where=opened.where, rows_of=rows_of)
 
 
 def find_frame(table: Any, *, query: str | None = None) -> tuple[SparkTable, str]:
@@ -197,12 +197,12 @@ def _arrow_type(type_: Any) -> pa.DataType:
 
 def _check_types(table: SparkTable, schema: Schema) -> None:
     for column in schema.columns:
-        found = table.columns.field(column.name).type
-        if pa.types.is_struct(found):
+        arrow_type = table.columns.field(column.name).type
+        if pa.types.is_struct(arrow_type):
             raise ColumnTypeError(
                 column=column.name,
                 kind=column.kind,
-                found=found.field(0).name,
+                found=arrow_type.field(0).name,
                 needed="a number, a text, a truth value, a date or a timestamp",
                 do="convert it in Spark first",
             )
@@ -241,7 +241,8 @@ def _collect(frame: DataFrame) -> list:
     """The rows of a small frame. An interrupt stops the job on the cluster, classic or Connect.
 
     The job is waited for in a thread of its own: a classic session cannot be told to stop by the thread that waits for its answer."""
-    session, tag = frame.sparkSession, f"dpgram-{uuid.uuid4().hex}"
+    session = frame.sparkSession
+    tag = f"dpgram-{uuid.uuid4().hex}"
     users, tags = session.getTags(), _tags(session)
     answer: Future[list] = Future()
 
@@ -335,8 +336,8 @@ def _without_log() -> Iterator[None]:
     def nothing(record: logging.LogRecord) -> bool:
         return False
 
-    found = sys.modules.get("pyspark.logger")
-    loggers = [found.PySparkLogger.getLogger(name) for name in LOGGERS] if found else []
+    module = sys.modules.get("pyspark.logger")
+    loggers = [module.PySparkLogger.getLogger(name) for name in LOGGERS] if module else []
     for logger in loggers:
         logger.addFilter(nothing)
     try:
@@ -356,9 +357,9 @@ def _what_failed(error: BaseException) -> tuple[str, str | None]:
         return "PYTHON_VERSION_MISMATCH", "the driver and the executors need the same minor version of Python"
     if "spark.driver.maxResultSize" in text:
         return "the sum is larger than spark.driver.maxResultSize", "raise that setting, or declare fewer columns"
-    for found in re.findall(r"cannot be read \((\w{1,40}); details withheld", text):  # said by our worker
-        if hasattr(builtins, found) or hasattr(pa, found):
-            return found, None
+    for kind in re.findall(r"cannot be read \((\w{1,40}); details withheld", text):  # said by our worker
+        if hasattr(builtins, kind) or hasattr(pa, kind):
+            return kind, None
     return (condition if (condition := _condition(error)) in TOLD else name), None
 
 

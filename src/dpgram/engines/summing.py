@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 import numpy as np
 
 from dpgram.encoding.encode import Batch, Encoder
-from dpgram.native.library import MOST_ROWS, Kernel, MapPanels, kernel
+from dpgram.native.library import ROWS_PER_TOTAL, Kernel, MapPanels, kernel
 from dpgram.rows.clip import bounded_images, check_map, clip, largest_square, mapped
 from dpgram.rows.gram_sum import GramSum
 from dpgram.rows.table import CellTable
@@ -31,14 +31,14 @@ class Summing:
         self, schema: Schema, row_bound: float, through: PublicMap | None = None, *, untyped: frozenset[str] = frozenset()
     ):
         check_map(through, len(schema.encoded), row_bound)
-        found = kernel()
+        compiled = kernel()
         self._sum: _InNumPy | _Compiled
-        if found is None:
+        if compiled is None:
             self._sum = _InNumPy(schema, row_bound, through, untyped)
         elif len(schema.encoded) < BLAS_FROM:
-            self._sum = _Compiled(found, schema, row_bound, through, untyped)
+            self._sum = _Compiled(compiled, schema, row_bound, through, untyped)
         else:
-            self._sum = _CompiledRows(found, schema, row_bound, through, untyped)
+            self._sum = _CompiledRows(compiled, schema, row_bound, through, untyped)
 
     def add(self, batch: Batch) -> None:
         """Encode the batch's rows, shrink them to the bound and add them. May raise with cells in the message: call it quietly."""
@@ -70,18 +70,18 @@ class _Compiled:
 
     block_rows = 32_768  # rows in flight; the kernel has blocks of its own
 
-    def __init__(self, found: Kernel, schema: Schema, row_bound: float, through: PublicMap | None, untyped: frozenset[str]):
-        self._kernel, self._row_bound, self._most = found, row_bound, largest_square(row_bound)
+    def __init__(self, compiled: Kernel, schema: Schema, row_bound: float, through: PublicMap | None, untyped: frozenset[str]):
+        self._kernel, self._row_bound, self._most = compiled, row_bound, largest_square(row_bound)
         self._through = through
         self._table = CellTable(schema, untyped=untyped)
         self._make_room(len(schema.encoded))
         self._recent = np.zeros((len(schema.encoded),) * 2, dtype=np.int64)  # the upper triangle of the sum over recent rows
-        self._recent_rows = 0  # at most MOST_ROWS
+        self._recent_rows = 0  # at most ROWS_PER_TOTAL
         self._earlier: GramSum | None = None
 
     def add(self, batch: Batch) -> None:
         for block in slices(batch, self.block_rows):
-            if self._recent_rows + block.num_rows > MOST_ROWS:
+            if self._recent_rows + block.num_rows > ROWS_PER_TOTAL:
                 self._earlier = self.total()
                 self._recent[:], self._recent_rows = 0, 0
             self._table.hold(block)

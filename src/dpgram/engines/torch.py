@@ -94,7 +94,8 @@ class TensorPass:
     def gram(self, row_bound: float, through: PublicMap | None = None) -> GramSum:
         """The exact sum over all rows, each multiplied by ``through``, where it is given, and then shrunk to ``row_bound``. Memory on the
         device does not grow with the rows."""
-        where, steps = self._tensors.where, Steps(self._progress)
+        where = self._tensors.where
+        steps = Steps(self._progress)
         summing = quietly(where, DeviceSum, self._scaling, row_bound, self._device, through)
         for start, stop, fraction in self._tensors.ranges(self._device):
             cells = quietly(where, self._tensors.cells, start, stop, self._device)
@@ -125,7 +126,8 @@ class DevicePass:
     def gram(self, row_bound: float, through: PublicMap | None = None) -> GramSum:
         """The exact sum over all rows, each multiplied by ``through``, where it is given, and then shrunk to ``row_bound``. Memory does
         not grow with the number of rows."""
-        where, steps = self._source.where, Steps(self._progress)
+        where = self._source.where
+        steps = Steps(self._progress)
         scaling = Scaling.of_encoded(len(self._schema.encoded))
         summing = quietly(where, DeviceSum, scaling, row_bound, self._device, through)
         for batch, fraction in self._source.pieces(self._schema.names):
@@ -206,7 +208,8 @@ class Tensors:
 
     def ranges(self, device: Device) -> Iterator[tuple[int, int, float]]:
         """First row, last row and fraction read of each piece, small enough that copies of it may be made where they must."""
-        rows, one = len(self), sum(column.element_size() for column in self._columns)
+        rows = len(self)
+        one = sum(column.element_size() for column in self._columns)
         stays = self._matrix is not None and self.device == device
         size = VIEW_ROWS if stays else max(1, COPY_BYTES // max(one, 8 * len(self._columns)))
         for start in range(0, rows, size):
@@ -223,7 +226,8 @@ class Tensors:
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         """The rows as record batches on the host."""
-        rows, places = len(self), self.places(names)
+        rows = len(self)
+        places = self.places(names)
         for start in range(0, rows, BATCH_ROWS):
             stop = min(rows, start + BATCH_ROWS)
             host = quietly(self.where, self._block, start, stop)

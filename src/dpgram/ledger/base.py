@@ -56,7 +56,7 @@ class RoundLedger(Ledger, Protocol):
         cost: Cost | None = None,
         by_rounds: bool = False,
     ) -> Reservation:
-        """The same; ``by_rounds`` says that every round will be noted before it is drawn."""
+        """Set ``budget`` aside, as every ledger does; ``by_rounds`` says that every round will be noted before it is drawn."""
         ...
 
     def note_round(self, reservation: Reservation, drawn: Drawn) -> None:

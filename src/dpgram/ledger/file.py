@@ -30,11 +30,11 @@ from dpgram.ledger.lines import (
     FIRST,
     FORMAT,
     Committed,
-    Drawing,
     KnownCost,
     Line,
     Opened,
     Reserved,
+    RoundNoted,
     Settled,
     chained,
     decode,
@@ -213,7 +213,7 @@ class FileLedger:
             entry = _of(account, reservation)
             check_next_round(entry.drawn, drawn, entry.budget, ended=bool(entry.committed or entry.settled))
             assert drawn.spent is not None, "checked"
-            line = Drawing(
+            line = RoundNoted(
                 time=_now(),
                 number=entry.number,
                 round=drawn.number,
@@ -274,11 +274,11 @@ class FileLedger:
     def _read(self, database: sqlite3.Connection) -> tuple[Account, int]:
         """The account and the number of its lines."""
         seal, opened, entries, number = FIRST, None, {}, 0
-        for number, (found, text, hash_) in enumerate(
+        for number, (written, text, hash_) in enumerate(
             database.execute("select number, text, hash from lines order by number"), 1
         ):
             line = self._line(text)
-            if found != number or chained(seal, number, bytes(text)) != hash_ or (opened is None) != isinstance(line, Opened):
+            if written != number or chained(seal, number, bytes(text)) != hash_ or (opened is None) != isinstance(line, Opened):
                 self._broken(number)
             seal = hash_
             match line:
@@ -286,11 +286,12 @@ class FileLedger:
                     opened = line
                     self._check_format(line)
                 case Reserved():
-                    asked, drawn = Budget(line.epsilon, line.delta), Drawn() if line.by_rounds else None
+                    asked = Budget(line.epsilon, line.delta)
+                    drawn = Drawn() if line.by_rounds else None
                     entries[number] = Entry(number, line.time, asked, line.cost.cost(), line.what, None, hash_, drawn)
                 case _ if line.number not in entries:
                     self._broken(number)
-                case Drawing():
+                case RoundNoted():
                     drawn = Drawn(line.round, line.rounds, line.spent.cost())
                     entries[line.number] = replace(entries[line.number], drawn=drawn)
                 case Settled():
@@ -383,7 +384,7 @@ def _append(database: sqlite3.Connection, seal: str, number: int, line: Line) ->
 
 
 def _append_for_good(database: sqlite3.Connection, seal: str, number: int, line: Line) -> str:
-    """The same, into the file itself, before anything is drawn: somebody may copy it without its log."""
+    """Append a line to the file itself, not to its log alone: somebody may copy the file without the log. The new seal."""
     seal = _append(database, seal, number, line)
     database.execute("commit")
     database.execute("pragma wal_checkpoint(truncate)")

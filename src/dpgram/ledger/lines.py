@@ -64,7 +64,7 @@ class Reserved(_Strict, tag_field="line", tag="reserved"):
     by_rounds: bool = False  # every round is noted before it is drawn
 
 
-class Drawing(_Strict, tag_field="line", tag="drawing"):
+class RoundNoted(_Strict, tag_field="line", tag="drawing"):
     """Round ``round`` of ``rounds`` of the release that reservation ``number`` pays for is about to be drawn.
 
     ``spent`` is what it and the rounds before it cost together."""
@@ -90,7 +90,7 @@ class Committed(_Strict, tag_field="line", tag="committed"):
     number: int
 
 
-Line = Opened | Reserved | Drawing | Settled | Committed
+Line = Opened | Reserved | RoundNoted | Settled | Committed
 
 
 def encode(line: Line) -> bytes:
@@ -99,8 +99,8 @@ def encode(line: Line) -> bytes:
 
 def decode(text: bytes) -> Line:
     """The line; raises msgspec.MsgspecError where it is none."""
-    found: Any = msgspec.json.decode(text, type=Line)
-    return found
+    line: Any = msgspec.json.decode(text, type=Line)
+    return line
 
 
 def chained(previous: str, number: int, text: bytes) -> str:

@@ -24,7 +24,7 @@ from dpgram.terms.budget import Budget, Neighbours
 
 
 @dataclass(frozen=True)
-class Entry:
+class SessionEntry:
     """One line of the ledger."""
 
     reservation: Reservation
@@ -58,7 +58,7 @@ class SessionLedger:
             self._neighbours = Neighbours(neighbours)
         except ValueError:
             raise LedgerError(f'neighbours is {neighbours!r} and must be "replace" or "add-remove".') from None
-        self._entries: list[Entry] = []
+        self._entries: list[SessionEntry] = []
         self._lock = threading.Lock()
         self._process = os.getpid()
 
@@ -88,7 +88,7 @@ class SessionLedger:
                     releases=len(self._entries),
                 )
             reservation = Reservation(len(self._entries) + 1, budget, what)
-            self._entries.append(Entry(reservation, committed=False, drawn=Drawn() if by_rounds else None))
+            self._entries.append(SessionEntry(reservation, committed=False, drawn=Drawn() if by_rounds else None))
         return reservation
 
     def _check_process(self) -> None:
@@ -141,7 +141,7 @@ class SessionLedger:
         return self._neighbours
 
     @property
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[SessionEntry, ...]:
         with self._lock:
             return tuple(self._entries)
 
@@ -178,7 +178,8 @@ class SessionLedger:
         )
 
     def __repr__(self) -> str:
-        (epsilon, delta), releases = self.spent, len(self.entries)
+        epsilon, delta = self.spent
+        releases = len(self.entries)
         return (
             f"SessionLedger(spent epsilon {epsilon:g} of {self._total.epsilon:g}, delta {delta:g} of {self._total.delta:g}; "
             f"{releases} release{'' if releases == 1 else 's'}, neighbours={self._neighbours.value})"

@@ -44,7 +44,8 @@ def expected_norm(dim: int, sd_off_diagonal: float, sd_diagonal: float) -> float
 
 def simulated_norm(dim: int, sd_off_diagonal: float, sd_diagonal: float) -> float:
     """The mean norm over draws of a fixed generator: a tenth of a second."""
-    rng, draws = np.random.default_rng(20150707), 400 if dim > 12 else 20_000
+    rng = np.random.default_rng(20150707)
+    draws = 400 if dim > 12 else 20_000
     upper = np.triu(rng.normal(scale=sd_off_diagonal, size=(draws, dim, dim)), 1)
     noise = upper + upper.transpose(0, 2, 1)
     noise[:, np.arange(dim), np.arange(dim)] = rng.normal(scale=sd_diagonal, size=(draws, dim))

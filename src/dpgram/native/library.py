@@ -18,7 +18,7 @@ CHOICE = "DPGRAM_KERNEL"
 FILE = Path(__file__).parent / "_kernel.so"
 CELLS = ("f8", "f4", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")  # in the order of kernel.h
 ONE, NUMBER, TRUTH, LEVEL = range(4)
-MOST_ROWS = 2**22  # in one total: 2^22 products of at most 2^40 stay below 2^63
+ROWS_PER_TOTAL = 2**22  # at most: 2^22 products of at most 2^40 stay below 2^63
 INSTRUCTIONS = ("plain", "AVX2", "AVX-512")
 
 
@@ -88,7 +88,7 @@ class Kernel:
         total: Array,
         through: MapPanels | None = None,
     ) -> None:
-        """Add the Gram of the rows, at most MOST_ROWS, to the upper triangle of ``total``, (columns, columns) in int64.
+        """Add the Gram of the rows, at most ROWS_PER_TOTAL, to the upper triangle of ``total``, (columns, columns) in int64.
 
         They are multiplied by ``through``, where it is given, before they are shrunk to ``largest_square``."""
         broken = self._library.dpgram_add(
@@ -156,5 +156,5 @@ def _in_memory(library: bytes) -> Kernel | None:
 
 def kernel_name() -> str:
     """What does the sums here, in words."""
-    found = kernel()
-    return "NumPy" if found is None else found.name
+    compiled = kernel()
+    return "NumPy" if compiled is None else compiled.name

@@ -21,7 +21,7 @@ CONDITIONAL = "noisy-inverse"  # promises nothing unless a claim is true: foreca
 ABOUT_EQUAL = 1.05  # mechanisms whose errors differ by less are not told apart
 HIDDEN = 0.9  # an error of this share of what is to be estimated tells little about it
 EQUALLY_HIDDEN = 1.3  # then errors that differ by less are not told apart either
-MOST_ROWS = 10**12
+FORECAST_ROWS = 10**12
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +75,8 @@ def forecast(
 
 
 def check_rows(rows: object) -> None:
-    if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or not 1 <= rows <= MOST_ROWS:
-        raise PlanError(f"table_rows is {rows!r} and must be a whole number from 1 to {MOST_ROWS:.0e}.")
+    if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or not 1 <= rows <= FORECAST_ROWS:
+        raise PlanError(f"table_rows is {rows!r} and must be a whole number from 1 to {FORECAST_ROWS:.0e}.")
 
 
 def _about_equal(one: Expected, best: Expected) -> bool:

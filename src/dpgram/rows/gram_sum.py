@@ -13,7 +13,7 @@ Array = np.ndarray
 
 LIMB_BITS = 40
 LIMB_MASK = 2**LIMB_BITS - 1
-MOST_ROWS = 2**52  # the upper limb is then below 2^53, which float64 holds exactly
+ROUNDED_ROWS = 2**52  # at most; the upper limb is then below 2^53, which float64 holds exactly
 
 # A grid point is at most 2^20, so a product is at most 2^40 and a sum over 4096 rows at most 2^52: every partial sum, in
 # whatever order BLAS takes them, is a whole number below 2^53, which float64 holds exactly.
@@ -65,7 +65,7 @@ class GramSum:
 
     def in_scaled_units(self) -> Array:
         """The sum of z z' in float64, each entry the exact value correctly rounded."""
-        if self.rows > MOST_ROWS:
+        if self.rows > ROUNDED_ROWS:
             raise OverflowError("a sum over more than 2^52 rows cannot be rounded exactly: release the table in parts.")
         # Both terms are exact in float64, so the one addition is the one rounding.
         return np.ldexp(np.ldexp(self.high.astype(np.float64), LIMB_BITS) + self.low, -2 * GRID_BITS)

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from dpgram.sampling.reals import RealMatrix
 
 EXACT, FLOAT = "exact", "float64"
-GRID_BITS = 24  # rounding adds a part in 10^15 to the variance of the noise, and leaves 28 bits of a float for sums of 2^28 sd
+BITS_BELOW_SD = (
+    24  # rounding adds a part in 10^15 to the variance of the noise, and leaves 28 bits of a float for sums of 2^28 sd
+)
 
 Matrix = Any
 """A float64 array, or a RealMatrix: what formulas are written for."""
@@ -69,7 +71,7 @@ def grid_step(sd: Any) -> Any:
     """The step of the grid on which noise of standard deviation ``sd`` is published: a power of two, 2^-24 of it or a little less.
 
     One for each of many releases that are drawn at once, where their noise differs."""
-    step = np.ldexp(1.0, np.frexp(sd)[1] - 1 - GRID_BITS)
+    step = np.ldexp(1.0, np.frexp(sd)[1] - 1 - BITS_BELOW_SD)
     return step if np.ndim(step) else float(step)
 
 

@@ -49,11 +49,11 @@ def refine(attempt: Callable[[int], Any], first_bits: int = FIRST_BITS) -> Any:
     while bits <= MOST_BITS:
         with precision(bits):
             try:
-                found = attempt(bits)
+                answer = attempt(bits)
             except Undecided:
-                found = None
-        if found is not None:
-            return found
+                answer = None
+        if answer is not None:
+            return answer
         bits *= 2
     raise ArithmeticError(
         "a comparison of real numbers is undecided at 65536 bits: they are equal, or the formula is singular."

@@ -22,8 +22,8 @@ def rereadable(source: Source) -> bool:
 
 def one_state(source: Source) -> AbstractContextManager[Any]:
     """Within it every pass over the source sees one state of the table, as far as the source can see to that."""
-    found = getattr(source, "one_state", None)
-    return nullcontext() if found is None else found()
+    one_state = getattr(source, "one_state", None)
+    return nullcontext() if one_state is None else one_state()
 
 
 def identity(where: str, path: Path) -> Identity:
@@ -46,8 +46,8 @@ class Unchanged:
 
     def check(self) -> None:
         """Raise if the file is not the one that was there at the first check."""
-        found = identity(self._where, self._path)
+        now = identity(self._where, self._path)
         if self._first is None:
-            self._first = found
-        if found != self._first:
+            self._first = now
+        if now != self._first:
             raise changed(self._where)

@@ -46,7 +46,8 @@ class NamedArrays:
         return len(next(iter(self._columns.values())))
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
-        rows, step = self.count(names), batch_rows(len(names))
+        rows = self.count(names)
+        step = batch_rows(len(names))
         types = pa.schema([self.columns.field(name) for name in names])
         for start in range(0, rows, step):
             end = min(rows, start + step)
@@ -74,7 +75,8 @@ class Matrix:
     def __init__(self, table: np.ndarray, names: Sequence[str]):
         if not names:
             raise TableError("the table has no columns, and at least one is needed.")
-        self._table, self._places = table, {name: place for place, name in enumerate(names)}
+        self._table = table
+        self._places = {name: place for place, name in enumerate(names)}
         self.columns = pa.schema([pa.field(name, pa.from_numpy_dtype(table.dtype)) for name in names])
 
     def count(self, names: Sequence[str]) -> int:
@@ -82,7 +84,8 @@ class Matrix:
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         places = [self._places[name] for name in names]
-        rows, step = len(self._table), batch_rows(len(names))
+        rows = len(self._table)
+        step = batch_rows(len(names))
         types = pa.schema([self.columns.field(name) for name in names])
         together = places == list(range(places[0], places[0] + len(places)))
         for start in range(0, rows, step):

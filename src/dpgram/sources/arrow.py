@@ -70,7 +70,8 @@ class ArrowFile:
 
     def __init__(self, path: Path):
         self.where = f"Arrow file {path}"
-        self._path, self._same = path, Unchanged(self.where, path)
+        self._path = path
+        self._same = Unchanged(self.where, path)
         with quietly(self.where, pyarrow.ipc.open_file, str(path)) as file:
             self.columns = declared_columns(self.where, lambda: file.schema)
 

@@ -121,9 +121,9 @@ def quiet_iterator(where: str, iterator: Iterator[T]) -> Iterator[T]:
 
 def declared_columns(where: str, call: Callable[[], pa.Schema]) -> pa.Schema:
     """The names and types that ``call`` gives, all of which can be put into words: in a damaged file they may be no text."""
-    found = quietly(where, call)
-    quietly(where, lambda: [(field.name, str(field.type)) for field in found])
-    return found
+    schema = quietly(where, call)
+    quietly(where, lambda: [(field.name, str(field.type)) for field in schema])
+    return schema
 
 
 def check_columns(source: Source, names: Sequence[str]) -> None:

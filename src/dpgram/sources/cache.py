@@ -29,12 +29,12 @@ def open_cache(folder: Path) -> int:
     except (AttributeError, OSError):  # another system, or a file system that cannot
         pass
     try:
-        found, name = tempfile.mkstemp(prefix=".dpgram-", dir=folder)  # mode 0600
+        descriptor, name = tempfile.mkstemp(prefix=".dpgram-", dir=folder)  # mode 0600
     except OSError as error:
         problem = error.strerror
     else:
         os.unlink(name)  # while it is still empty
-        return found
+        return descriptor
     raise OutputError(f"no cache can be made in {folder}: {problem}. Choose another folder for cache= (--cache).")
 
 
@@ -107,7 +107,8 @@ class _Store:
     def kept(self, pieces: Iterator[Piece], names: Sequence[str]) -> Iterator[Piece]:
         """The pieces, each written down before it is passed on."""
         self._names = list(names)
-        sink, writer = _Sink(self._descriptor), None
+        sink = _Sink(self._descriptor)
+        writer = None
         try:
             for piece in pieces:
                 batch = quietly(self._where, _as_arrow, self._where, piece.batch, names)
@@ -144,7 +145,7 @@ class _Store:
         if not self._whole or list(names) != self._names:
             raise TableError(f"{self._where} was not read to its end, so its cache is no table: release again.")
         for start in self._starts:
-            reader = quietly(self._where, pa.ipc.open_stream, pa.PythonFile(_Part(self._descriptor, start), mode="r"))
+            reader = quietly(self._where, pa.ipc.open_stream, pa.PythonFile(_CachedPart(self._descriptor, start), mode="r"))
             for batch in quiet_iterator(self._where, iter(reader)):
                 yield Piece(batch, None)
 
@@ -181,7 +182,7 @@ class _Sink(io.RawIOBase):
         return self.end
 
 
-class _Part(io.RawIOBase):
+class _CachedPart(io.RawIOBase):
     """The file from a place on, to read, with a place of its own: several readers do not disturb each other."""
 
     def __init__(self, descriptor: int, at: int):
@@ -191,11 +192,11 @@ class _Part(io.RawIOBase):
         return True
 
     def read(self, size: int = -1) -> bytes:
-        found = os.pread(self._descriptor, size, self._at)  # as a rule all of it
-        while len(found) < size and (more := os.pread(self._descriptor, size - len(found), self._at + len(found))):
-            found += more
-        self._at += len(found)
-        return found
+        chunk = os.pread(self._descriptor, size, self._at)  # as a rule all of it
+        while len(chunk) < size and (more := os.pread(self._descriptor, size - len(chunk), self._at + len(chunk))):
+            chunk += more
+        self._at += len(chunk)
+        return chunk
 
     def tell(self) -> int:
         return self._at

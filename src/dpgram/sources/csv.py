@@ -41,7 +41,8 @@ class CsvFile:
 
     def __init__(self, path: Path):
         self.where = f"CSV file {path}"
-        self._path, self._same = path, Unchanged(self.where, path)
+        self._path = path
+        self._same = Unchanged(self.where, path)
         self._delimiter = "\t" if ".tsv" in path.name.lower() else ","
         with quietly(self.where, self._raw) as raw:
             header = self._header(self._unpacked(raw))

@@ -31,18 +31,18 @@ def open_path(path: str | os.PathLike[str]) -> Source:
 
 
 def _expand(path: str) -> list[Path]:
-    found = Path(path).expanduser()
-    if found.is_file():
-        return [found]
-    if found.is_dir():
-        files = sorted(f for f in found.rglob("*") if f.is_file() and not _is_hidden(f.relative_to(found)))
+    place = Path(path).expanduser()
+    if place.is_file():
+        return [place]
+    if place.is_dir():
+        files = sorted(f for f in place.rglob("*") if f.is_file() and not _is_hidden(f.relative_to(place)))
         if not files:
             raise TableError(f"folder {path} holds no table: it needs files with {KNOWN}.")
     elif glob.has_magic(path):
-        files = sorted(Path(f) for f in glob.glob(str(found), recursive=True) if os.path.isfile(f))
+        files = sorted(Path(f) for f in glob.glob(str(place), recursive=True) if os.path.isfile(f))
         if not files:
             raise TableError(f"no file matches {path}: check the pattern, and quote it so that the shell leaves it alone.")
-    elif found.is_fifo() or found.is_char_device():
+    elif place.is_fifo() or place.is_char_device():
         raise TableError(f"{path} is a pipe or a device, and files are opened more than once: write the table to a file first.")
     else:
         raise TableError(f"{path} is no file, folder or glob that can be read: check the path.")

@@ -44,7 +44,8 @@ class PandasFrame:
         return len(self._frame)
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
-        rows, step = len(self._frame), batch_rows(len(names))
+        rows = len(self._frame)
+        step = batch_rows(len(names))
         for start in range(0, rows, step):
             part = self._frame.iloc[start : start + step]
             arrays = [quietly(self.where, self._array, part, name) for name in names]

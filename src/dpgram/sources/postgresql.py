@@ -126,14 +126,14 @@ class PostgreSQLQuery:
         if own:
             weakref.finalize(self, connection.close)
             self._asked(self._begin)
-        found = self._asked(lambda: self._schema(query))
-        self._expressions = [_expression(field) for field in found]
-        everything = self._sql(range(len(found)))
+        schema = self._asked(lambda: self._schema(query))
+        self._expressions = [_expression(field) for field in schema]
+        everything = self._sql(range(len(schema)))
         self._asked(lambda: self._run(f"{everything} limit 0"))  # finds out what planning alone does not: the right to read
         plain = self._asked(lambda: self._schema(everything))
         self._numeric = [_type_name(field) == "numeric" for field in plain]
         types = [pa.float64() if numeric else field.type for numeric, field in zip(self._numeric, plain, strict=True)]
-        self.columns = pa.schema([pa.field(name, kind) for name, kind in zip(found.names, types, strict=True)])
+        self.columns = pa.schema([pa.field(name, kind) for name, kind in zip(schema.names, types, strict=True)])
 
     def _begin(self) -> None:
         for setting in SESSION:
@@ -153,7 +153,8 @@ class PostgreSQLQuery:
         try:
             return interruptible(call, self._cancel)
         except Exception as error:
-            state, place = getattr(error, "sqlstate", None) or "", _place(error)
+            state = getattr(error, "sqlstate", None) or ""
+            place = _place(error)
         problem, do = REFUSALS.get(state) or REFUSALS.get(state[:2]) or OTHER
         code = f" (SQLSTATE {state}{place})" if state else ""
         raise QueryError(where=self.where, problem=problem + code, do=do)

@@ -80,8 +80,8 @@ def _after(text: str, at: int) -> int:
     """Where the text, name, comment or character that starts at ``at`` ends."""
     if text.startswith("/*", at):
         return _after_comment(text, at)
-    if found := SKIPPED.match(text, at):
-        return found.end()
+    if skipped := SKIPPED.match(text, at):
+        return skipped.end()
     return at + 1
 
 
@@ -107,13 +107,13 @@ def interruptible(call: Callable[[], T], cancel: Callable[[], None] = lambda: No
 
     threading.Thread(target=work, name="dpgram-query", daemon=True).start()
     try:
-        good, found = _next(done)
+        good, result = _next(done)
     except BaseException:
         cancel()
         raise
     if good:
-        return found  # type: ignore[return-value]
-    raise found  # type: ignore[misc]
+        return result  # type: ignore[return-value]
+    raise result  # type: ignore[misc]
 
 
 def _next(items: queue.Queue[T]) -> T:

@@ -24,13 +24,13 @@ KNOWN = "a DuckDB file, duckdb: (a query over files), a postgresql:// URI, or an
 
 def open_database(table: object, query: str | None) -> Source | None:
     """The source, if ``table`` is a database; None if it is something else and there is no query."""
-    found = _open_text(os.fspath(table), query) if isinstance(table, str | os.PathLike) else _open_object(table, query)
-    if found is None and query is not None:
+    source = _open_text(os.fspath(table), query) if isinstance(table, str | os.PathLike) else _open_object(table, query)
+    if source is None and query is not None:
         raise TableError(
             f"a query needs a database, and this table is none: pass {KNOWN}. A Parquet or CSV file can be asked through DuckDB: "
             f"the table is then duckdb: and the query select ... from 'file.parquet'."
         )
-    return found
+    return source
 
 
 def _open_text(text: str, query: str | None) -> Source | None:
