@@ -23,6 +23,7 @@ from dpgram.planning.choose import check_hint, choose
 from dpgram.planning.plan import Plan
 from dpgram.report.fact import Planned
 from dpgram.report.label import label_data
+from dpgram.sampling.base import FLOAT
 from dpgram.sampling.choose import chosen as chosen_arithmetic
 from dpgram.sampling.seeded import SeededSource
 from dpgram.terms.budget import Budget, Neighbours
@@ -56,6 +57,7 @@ def show_without_release(
     hint = {} if table_rows is None or TABLE_ROWS not in found.options else {TABLE_ROWS: table_rows}
     task = registry.schema_task(found, budget, schema, calibration, {**options, **hint})
     parameters, condition = _known(found, replace(task, rows=table_rows if schema.neighbours is Neighbours.REPLACE else None))
+    taken = chosen_arithmetic(arithmetic, len(schema.encoded), private=private)
     planned = Planned(
         schema=schema,
         budget=budget,
@@ -65,7 +67,7 @@ def show_without_release(
         condition=condition,
         choice=choice,
         rows_of=rows_of,
-        arithmetic=chosen_arithmetic(arithmetic, len(schema.encoded), private=private),
+        arithmetic={"float": FLOAT}.get(taken, taken),  # as the release will say it
         private=private,
     )
     plan: Plan | None = None

@@ -139,10 +139,10 @@ def _passes(mechanism: Mechanism | None, of: GramRelease | Planned) -> list[Fact
     if isinstance(of, GramRelease) or mechanism is None or not mechanism.several:
         return []
     rounds = int(of.parameters.get("rounds", 0))
-    few = ("for each round; how many there are follows the number of rows, which the first pass counts", "once")
+    few = ("for each round, and how many there are follows the number of rows, which the first pass counts", "once")
     times = few[rounds] if rounds < 2 else f"{rounds} times, once for each round"
-    again = ["it must be one that can be read again, or be kept in a cache while the release is made"]
-    return [Fact(Group.MECHANISM, Point.MECHANISM, (), "passes", [f"the table is read {times}", *again])]
+    again = "it must be one that can be read again, or be kept in a cache while the release is made"
+    return [Fact(Group.MECHANISM, Point.MECHANISM, (), "passes", f"the table is read {times}; {again}")]
 
 
 def _arithmetic(of: GramRelease | Planned) -> str:
