@@ -11,15 +11,19 @@ import numpy as np
 import pytest
 
 import dpgram
-from dpgram.errors import ReleaseFileError
+from dpgram.audits.laws.gaussian_noise import GaussianNoiseLaw
+from dpgram.audits.laws.registry import LAWS
+from dpgram.audits.run import audit
+from dpgram.errors import MechanismError, ReleaseFileError
 from dpgram.evidence.evidence import Evidence
 from dpgram.mechanisms import registry
 from dpgram.planning.forecast import forecast
 from dpgram.planning.ground import ground
-from dpgram.report.label import label_data, label_sections
+from dpgram.report.label import label_data, label_groups
 from dpgram.report.page.data import page_data
+from dpgram.sampling.seeded import SeededSource
 from dpgram.terms.noise import SHAPES, SymmetricGaussian
-from tests.architecture.two_draws import MECHANISM, NAME, TwoDraws
+from tests.architecture.two_draws import MECHANISM, NAME, TwoDraws, start
 from tests.architecture.two_draws_evidence import TwoDrawsEvidence
 from tests.conftest import small_schema, small_table
 from tests.page.node import evaluate
@@ -75,13 +79,13 @@ def test_it_is_fitted_like_noise_of_its_size(release):
 
 def test_it_has_a_label_and_a_page(release, tmp_path):
     assert label_data(release)["mechanism"] == NAME
-    assert any("everywhere" in text for _, pairs in label_sections(release) for _, text in pairs)
+    assert TwoDraws.told in [line for _, facts in label_groups(release) for fact in facts for line in fact.lines]
     dpgram.write_report(release, tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
-    assert "added twice, independent of the data" in page
-    assert TwoDraws.words in page
+    assert TwoDraws.told in page
 
 
+@pytest.mark.system("nodejs")
 def test_its_page_has_the_numbers_of_python(release):
     case = {"target": "y", "features": ["x", "c", "b"], "options": {}, "cells": []}
     (found,) = evaluate(page_data(release), [case])["fits"]
@@ -96,6 +100,17 @@ def test_it_is_planned(release):
     schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric(name, -1, 1) for name in ("x", "y")])
     found = forecast(ground(schema, rows, "y"), dpgram.Budget(1.0, 1e-6), 10_000, mechanisms=[NAME, "gaussian-noise"])
     assert found.of(NAME).typical.error == pytest.approx(found.of("gaussian-noise").typical.error, rel=0.5)
+
+
+def test_it_is_audited_once_its_law_is_listed(release, monkeypatch):
+    """Its law is that of gaussian-noise, and an audit with it finds a mechanism that adds too little."""
+    task = registry.task(MECHANISM, dpgram.Budget(1.0, 0.01), dpgram.Neighbours.REPLACE, 2, 1.5, "exact", {})
+    with pytest.raises(MechanismError, match=r"two-draws cannot be audited: its law is not known"):
+        audit(MECHANISM, task, SeededSource(1), draws=3000)
+    monkeypatch.setitem(LAWS, NAME, GaussianNoiseLaw)
+    assert not any(result.broken for result in audit(MECHANISM, task, SeededSource(1), draws=3000))
+    wrong = dataclasses.replace(MECHANISM, start=lambda task, rng: start(dataclasses.replace(task, row_bound=0.7), rng))
+    assert any(result.broken for result in audit(wrong, task, SeededSource(1), draws=3000))
 
 
 def test_at_most_four_places_ask_which_noise_it_is():

@@ -13,7 +13,7 @@ import numpy as np
 from dpgram.mechanisms import gaussian_noise
 from dpgram.mechanisms.conversation import GramQuestion, Mechanism, Outcome, ask_back, publish
 from dpgram.sampling.base import known
-from dpgram.terms.noise import NoiseModel, SymmetricGaussian
+from dpgram.terms.noise import ADDED, NoiseModel, SymmetricGaussian
 
 NAME = "two-draws"
 
@@ -22,8 +22,8 @@ NAME = "two-draws"
 class TwoDraws(NoiseModel, shape="two-draws"):
     """The release is G + N, N symmetric Gaussian; ``apart`` has the law of N, is independent of it, and knows nothing of the rows."""
 
-    everywhere = True
-    words = "Random numbers were added to every entry of the Gram matrix, twice, and the mean was taken."
+    told = "Random numbers were added to every entry of the Gram matrix, twice, and the mean was taken."
+    words = ADDED
     shift = 0.0
 
     sd_off_diagonal: float
@@ -32,10 +32,6 @@ class TwoDraws(NoiseModel, shape="two-draws"):
     @property
     def sd_diagonal(self):
         return gaussian_noise.diagonal_sd(self.sd_off_diagonal)
-
-    @property
-    def facts(self):
-        return (("kind", "added twice, independent of the data"), ("sd off the diagonal", f"{self.sd_off_diagonal:.6g}"))
 
     def __eq__(self, other):
         return self.sd_off_diagonal == other.sd_off_diagonal and np.array_equal(self.apart, other.apart)
