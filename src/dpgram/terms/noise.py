@@ -2,7 +2,7 @@
 
 Each shape of noise says what an estimator needs: a public multiple of the identity that is still in the matrix (``shift``),
 the size of the noise along the weakest directions (``sd_off_diagonal``), and the degrees of freedom where noise multiplies. For
-people each says what was done to the matrix (``told``), and what its numbers are called (``words``)."""
+people each says what was done to the matrix (``words``), and what its ``numbers`` are called."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class SymmetricGaussian:
     Entries above the diagonal have sd ``sd_off_diagonal``, those on it ``sd_diagonal``; where that is sqrt(2) times the former,
     N is of the Gaussian orthogonal ensemble. Both are named, because a bare "sigma" once cost a peer its guarantee."""
 
-    told: ClassVar[str] = "Random numbers that do not depend on the data were added to every entry of the matrix."
-    words: ClassVar[Mapping[str, Words]] = ADDED
+    words: ClassVar[str] = "Random numbers that do not depend on the data were added to every entry of the matrix."
+    numbers: ClassVar[Mapping[str, Words]] = ADDED
     sd_off_diagonal: float
     sd_diagonal: float
     shift: float = 0.0
@@ -45,7 +45,7 @@ class _Draw:
 
     ``floor`` is a public lower bound on the eigenvalues of the scale matrix; there the noise is smallest."""
 
-    words: ClassVar[Mapping[str, Words]] = {
+    numbers: ClassVar[Mapping[str, Words]] = {
         "degrees_of_freedom": Words("degrees of freedom of the draw"),
         "floor": Words("smallest eigenvalue before the draw, at least", SCALED),
         **WEAKEST,
@@ -67,7 +67,7 @@ class _Draw:
 class WishartSample(_Draw):
     """The release is W / degrees_of_freedom with W Wishart of the scale matrix: unbiased for it, always definite."""
 
-    told: ClassVar[str] = "A sketch: the matrix of random mixtures of the rows and of artificial ones. The noise multiplies."
+    words: ClassVar[str] = "A sketch: the matrix of random mixtures of the rows and of artificial ones. The noise multiplies."
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class InverseWishartSample(_Draw):
 
     With multiple = degrees_of_freedom - d - 1 it is unbiased for the scale matrix."""
 
-    told: ClassVar[str] = "One draw from a posterior distribution around the true matrix. The noise multiplies."
+    words: ClassVar[str] = "One draw from a posterior distribution around the true matrix. The noise multiplies."
     multiple: float
 
 
@@ -86,8 +86,8 @@ class NoisyInverse:
 
     ``floor`` is the lower bound on the eigenvalues of G that the custodian claimed."""
 
-    told: ClassVar[str] = "Random numbers were added to the inverse of the matrix, whose smallest eigenvalue is a claim."
-    words: ClassVar[Mapping[str, Words]] = {
+    words: ClassVar[str] = "Random numbers were added to the inverse of the matrix, whose smallest eigenvalue is a claim."
+    numbers: ClassVar[Mapping[str, Words]] = {
         "sd_off_diagonal_of_inverse": Words("noise sd of the inverse off the diagonal"),
         "sd_diagonal_of_inverse": Words("noise sd of the inverse on the diagonal"),
         "floor": Words("smallest eigenvalue, as claimed", SCALED),
@@ -135,8 +135,8 @@ class WhitenedGaussian:
     noise is Gaussian under a public congruence: T^-1 N T^-T / kept. Earlier rounds carry noise that is independent of it, and
     tell of the same rows, shrunk otherwise."""
 
-    told: ClassVar[str] = "Random numbers were added in rounds, each to the matrix of rows whitened by the rounds before it."
-    words: ClassVar[Mapping[str, Words]] = WEAKEST
+    words: ClassVar[str] = "Random numbers were added in rounds, each to the matrix of rows whitened by the rounds before it."
+    numbers: ClassVar[Mapping[str, Words]] = WEAKEST
     rounds: tuple[Round, ...]
 
     @property
