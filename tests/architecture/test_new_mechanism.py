@@ -79,10 +79,10 @@ def test_it_is_fitted_like_noise_of_its_size(release):
 
 def test_it_has_a_label_and_a_page(release, tmp_path):
     assert label_data(release)["mechanism"] == NAME
-    assert TwoDraws.told in [line for _, facts in label_groups(release) for fact in facts for line in fact.lines]
+    assert TwoDraws.words in [line for _, facts in label_groups(release) for fact in facts for line in fact.lines]
     dpgram.write_report(release, tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
-    assert TwoDraws.told in page
+    assert TwoDraws.words in page
 
 
 @pytest.mark.system("nodejs")

@@ -22,8 +22,8 @@ NAME = "two-draws"
 class TwoDraws(NoiseModel, shape="two-draws"):
     """The release is G + N, N symmetric Gaussian; ``apart`` has the law of N, is independent of it, and knows nothing of the rows."""
 
-    told = "Random numbers were added to every entry of the Gram matrix, twice, and the mean was taken."
-    words = ADDED
+    words = "Random numbers were added to every entry of the Gram matrix, twice, and the mean was taken."
+    numbers = ADDED
     shift = 0.0
 
     sd_off_diagonal: float

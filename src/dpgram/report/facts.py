@@ -157,15 +157,12 @@ def _arithmetic(of: GramRelease | Planned) -> str:
 def _noise(release: GramRelease) -> list[Fact]:
     """What was done to the true matrix, with its size, as the law of the noise tells it."""
     law, group, point = release.noise, Group.NOISE, Point.ACCURACY
-    numbers = {name: getattr(law, name) for name in law.words}
-    shift = f"{law.shift:.6g} times the identity, taken off before fitting"
-    rounds = _each_round(release.parameters)
+    values = {name: getattr(law, name) for name in law.numbers}
+    told = {name: words.show(values[name], values) for name, words in law.numbers.items()}
+    rounds, shift = _each_round(release.parameters), f"{law.shift:.6g} times the identity, taken off before fitting"
     return [
-        Fact(group, point, ("noise", "kind"), "kind", law.told),
-        *(
-            Fact(group, point, ("noise", name), words.name, numbers[name], words.show(numbers[name], numbers), words.unit)
-            for name, words in law.words.items()
-        ),
+        Fact(group, point, ("noise", "kind"), "kind", law.words),
+        *(Fact(group, point, ("noise", n), w.name, values[n], told[n], w.unit) for n, w in law.numbers.items()),
         Fact(group, point, ("noise", "shift"), "public shift" if law.shift else "", law.shift, shift),
         Fact(group, point, ("noise", "units"), "units", "scaled units, in which every column spans at most [-1, 1]"),
         *([Fact(group, point, ("noise", "rounds"), "", rounds)] if rounds else []),

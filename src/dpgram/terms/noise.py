@@ -2,7 +2,7 @@
 
 A new shape of noise is a frozen dataclass here or elsewhere that names its ``shape``, and a reader of it (``evidence.Evidence``). Its
 fields are numbers, (d, d) arrays, or tuples of dataclasses of such: then release files can hold it. For people it says what was done to the
-matrix (``told``), and what its numbers are called (``words``)."""
+matrix (``words``), and what its ``numbers`` are called."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class NoiseModel:
     in the matrix (``shift``), and words for a label."""
 
     shape: ClassVar[str]  # its name in files
-    told: ClassVar[str] = "Random numbers were drawn, by the law that the mechanism names."
-    words: ClassVar[Mapping[str, Words]] = WEAKEST
+    words: ClassVar[str] = "Random numbers were drawn, by the law that the mechanism names."
+    numbers: ClassVar[Mapping[str, Words]] = WEAKEST
 
     sd_off_diagonal: float
     sd_diagonal: float
@@ -59,8 +59,8 @@ class SymmetricGaussian(NoiseModel, shape="symmetric-gaussian"):
     Entries above the diagonal have sd ``sd_off_diagonal``, those on it ``sd_diagonal``; where that is sqrt(2) times the former,
     N is of the Gaussian orthogonal ensemble. Both are named, because a bare "sigma" once cost a peer its guarantee."""
 
-    told = "Random numbers that do not depend on the data were added to every entry of the matrix."
-    words = ADDED
+    words = "Random numbers that do not depend on the data were added to every entry of the matrix."
+    numbers = ADDED
 
     sd_off_diagonal: float
     sd_diagonal: float
@@ -77,7 +77,7 @@ class _Draw(NoiseModel):
 
     ``floor`` is a public lower bound on the eigenvalues of the scale matrix; there the noise is smallest."""
 
-    words: ClassVar[Mapping[str, Words]] = {
+    numbers: ClassVar[Mapping[str, Words]] = {
         "degrees_of_freedom": Words("degrees of freedom of the draw"),
         "floor": Words("smallest eigenvalue before the draw, at least", SCALED),
         **WEAKEST,
@@ -104,7 +104,7 @@ class _Draw(NoiseModel):
 class WishartSample(_Draw, shape="wishart-sample"):
     """The release is W / degrees_of_freedom with W Wishart of the scale matrix: unbiased for it, always definite."""
 
-    told = "A sketch: the matrix of random mixtures of the rows and of artificial ones. The noise multiplies."
+    words = "A sketch: the matrix of random mixtures of the rows and of artificial ones. The noise multiplies."
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class InverseWishartSample(_Draw, shape="inverse-wishart-sample"):
 
     With multiple = degrees_of_freedom - d - 1 it is unbiased for the scale matrix."""
 
-    told = "One draw from a posterior distribution around the true matrix. The noise multiplies."
+    words = "One draw from a posterior distribution around the true matrix. The noise multiplies."
 
     multiple: float
 
@@ -128,8 +128,8 @@ class NoisyInverse(NoiseModel, shape="noisy-inverse"):
 
     ``floor`` is the lower bound on the eigenvalues of G that the custodian claimed."""
 
-    told = "Random numbers were added to the inverse of the matrix, whose smallest eigenvalue is a claim."
-    words: ClassVar[Mapping[str, Words]] = {
+    words = "Random numbers were added to the inverse of the matrix, whose smallest eigenvalue is a claim."
+    numbers: ClassVar[Mapping[str, Words]] = {
         "sd_off_diagonal_of_inverse": Words("noise sd of the inverse off the diagonal"),
         "sd_diagonal_of_inverse": Words("noise sd of the inverse on the diagonal"),
         "floor": Words("smallest eigenvalue, as claimed", SCALED),
@@ -183,7 +183,7 @@ class WhitenedGaussian(NoiseModel, shape="whitened-gaussian"):
     noise is Gaussian under a public congruence: T^-1 N T^-T / kept. Earlier rounds carry noise that is independent of it, and
     tell of the same rows, shrunk otherwise."""
 
-    told = "Random numbers were added in rounds, each to the matrix of rows whitened by the rounds before it."
+    words = "Random numbers were added in rounds, each to the matrix of rows whitened by the rounds before it."
     shift = 0.0
 
     rounds: tuple[Round, ...] = field()
