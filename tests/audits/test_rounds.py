@@ -80,7 +80,7 @@ def test_nobody_is_accused_with_or_without_a_hint(pair, hint):
 @pytest.mark.slow
 @pytest.mark.parametrize("neighbours", Neighbours)
 def test_with_its_own_maps_the_worst_pair_is_as_bad_and_no_worse(neighbours, monkeypatch):
-    monkeypatch.setattr(law_of(WHITENED.name), "many_at_once", lambda mechanism: mechanism)
+    monkeypatch.setattr(law_of(WHITENED.name), "many_at_once", staticmethod(lambda mechanism: mechanism))
     found = audited(WHITENED, neighbours, 1000)
     assert not found.broken, found.faults
     assert found.pair_epsilon > 0.8
