@@ -146,7 +146,7 @@ def test_stacked_submodels_are_the_single_ones():
     alone = dataclasses.replace(
         plan,
         names=plan.names[:3],
-        regressors=plan.regressors[:, :3],
+        columns=(*plan.columns[:3], plan.columns[-1]),
         to_own_units=plan.to_own_units[:3, :3],
         offset=plan.offset[:3],
     )

@@ -26,6 +26,7 @@ STEPS = np.array([0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0, 200.
 WEAK = 1.96  # a gain below so many sds of its noise may be zero
 DOUBTFUL = 4.0  # below so many, first order is not good enough where better can be had
 HALVINGS = 12
+QUARTERS = np.array([0.25, 0.5, 0.75])
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,10 +128,11 @@ def fieller(seen: Channel, confidence: float, places: Array | None = None) -> In
         last = np.where(inside.any(axis=1), len(nearer) - inside[:, ::-1].argmax(axis=1), 0)
         steps = np.concatenate([[0.0], STEPS])
         low, high = steps[last], steps[last + 1]
-        for _ in range(HALVINGS):
-            middle = (low + high) / 2
-            within = accepted(which, sign * middle)
-            low, high = np.where(within, middle, low), np.where(within, high, middle)
+        for _ in range(HALVINGS // 2):  # two at once: calls are what takes time, not problems
+            quarters = low + (high - low) * QUARTERS[:, None]
+            lower_half, middle, upper_half = accepted(np.tile(which, 3), (sign * quarters).ravel()).reshape(3, -1)
+            further = 2 * middle + np.where(middle, upper_half, lower_half)
+            low, high = low + (high - low) * further / 4, low + (high - low) * (further + 1) / 4
         ends = estimate[which] + known.se[which] * sign * high
         lower[left], upper[left] = ends[: len(left)], ends[len(left) :]
     return Intervals(lower, upper, ("fieller",) * p, confidence)

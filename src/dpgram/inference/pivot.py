@@ -17,19 +17,23 @@ ITERATIONS = 80
 
 def statistic(seen: Channel, b: Array, sampling: Array) -> tuple[Array, Array, Array]:
     """The squared distance at each row of ``b`` (k, p), its gradient, and the covariance's diagonal part."""
-    weight, spread = seen.weight, seen.spread
-    diagonal = seen.noise_variance(b) + sampling
-    residual, along = seen.observed - seen.gain * b, weight * b
+    spread, along = seen.spread, seen.weight * b
+    diagonal = seen.weight * (seen.label + spread * _dot(along, b)) + sampling
+    residual = seen.observed - seen.gain * b
     whitened, shaded = residual / diagonal, along / diagonal
     # covariance = diag + spread along along', inverted by Sherman and Morrison
-    inner = np.sum(along * whitened, axis=1, keepdims=True)
-    share = spread * inner / (1 + spread * np.sum(along * shaded, axis=1, keepdims=True))
-    distance = np.sum(residual * whitened, axis=1, keepdims=True) - share * inner
+    inner = _dot(along, whitened)
+    share = spread * inner / (1 + spread * _dot(along, shaded))
+    distance = _dot(residual, whitened) - share * inner
     solved = whitened - share * shaded
-    growth = np.sum(weight * solved**2, axis=1, keepdims=True)
-    slope = np.sum(along * solved, axis=1, keepdims=True)
-    gradient = -2 * seen.gain * solved - 2 * spread * weight * (growth * b + slope * solved)
+    heavy = seen.weight * solved
+    gradient = -2 * (seen.gain * solved + spread * (_dot(heavy, solved) * along + _dot(along, solved) * heavy))
     return distance[:, 0], gradient, diagonal
+
+
+def _dot(a: Array, b: Array) -> Array:
+    """The product of each row of two (k, p) arrays, as a column."""
+    return np.einsum("kp,kp->k", a, b)[:, None]
 
 
 def profile(seen: Channel, combinations: Array, values: Array, sampling: Array, *, enough: float = 0.0) -> Array:
@@ -55,8 +59,9 @@ def profile(seen: Channel, combinations: Array, values: Array, sampling: Array, 
         tried, slope, spread = statistic(seen, b + step, sampling)
         better = tried < best
         settled = (better & (best - tried < 1e-7 * (1 + best))) | (damping > 1e7) | (np.minimum(best, tried) <= enough)
-        b = np.where(better[:, None], b + step, b)
-        gradient, diagonal = np.where(better[:, None], slope, gradient), np.where(better[:, None], spread, diagonal)
+        b, gradient, diagonal = (
+            np.where(better[:, None], new, old) for new, old in ((b + step, b), (slope, gradient), (spread, diagonal))
+        )
         best = np.where(better, tried, best)
         damping = np.where(better, np.maximum(damping / 4, 1e-12), np.minimum(damping * 6, 1e8))
         found[moving] = best
@@ -72,5 +77,7 @@ def profile(seen: Channel, combinations: Array, values: Array, sampling: Array, 
 def _lifted(combinations: Array, metric: Array, gap: Array) -> Array:
     """The shortest change of b, in ``metric``, that moves the combinations by ``gap``."""
     over = combinations / metric[:, None, :]
+    if combinations.shape[1] == 1:  # most often, and then a division does
+        return over[:, 0] * (gap / _dot(over[:, 0], combinations[:, 0]))
     inner = np.einsum("kcp,kep->kce", over, combinations)
     return np.einsum("kcp,kc->kp", over, np.linalg.solve(inner, gap[:, :, None])[:, :, 0])

@@ -101,12 +101,12 @@ def ground(schema: Schema, rows: Array, target: str, features: Sequence[str] | N
         raise PlanError("a forecast needs a sample of two rows or more.")
     plan = design(schema, target, features, None)
     moments = rows.T @ rows / len(rows)
-    sd = _standard_deviations(moments, plan, schema.intercept)
+    sd = _standard_deviations(moments, plan.regressors, schema.intercept)
     constant = tuple(name for name, s in zip(plan.names, sd, strict=True) if name != INTERCEPT and s < 1e-12)
     if constant:  # such as a category that a sample does not hold
         plan = design(schema, target, [name for name in plan.names if name != INTERCEPT and name not in constant], None)
-        sd = _standard_deviations(moments, plan, schema.intercept)
-    label_sd = _standard_deviations(moments, replace(plan, regressors=plan.label[:, None]), schema.intercept)[0]
+        sd = _standard_deviations(moments, plan.regressors, schema.intercept)
+    label_sd = _standard_deviations(moments, plan.label[:, None], schema.intercept)[0]
     if label_sd < 1e-12:
         raise PlanError(f"{plan.target!r} is constant in the sample: name another target, or give a larger sample.")
     own = plan.regressors.T @ moments @ plan.regressors
@@ -143,10 +143,10 @@ def _without_chance(rows: Array, plan: Design, own: Array, b: Array, left: float
     return rows + np.outer(change, plan.label / (plan.label @ plan.label))
 
 
-def _standard_deviations(moments: Array, plan: Design, intercept: bool) -> Array:
-    """Of each regressor in scaled units; root mean squares where there is no intercept to measure from."""
-    squares = np.einsum("ij,ik,kj->j", plan.regressors, moments, plan.regressors)
-    means = plan.regressors.T @ moments[:, 0] if intercept else np.zeros(len(squares))
+def _standard_deviations(moments: Array, columns: Array, intercept: bool) -> Array:
+    """Of combinations of columns (d, any number) in scaled units; root mean squares where there is no intercept to measure from."""
+    squares = np.einsum("ij,ik,kj->j", columns, moments, columns)
+    means = columns.T @ moments[:, 0] if intercept else np.zeros(len(squares))
     return np.sqrt(np.maximum(squares - means**2, 0.0))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from numbers import Real
 from typing import NamedTuple
 
@@ -14,6 +15,9 @@ from dpgram.terms.columns import Categorical
 from dpgram.terms.schema import INTERCEPT, Schema
 
 Array = np.ndarray
+
+Weights = Mapping[int, float]
+"""A combination of released columns: the weight of each, by its place in the Gram."""
 
 SMALLEST_UNIT = 1e-120  # of a column's half-range, or of the ratio of two
 
@@ -28,23 +32,41 @@ class Design:
 
     names: tuple[str, ...]  # of the coefficients
     target: str
-    regressors: Array
-    label: Array
+    columns: tuple[Weights, ...]  # the regressors, then the label
+    dim: int  # d
     to_own_units: Array
     offset: Array
     groups: tuple[tuple[str, tuple[int, ...]], ...]  # each declared column among the features: its coefficients' places
     label_unit: float  # one scaled unit of the label, in its own
-    places: Array | None = None  # (p + 1,) of the regressors and the label in the Gram, where each is a released column
+    kept: Array | None = None  # (k, p), of a stack: the coefficients that each of its regressions keeps
 
     def submodels(self, kept: Array) -> Design:
         """The regressions that keep the coefficients ``kept`` (k, p), no two alike in a row."""
-        return replace(
-            self,
-            regressors=self.regressors.T[kept].mT,
-            to_own_units=self.to_own_units[kept[:, :, None], kept[:, None, :]],
-            offset=self.offset[kept],
-            places=None if self.places is None else self.places[np.insert(kept, kept.shape[1], -1, axis=1)],
-        )
+        own = self.to_own_units[kept[:, :, None], kept[:, None, :]]
+        return replace(self, to_own_units=own, offset=self.offset[kept], kept=kept)
+
+    @cached_property
+    def _matrix(self) -> Array:
+        found = np.zeros((self.dim, len(self.columns)))
+        for place, weights in enumerate(self.columns):
+            found[list(weights), place] = list(weights.values())
+        return found
+
+    @cached_property
+    def regressors(self) -> Array:
+        return self._matrix[:, :-1] if self.kept is None else self._matrix.T[self.kept].mT
+
+    @property
+    def label(self) -> Array:
+        return self._matrix[:, -1]
+
+    @cached_property
+    def places(self) -> Array | None:
+        """(p + 1,) of the regressors and the label in the Gram, where each is a released column as it is, and none is there twice."""
+        found = [place for weights in self.columns for place, weight in weights.items() if weight == 1.0]
+        if len(set(found)) < len(self.columns) or sum(map(len, self.columns)) > len(self.columns):
+            return None
+        return np.array(found) if self.kept is None else np.array(found)[np.insert(self.kept, self.kept.shape[1], -1, axis=1)]
 
 
 class Part(NamedTuple):
@@ -55,10 +77,14 @@ class Part(NamedTuple):
 
     name: str
     column: str  # the declared column it comes from
-    weights: Array  # (d,)
+    weights: Weights
     centre: float = 0.0
     half: float = 1.0
-    place: int | None = None  # of that one column
+
+    @property
+    def unshifted(self) -> Weights:
+        """Weights of x / half = z + centre / half. A release without an intercept column has no shifts."""
+        return {0: self.centre / self.half, **self.weights} if self.centre else self.weights
 
 
 Target = str | Mapping[str, float]
@@ -92,8 +118,8 @@ def places_of(schema: Schema, columns: Sequence[str] | None) -> list[int]:
 
 def encoded_parts(schema: Schema, places: Iterable[int]) -> list[Part]:
     """The released columns at ``places``."""
-    encoded, units = schema.encoded, np.eye(len(schema.encoded))
-    return [Part((e := encoded[j]).name, e.column or e.name, units[j], e.centre, e.half, j) for j in places]
+    encoded = schema.encoded
+    return [Part((e := encoded[j]).name, e.column or e.name, {j: 1.0}, e.centre, e.half) for j in places]
 
 
 def assemble(schema: Schema, label: Part, parts: Sequence[Part], constant: bool) -> Design:
@@ -104,42 +130,21 @@ def assemble(schema: Schema, label: Part, parts: Sequence[Part], constant: bool)
     for part in parts:
         if not SMALLEST_UNIT <= part.half / label.half <= 1 / SMALLEST_UNIT:
             check_unit(part.name, 0.0)
-    half = np.array([part.half for part in parts])
-    ones = np.zeros(len(schema.encoded))
-    ones[0] = 1.0
+    units = label.half / np.array([part.half for part in parts])
     if constant:  # regress the scaled columns and let the intercept absorb every shift
-        columns, y = [ones, *(part.weights for part in parts)], label.weights
-        to_own = np.diag(np.concatenate([[label.half], label.half / half]))
-        to_own[0, 1:] = -label.half * np.array([part.centre for part in parts]) / half
-        offset = label.centre * np.eye(1, len(columns))[0]
+        columns = ({0: 1.0}, *(part.weights for part in (*parts, label)))
+        to_own = np.diag(np.concatenate([[label.half], units]))
+        to_own[0, 1:] = -np.array([part.centre for part in parts]) * units
     else:  # through the origin of own units: each scaled column gets its shift back
-        columns, y = [_unshifted(part, ones) for part in parts], _unshifted(label, ones)
-        to_own = np.diag(label.half / half)
-        offset = np.zeros(len(parts))
+        columns = tuple(part.unshifted for part in (*parts, label))
+        to_own = np.diag(units)
+    offset = np.zeros(len(to_own))
+    offset[:1] = label.centre * constant
     groups: dict[str, tuple[int, ...]] = {}
     for place, part in enumerate(parts, start=int(constant)):
         groups[part.column] = (*groups.get(part.column, ()), place)
-    return Design(
-        names=(INTERCEPT,) * constant + tuple(part.name for part in parts),
-        target=label.name,
-        regressors=np.array(columns).T,
-        label=y,
-        to_own_units=to_own,
-        offset=offset,
-        groups=tuple(groups.items()),
-        label_unit=label.half,
-        places=_places_in_gram(parts, label, constant),
-    )
-
-
-def _places_in_gram(parts: Sequence[Part], label: Part, constant: bool) -> Array | None:
-    """Places of the regressors and the label, where each is a released column as it is, and none is there twice."""
-    found = [0] * constant
-    for part in (*parts, label):
-        if part.place is None or (part.centre and not constant):
-            return None
-        found.append(part.place)
-    return np.array(found) if len(set(found)) == len(found) else None
+    names = (INTERCEPT,) * constant + tuple(part.name for part in parts)
+    return Design(names, label.name, columns, len(schema.encoded), to_own, offset, tuple(groups.items()), label.half)
 
 
 def check_unit(name: str, size: float) -> None:
@@ -148,11 +153,6 @@ def check_unit(name: str, size: float) -> None:
         raise ModelError(
             f"{name!r} has bounds so large or so small that squares of its unit leave double precision: rescale it."
         )
-
-
-def _unshifted(part: Part, ones: Array) -> Array:
-    """Weights of x / half = z + centre / half. A release without an intercept column has no shifts."""
-    return part.weights + part.centre / part.half * ones if part.centre else part.weights
 
 
 def _targets(schema: Schema, target: Target) -> dict[int, float]:
@@ -176,10 +176,8 @@ def _weighted(schema: Schema, labels: Mapping[int, float]) -> Part:
     weights = list(labels.values())
     name = " + ".join(f"{w:g}*{part.name}" for w, part in zip(weights, parts, strict=True)).replace("+ -", "- ")
     half = sum(abs(w) * part.half for w, part in zip(weights, parts, strict=True))
-    mixed = sum(
-        (w * part.half * part.weights for w, part in zip(weights, parts, strict=True)), np.zeros(len(schema.encoded_names))
-    )
-    return Part(name, name, mixed / half, sum(w * part.centre for w, part in zip(weights, parts, strict=True)), half)
+    mixed = {j: w * part.half / half for (j, w), part in zip(labels.items(), parts, strict=True)}
+    return Part(name, name, mixed, sum(w * part.centre for w, part in zip(weights, parts, strict=True)), half)
 
 
 def _target(schema: Schema, name: str) -> int:

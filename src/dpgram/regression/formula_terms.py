@@ -8,8 +8,6 @@ import ast
 import re
 from dataclasses import dataclass
 
-import numpy as np
-
 from dpgram.errors import ModelError, UnknownColumnError
 from dpgram.regression.design import Part, encoded_parts
 from dpgram.terms.columns import Categorical
@@ -143,6 +141,4 @@ def _part(schema: Schema, term: Term, name: str) -> Part:
             f"`{term.text}` needs the indicator of {name!r}, the reference level, which is the intercept column minus the other "
             f"levels, and the release was made without an intercept column: name the other levels of {term.column!r} one by one."
         )
-    weights = -np.array([float(e.column == term.column) for e in schema.encoded])
-    weights[0] = 1.0
-    return Part(name, term.column, weights)
+    return Part(name, term.column, {0: 1.0, **dict.fromkeys(schema.places[term.column], -1.0)})
