@@ -27,6 +27,10 @@ DRAWN_AGAIN = {  # by the bootstrap: one of each shape of noise
     REPLACE: ("gaussian-noise", "gaussian-sketch", "inverse-wishart", "noisy-inverse"),
     ADD_REMOVE: ("whitened-noise",),
 }
+SHOWN = {  # on a page: shapes of noise again, and wishart-noise, whose shift is taken off
+    REPLACE: ("gaussian-noise", "wishart-noise", "gaussian-sketch", "inverse-wishart", "noisy-inverse", "whitened-noise"),
+    ADD_REMOVE: ("whitened-noise",),
+}
 
 
 @dataclass(frozen=True)
@@ -89,8 +93,8 @@ def _settings() -> dict[str, Setting]:
             made[f"{name}/{neighbours}"] = Setting(
                 **common,
                 answers=True,
-                page=neighbours == REPLACE or name == "whitened-noise",
-                bootstrap=name in DRAWN_AGAIN.get(neighbours, ()),
+                page=name in SHOWN[neighbours],
+                bootstrap=name in DRAWN_AGAIN[neighbours],
             )
             made[f"{name}/{neighbours}/exact-arithmetic"] = Setting(**common, arithmetic="exact", seed=8)
             made[f"{name}/{neighbours}/paper"] = Setting(**common, epsilon=0.5, calibration="paper", seed=9)
