@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,10 @@ Array = np.ndarray
 class Additive(Law):
     """Symmetric noise, Gaussian or close to it."""
 
-    noise: SymmetricGaussian
+    @property
+    def numbers(self) -> dict[str, Any]:
+        sds = {"sd_off_diagonal": self.sd_off_diagonal, "sd_diagonal": self.noise.sd_diagonal}
+        return {"name": SymmetricGaussian.shape, **sds, "shift": self.shift}
 
     def edge(self, dim: int) -> float:
         """Wigner's semicircle."""

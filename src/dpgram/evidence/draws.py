@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +28,10 @@ class DrawLaw(Law):
 
     noise: WishartSample | InverseWishartSample
     lost = 0  # degrees of freedom, in the variance of the gains
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        return {"name": self.noise.shape, **asdict(self.noise)}
 
     @abstractmethod
     def degrees(self, p: int, dim: int) -> float:

@@ -43,7 +43,7 @@ class InverseEvidence(Evidence, reads=NoisyInverse):
 
     @cached_property
     def plain(self) -> View:
-        return View(self.gram, Additive(SymmetricGaussian(self.noise.sd_off_diagonal, self.noise.sd_diagonal)))
+        return View(self.gram, Additive(self.noise))
 
     @cached_property
     def repaired_there(self) -> tuple[Array, Array | None]:

@@ -13,7 +13,7 @@ that on it. So, at the true b, observed - gain b has mean zero and covariance
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -50,9 +50,9 @@ class Law(ABC):
         self.sd_off_diagonal: float = noise.sd_off_diagonal  # along the weakest directions
 
     @property
+    @abstractmethod
     def numbers(self) -> dict[str, Any]:
-        """What the page's script knows of it."""
-        return {"name": self.noise.shape, **asdict(self.noise)}
+        """What the page's script knows of it, its name included."""
 
     def most_coefficients(self, dim: int) -> int:
         """How many coefficients a regression may have at most."""
