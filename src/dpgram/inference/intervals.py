@@ -9,12 +9,15 @@ Assumed: errors with one variance, and no bias from shrinking many rows; docs/re
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from dpgram.errors import ModelError
+from dpgram.inference.crossing import crossings
 from dpgram.inference.pivot import profile
 from dpgram.regression.channel import Channel
 
@@ -23,27 +26,45 @@ Array = np.ndarray
 METHODS = ("auto", "wald", "fieller", "bootstrap")
 FAR = 1e4  # standard errors; a set that reaches so far is unbounded
 STEPS = np.array([0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0, 200.0, 1000.0, FAR])
+GRID = np.concatenate([[0.0], STEPS])
+TOO_CLOSE = 1e-6  # a statistic so close to its limit, relatively, is called by the search
 WEAK = 1.96  # a gain below so many sds of its noise may be zero
 DOUBTFUL = 4.0  # below so many, first order is not good enough where better can be had
 HALVINGS = 12
 QUARTERS = np.array([0.25, 0.5, 0.75])
 
 
+Test = Callable[[Array, Array], Array]
+"""Whether coefficients, by their places, may lie so many standard errors from their estimates."""
+
+
 @dataclass(frozen=True, eq=False)
 class Uncertainty:
-    """Covariance of the debiased coefficients in own units, split into its two sources."""
+    """Covariance of the debiased coefficients in own units, split into its two sources; or of each of a stack."""
 
-    noise: Array  # (p, p) from the privacy noise
-    sampling: Array  # (p, p) from the sampling of rows
+    back: Array  # (..., p, p) from what was observed to coefficients
+    along: Array  # (..., p) the rank-one part of the privacy noise is this times its transpose
+    by_noise: Array  # (..., p) the other part's variance in each direction
+    by_rows: Array  # (..., p) what the sampling of rows adds there
     variance: Array  # of the errors of a unit label, in scaled units; floored at zero
+
+    @property
+    def noise(self) -> Array:
+        """(..., p, p) from the privacy noise."""
+        return (self.back * self.by_noise[..., None, :]) @ self.back.mT + self.along[..., :, None] * self.along[..., None, :]
+
+    @property
+    def sampling(self) -> Array:
+        """(..., p, p) from the sampling of rows."""
+        return (self.back * self.by_rows[..., None, :]) @ self.back.mT
 
     @property
     def covariance(self) -> Array:
         return self.noise + self.sampling
 
-    @property
+    @cached_property
     def se(self) -> Array:
-        return np.sqrt(np.diagonal(self.covariance, axis1=-2, axis2=-1))
+        return np.sqrt((self.back**2 @ (self.by_noise + self.by_rows)[..., None])[..., 0] + self.along**2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,10 +85,8 @@ def uncertainty(seen: Channel) -> Uncertainty:
     """Covariance of the debiased estimate, or of each of a stack."""
     variance = error_variance(seen)
     back = seen.to_own / seen.debiased[..., None, :]
-    along = back @ (seen.weight * seen.estimate)[..., None]
-    noise = (back * noise_variances(seen)[..., None, :]) @ back.mT + seen.spread * along * along.mT
-    sampling = (back * (variance[..., None] * seen.per_row)[..., None, :]) @ back.mT
-    return Uncertainty(noise, sampling, variance)
+    along = np.sqrt(seen.spread) * (back @ (seen.weight * seen.estimate)[..., None])[..., 0]
+    return Uncertainty(back, along, noise_variances(seen), variance[..., None] * seen.per_row, variance)
 
 
 def noise_variances(seen: Channel) -> Array:
@@ -121,21 +140,45 @@ def fieller(seen: Channel, confidence: float, places: Array | None = None) -> In
     far = accepted(np.tile(chosen, 2), np.repeat([-FAR, FAR], len(chosen))).reshape(2, -1).any(axis=0)
     lower[chosen[far]], upper[chosen[far]] = -np.inf, np.inf
     left = chosen[~far]
-    if len(left):  # both sides at once: first the farthest step within, then halving
+    if len(left):
         which, sign = np.tile(left, 2), np.repeat([-1.0, 1.0], len(left))
-        nearer = STEPS[:-1]
-        inside = accepted(np.repeat(which, len(nearer)), (sign[:, None] * nearer).ravel()).reshape(len(which), -1)
-        last = np.where(inside.any(axis=1), len(nearer) - inside[:, ::-1].argmax(axis=1), 0)
-        steps = np.concatenate([[0.0], STEPS])
-        low, high = steps[last], steps[last + 1]
-        for _ in range(HALVINGS // 2):  # two at once: calls are what takes time, not problems
-            quarters = low + (high - low) * QUARTERS[:, None]
-            lower_half, middle, upper_half = accepted(np.tile(which, 3), (sign * quarters).ravel()).reshape(3, -1)
-            further = 2 * middle + np.where(middle, upper_half, lower_half)
-            low, high = low + (high - low) * further / 4, low + (high - low) * (further + 1) / 4
-        ends = estimate[which] + known.se[which] * sign * high
+        unit = sign * known.se[which]
+        at, growth = crossings(seen, seen.to_own[which], (estimate - seen.base)[which], unit, sampling, limit)
+        steps = _first_rejected(accepted, which, sign, at, growth / (TOO_CLOSE * (1 + limit)))
+        if (unsure := np.isnan(at)).any():
+            steps[unsure] = _searched(accepted, which[unsure], sign[unsure])
+        ends = estimate[which] + unit * steps
         lower[left], upper[left] = ends[: len(left)], ends[len(left) :]
     return Intervals(lower, upper, ("fieller",) * p, confidence)
+
+
+def _first_rejected(accepted: Test, which: Array, sign: Array, at: Array, certainty: Array) -> Array:
+    """The first point of the search's own grid that is rejected, from where the crossing is.
+
+    Where that is too close to a point to call, a test says it."""
+    place = np.clip(np.searchsorted(GRID, at, side="right") - 1, 0, len(GRID) - 2)
+    low, cell = GRID[place], np.diff(GRID)[place] / 2**HALVINGS
+    cells = (at - low) / cell
+    nearest, first = np.rint(cells), np.ceil(cells)
+    close = np.abs(cells - nearest) * cell * certainty < 1
+    if close.any():
+        within = accepted(which[close], sign[close] * (low + cell * nearest)[close])
+        first[close] = nearest[close] + within
+    return low + cell * first
+
+
+def _searched(accepted: Test, which: Array, sign: Array) -> Array:
+    """The same by a search: first the farthest step within, then halving, for all at once."""
+    nearer = STEPS[:-1]
+    inside = accepted(np.repeat(which, len(nearer)), (sign[:, None] * nearer).ravel()).reshape(len(which), -1)
+    last = np.where(inside.any(axis=1), len(nearer) - inside[:, ::-1].argmax(axis=1), 0)
+    low, high = GRID[last], GRID[last + 1]
+    for _ in range(HALVINGS // 2):  # two at once: calls are what takes time, not problems
+        quarters = low + (high - low) * QUARTERS[:, None]
+        lower_half, middle, upper_half = accepted(np.tile(which, 3), (sign * quarters).ravel()).reshape(3, -1)
+        further = 2 * middle + np.where(middle, upper_half, lower_half)
+        low, high = low + (high - low) * further / 4, low + (high - low) * (further + 1) / 4
+    return high
 
 
 def weakly_identified(seen: Channel, combinations: Array | None = None, *, below: float = WEAK) -> Array:

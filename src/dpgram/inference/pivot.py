@@ -33,7 +33,7 @@ def statistic(seen: Channel, b: Array, sampling: Array) -> tuple[Array, Array, A
 
 def _dot(a: Array, b: Array) -> Array:
     """The product of each row of two (k, p) arrays, as a column."""
-    return np.einsum("kp,kp->k", a, b)[:, None]
+    return np.vecdot(a, b)[:, None]
 
 
 def profile(seen: Channel, combinations: Array, values: Array, sampling: Array, *, enough: float = 0.0) -> Array:
@@ -46,7 +46,7 @@ def profile(seen: Channel, combinations: Array, values: Array, sampling: Array, 
     metric = seen.gain**2 / (seen.noise_variance(seen.estimate) + sampling)
     metric = np.broadcast_to(metric + 1e-3 * np.median(metric) + np.finfo(float).tiny, (len(values), len(seen.gain)))
     start = np.broadcast_to(seen.estimate, metric.shape)
-    gap = values - np.einsum("kcp,kp->kc", combinations, start)
+    gap = values - (combinations @ start[:, :, None])[:, :, 0]
     b = start + _lifted(combinations, metric, gap)
     best, gradient, diagonal = statistic(seen, b, sampling)
     damping = np.full(len(b), 1e-3)
@@ -55,14 +55,17 @@ def profile(seen: Channel, combinations: Array, values: Array, sampling: Array, 
         metric = seen.gain**2 / diagonal
         metric = metric + damping[:, None] * metric.max(axis=1, keepdims=True) + np.finfo(float).tiny
         step = -gradient / 2 / metric
-        step = step - _lifted(combinations, metric, np.einsum("kcp,kp->kc", combinations, step))
+        step = step - _lifted(combinations, metric, (combinations @ step[:, :, None])[:, :, 0])
         tried, slope, spread = statistic(seen, b + step, sampling)
         better = tried < best
         settled = (better & (best - tried < 1e-7 * (1 + best))) | (damping > 1e7) | (np.minimum(best, tried) <= enough)
-        b, gradient, diagonal = (
-            np.where(better[:, None], new, old) for new, old in ((b + step, b), (slope, gradient), (spread, diagonal))
-        )
-        best = np.where(better, tried, best)
+        if better.all():
+            b, gradient, diagonal, best = b + step, slope, spread, tried
+        else:
+            b, gradient, diagonal, best = (
+                np.where(better if new.ndim == 1 else better[:, None], new, old)
+                for new, old in ((b + step, b), (slope, gradient), (spread, diagonal), (tried, best))
+            )
         damping = np.where(better, np.maximum(damping / 4, 1e-12), np.minimum(damping * 6, 1e8))
         found[moving] = best
         if settled.any():

@@ -6,7 +6,7 @@ the way back to own units. One channel's arrays have one axis for its p directio
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -132,7 +132,12 @@ def channel(evidence: Evidence, plan: Design, *, together: bool = False) -> Chan
     """The channel of the regression ``plan``.
 
     It is that of the last of several rounds, for inference, or of all of them ``together``, for estimates."""
-    view = evidence.together if together else evidence.alone
+    return _channel(evidence, evidence.together if together else evidence.alone, plan)
+
+
+@lru_cache(maxsize=1)
+def _channel(evidence: Evidence, view: View, plan: Design) -> Channel:
+    """Kept until another is asked for: an estimate and its intervals start from the same."""
     basis = orthonormal(plan, view, intercept=evidence.intercept)
     values, axes = np.linalg.eigh(basis.block[..., :-1, :-1])
     cross = (axes.mT @ basis.block[..., :-1, -1:])[..., 0]
