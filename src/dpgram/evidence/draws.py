@@ -150,4 +150,4 @@ class WishartEvidence(Evidence, reads=WishartSample, by=WishartLaw):
 
 
 class InverseWishartEvidence(WishartEvidence, reads=InverseWishartSample, by=InverseWishartLaw):
-    """The same with another law."""
+    """The draw itself, in own columns, by its own law."""

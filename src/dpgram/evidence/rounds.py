@@ -72,7 +72,7 @@ class RoundsEvidence(Evidence, reads=WhitenedGaussian):
 
     @cached_property
     def repaired(self) -> Array:
-        """As elsewhere. Where rows were shrunk, their public number fixes the scale."""
+        """A positive definite estimate of the true Gram. Where rows were shrunk, their public number fixes the scale."""
         known = self.public_rows if self.public_rows and self.last.kept < 1.0 and self.intercept else None
         return in_own_columns(self.repaired_there[0], self._pooled[0], rows=known)
 

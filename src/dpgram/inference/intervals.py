@@ -168,7 +168,7 @@ def _first_rejected(accepted: Test, which: Array, sign: Array, at: Array, certai
 
 
 def _searched(accepted: Test, which: Array, sign: Array) -> Array:
-    """The same by a search: first the farthest step within, then halving, for all at once."""
+    """The first rejected point of the grid by a search: the farthest step within, then halving, for all at once."""
     nearer = STEPS[:-1]
     inside = accepted(np.repeat(which, len(nearer)), (sign[:, None] * nearer).ravel()).reshape(len(which), -1)
     last = np.where(inside.any(axis=1), len(nearer) - inside[:, ::-1].argmax(axis=1), 0)

@@ -12,7 +12,7 @@ from dpgram.regression.channel import Channel
 
 Array = np.ndarray
 
-ITERATIONS = 80
+ITERATIONS, TINY = 80, np.finfo(float).tiny
 
 
 def statistic(seen: Channel, b: Array, sampling: Array) -> tuple[Array, Array, Array]:
@@ -43,19 +43,18 @@ def profile(seen: Channel, combinations: Array, values: Array, sampling: Array, 
 
     ``combinations`` (k, c, p), ``values`` (k, c). Damped Gauss-Newton steps within the constraints: the metric is diagonal, so a step
     costs c by c."""
-    metric = seen.gain**2 / (seen.noise_variance(seen.estimate) + sampling)
-    metric = np.broadcast_to(metric + 1e-3 * np.median(metric) + np.finfo(float).tiny, (len(values), len(seen.gain)))
-    start = np.broadcast_to(seen.estimate, metric.shape)
-    gap = values - (combinations @ start[:, :, None])[:, :, 0]
-    b = start + _lifted(combinations, metric, gap)
+    squares = seen.gain**2
+    metric = squares / (seen.noise_variance(seen.estimate) + sampling)
+    metric = np.broadcast_to(metric + 1e-3 * np.median(metric) + TINY, (len(values), len(seen.gain)))
+    b = seen.estimate + _lifted(combinations, metric, values - np.vecdot(combinations, seen.estimate))
     best, gradient, diagonal = statistic(seen, b, sampling)
     damping = np.full(len(b), 1e-3)
     found, moving = best.copy(), np.arange(len(b))  # problems drop out as they settle
     for _ in range(ITERATIONS):
-        metric = seen.gain**2 / diagonal
-        metric = metric + damping[:, None] * metric.max(axis=1, keepdims=True) + np.finfo(float).tiny
-        step = -gradient / 2 / metric
-        step = step - _lifted(combinations, metric, (combinations @ step[:, :, None])[:, :, 0])
+        metric = squares / diagonal
+        metric = metric + (damping * metric.max(axis=1) + TINY)[:, None]
+        step = gradient / (-2 * metric)
+        step = step - _lifted(combinations, metric, np.vecdot(combinations, step[:, None, :]))
         tried, slope, spread = statistic(seen, b + step, sampling)
         better = tried < best
         settled = (better & (best - tried < 1e-7 * (1 + best))) | (damping > 1e7) | (np.minimum(best, tried) <= enough)
@@ -79,8 +78,10 @@ def profile(seen: Channel, combinations: Array, values: Array, sampling: Array, 
 
 def _lifted(combinations: Array, metric: Array, gap: Array) -> Array:
     """The shortest change of b, in ``metric``, that moves the combinations by ``gap``."""
-    over = combinations / metric[:, None, :]
     if combinations.shape[1] == 1:  # most often, and then a division does
-        return over[:, 0] * (gap / _dot(over[:, 0], combinations[:, 0]))
+        only = combinations[:, 0]
+        over = only / metric
+        return over * (gap / _dot(over, only))
+    over = combinations / metric[:, None, :]
     inner = np.einsum("kcp,kep->kce", over, combinations)
     return np.einsum("kcp,kc->kp", over, np.linalg.solve(inner, gap[:, :, None])[:, :, 0])
