@@ -7,7 +7,7 @@ import queue
 import threading
 from collections.abc import Generator, Sequence
 from contextlib import closing
-from functools import partial, reduce
+from functools import reduce
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -17,8 +17,7 @@ from dpgram.engines.base import Progress, Steps
 from dpgram.engines.summing import Summing, one_blas_thread
 from dpgram.errors import OptionError
 from dpgram.rows.gram_sum import GramSum
-from dpgram.sources.again import one_state, rereadable
-from dpgram.sources.base import Batch, Part, Piece, Source, check_columns, parts_of, quietly, told_rows
+from dpgram.sources.base import Batch, Part, Piece, Source, check_columns, quietly
 from dpgram.terms.public_map import PublicMap
 from dpgram.terms.schema import Schema
 
@@ -37,7 +36,7 @@ class LocalPass:
         check_columns(source, schema.names)
         self._source, self._schema, self._progress = source, schema, progress
         self.rows_of, self.where = source.rows_of, source.where
-        self.rereadable, self.one_state = rereadable(source), partial(one_state, source)
+        self.rereadable, self.one_state = source.rereadable, source.one_state
         self._threads = _checked_threads(threads)
         self._encoder = Encoder(schema, untyped=source.untyped)
         self._encoder.check_types(source.columns)
@@ -52,7 +51,7 @@ class LocalPass:
 
     def count(self) -> int:
         """The number of rows: told by the source, else by a pass over one column that looks at no cell. It shows no progress."""
-        told = told_rows(self._source, self._schema.names)
+        told = self._source.count(self._schema.names)
         if told is not None:
             return told
         counters = [_Counter() for _ in range(self._threads)]
@@ -61,7 +60,7 @@ class LocalPass:
 
     def _read(self, names: Sequence[str], workers: Sequence[_Worker], progress: Progress | None) -> None:
         """Give every batch of the table to one of the ``workers``, one for each thread."""
-        parts = parts_of(self._source, names)
+        parts = self._source.parts(names)
         steps = _PartSteps(progress, len(parts))
         team = _Team(self._source.where, workers, steps)
         run = team.run_alone if self._threads == 1 else team.run

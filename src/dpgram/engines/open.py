@@ -9,9 +9,8 @@ from typing import Any
 from dpgram.engines.base import Pass, Progress
 from dpgram.engines.local import LocalPass
 from dpgram.engines.spark import find_frame, is_spark, open_spark
-from dpgram.engines.torch import DevicePass, holds_tensors, tensor_pass
+from dpgram.engines.torch import DevicePass, holds_tensors, open_tensors
 from dpgram.errors import TableError
-from dpgram.sources.again import rereadable
 from dpgram.sources.cache import Cached
 from dpgram.sources.open import open_source
 from dpgram.terms.schema import Schema
@@ -45,9 +44,10 @@ def open_pass(
     if holds_tensors(table):
         if query is not None:
             raise TableError("query= is asked of a database, and this table holds PyTorch tensors: leave it out.")
-        return tensor_pass(table, schema, columns=columns, device=device, threads=threads, progress=progress)
-    source = open_source(table, columns=columns, query=query)
-    if cache is not None and (source.rows_of == "result" or not rereadable(source)):
+        source, device = open_tensors(table, columns, device)
+    else:
+        source = open_source(table, columns=columns, query=query)
+    if cache is not None and (source.rows_of == "result" or not source.rereadable):
         source = Cached(source, cache)
     if device is not None:
         return DevicePass(source, schema, device, progress)
