@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from dpgram.engines.base import Pass, Progress
 from dpgram.engines.local import LocalPass
-from dpgram.engines.spark import find_frame, is_spark, open_spark
+from dpgram.engines.spark import SparkPass, find_table, is_spark
 from dpgram.engines.torch import DevicePass, holds_tensors, open_tensors
 from dpgram.errors import TableError
+from dpgram.sources.base import Source
 from dpgram.sources.cache import Cached
 from dpgram.sources.open import open_source
 from dpgram.terms.schema import Schema
@@ -38,7 +38,7 @@ def open_pass(
             raise TableError(
                 "columns= is for arrays, device= for PyTorch, threads= for this machine: a Spark table takes none."
             )
-        return open_spark(table, schema, query=query, progress=progress)
+        return SparkPass(find_table(table, query), schema, progress)
     if device is not None and threads is not None:
         raise TableError("threads= is for sums on this machine's cores, device= for sums by PyTorch: pass one of the two.")
     if holds_tensors(table):
@@ -54,6 +54,6 @@ def open_pass(
     return LocalPass(source, schema, progress=progress, threads=threads)
 
 
-def open_header(table: object, *, query: str | None = None) -> Any:
-    """Names and types of ``table``, as a source has them; no row of a Spark table is read for it."""
-    return find_frame(table, query=query)[0] if is_spark(table) else open_source(table, query=query)
+def open_header(table: object, *, query: str | None = None) -> Source:
+    """Names and types of ``table``, for which no row is read."""
+    return find_table(table, query) if is_spark(table) else open_source(table, query=query)

@@ -12,8 +12,9 @@ from typing import Any
 import pyarrow as pa
 
 from dpgram.engines.base import Progress, Steps
-from dpgram.engines.device_sum import DeviceSum, Scaling
+from dpgram.engines.device_sum import CELL_TYPES, DeviceSum, Scaling
 from dpgram.engines.local import LocalPass
+from dpgram.engines.pytorch import Device, Tensor, torch
 from dpgram.errors import DeviceError, MissingExtraError, TableError
 from dpgram.rows.gram_sum import GramSum
 from dpgram.sources.base import BATCH_ROWS, Batch, Piece, Source, quietly, record_batch, spans
@@ -21,30 +22,18 @@ from dpgram.sources.open import open_source
 from dpgram.terms.public_map import PublicMap
 from dpgram.terms.schema import Schema
 
-Tensor = Any  # torch.Tensor; PyTorch is imported when it is needed
-Device = Any  # torch.device
-
 COPY_BYTES = 2**26  # sent to a device, or put side by side there, at a time
 VIEW_ROWS = 2**28  # of a tensor that lies on the device: no copy is made
 HALF = ("float16", "bfloat16")
-ARROW_TYPES = {
-    "float64": pa.float64(),
-    "float32": pa.float32(),
-    "float16": pa.float32(),  # Arrow lacks bfloat16 and does little with float16; wider, both are exact
-    "bfloat16": pa.float32(),
-    **{f"{sign}int{bits}": getattr(pa, f"{sign}int{bits}")() for sign in ("", "u") for bits in (8, 16, 32, 64)},
-    "bool": pa.bool_(),
-}
+# Arrow lacks bfloat16 and does little with float16; wider, both are exact.
+ARROW_TYPES = {name: pa.from_numpy_dtype("float32" if name in HALF else name) for name in CELL_TYPES}
 
 
 def holds_tensors(table: object) -> bool:
     """Whether a table is a PyTorch tensor, or a dict with one. PyTorch is not imported for it: a tensor's owner has done so."""
-    torch = sys.modules.get("torch")
-    if torch is None:
+    if sys.modules.get("torch") is None:
         return False
-    return isinstance(table, torch.Tensor) or (
-        isinstance(table, Mapping) and any(isinstance(values, torch.Tensor) for values in table.values())
-    )
+    return _is_tensor(table) or (isinstance(table, Mapping) and any(_is_tensor(values) for values in table.values()))
 
 
 def open_tensors(table: Any, columns: Sequence[str] | None, device: str | None) -> tuple[Source, str | Device | None]:
@@ -91,8 +80,6 @@ class DevicePass(LocalPass):
                 yield quietly(self.where, self._encoded, piece.batch), piece.fraction
 
     def _encoded(self, batch: Batch) -> Tensor:
-        import torch
-
         return torch.from_numpy(self._encoder.encode(batch)).to(self._device).T
 
 
@@ -161,8 +148,6 @@ class Tensors(Source):
 
     def cells(self, span: slice, device: Device) -> Tensor:
         """Some rows on ``device``, (rows, columns): a view where a matrix lies there, else a copy."""
-        import torch
-
         if self._matrix is not None:
             return self._matrix[span].to(device, non_blocking=True)
         return torch.stack([column[span].to(device).to(torch.float64) for column in self._columns]).T
@@ -184,11 +169,9 @@ class Tensors(Source):
 def found_device(name: str | Device) -> Device:
     """The device of that name, with its number; DeviceError if PyTorch has none such here, or none with double precision."""
     try:
-        import torch
+        device = torch.device(name)
     except ImportError:
         raise MissingExtraError(package="torch", extra="torch", purpose="device=") from None
-    try:
-        device = torch.device(name)
     except (RuntimeError, TypeError):
         device = None
     if device is None:
@@ -197,7 +180,7 @@ def found_device(name: str | Device) -> Device:
         count = torch.cuda.device_count() if torch.cuda.is_available() else 0
         if not count:
             raise DeviceError(
-                f"device={str(name)!r} needs a CUDA device, and PyTorch finds none: {_built(torch)}; use device='cpu'."
+                f"device={str(name)!r} needs a CUDA device, and PyTorch finds none: {_built()}; use device='cpu'."
             )
         if device.index is None:
             return torch.device("cuda", torch.cuda.current_device())
@@ -215,7 +198,7 @@ def found_device(name: str | Device) -> Device:
     raise DeviceError(f"device={str(name)!r} is not here or has no double precision, which exact sums need: use cuda or cpu.")
 
 
-def _built(torch: Any) -> str:
+def _built() -> str:
     built = torch.version.cuda
     return (
         f"it is built for CUDA {built} but sees no GPU or no driver" if built else "this build of PyTorch is for the CPU alone"
@@ -223,8 +206,6 @@ def _built(torch: Any) -> str:
 
 
 def _check_tensor(what: str, tensor: Tensor) -> None:
-    import torch
-
     if tensor.layout != torch.strided or tensor.is_quantized or tensor.device.type == "meta":
         raise TableError(f"{what} is sparse, quantized or without data, and a dense tensor is needed: convert it first.")
     if _dtype(tensor) not in ARROW_TYPES:
@@ -250,8 +231,6 @@ def _check_unnamed(names: Sequence[str] | None) -> None:
 
 
 def _is_tensor(values: object) -> bool:
-    import torch
-
     return isinstance(values, torch.Tensor)
 
 
