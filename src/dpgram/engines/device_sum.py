@@ -32,17 +32,8 @@ from dpgram.terms.schema import Schema
 Array = np.ndarray
 
 MOST_FUSED = 64  # encoded columns whose sums a warp can hold in registers
-# Bands of 8 columns: groups of 4 rows in flight, threads of a block, blocks that share a multiprocessor. The fastest on an H200.
-SHAPES = {
-    1: (8, 256, 3),
-    2: (8, 128, 4),
-    3: (4, 256, 2),
-    4: (8, 128, 2),
-    5: (4, 128, 2),
-    6: (4, 256, 1),
-    7: (2, 128, 2),
-    8: (2, 128, 2),
-}
+# For 1 to 8 bands of 8 columns: groups of 4 rows in flight, threads of a block, blocks that share a multiprocessor. The fastest on an H200.
+SHAPES = [(8, 256, 3), (8, 128, 4), (4, 256, 2), (8, 128, 2), (4, 128, 2), (4, 256, 1), (2, 128, 2), (2, 128, 2)]
 POINTS_THREADS = 256
 POINTS_BYTES = 2**28  # grid points held for a matrix product on a device
 MAPPED_BYTES = 2**26  # the same where they are then multiplied by a map, which takes several arrays of that size
@@ -272,7 +263,7 @@ class _Kernels:
     def add(self, cells: Tensor) -> None:
         """One read of the cells, sums in registers."""
         bands = self._scaling.padded // 8
-        steps, threads, shared = SHAPES[bands]
+        steps, threads, shared = SHAPES[bands - 1]
         kernel = self._kernel("gram", cells, FUSED=1, BANDS=bands, STEPS=steps, THREADS=threads, BLOCKS=shared)
         most = shared * self._processors
         for part in cells.split(ROWS_PER_BLOCK * most):

@@ -91,8 +91,7 @@ class SparkPass:
         return rows
 
     def gram(self, row_bound: float, through: PublicMap | None = None) -> GramSum:
-        """The exact sum over all rows, each multiplied by ``through``, where it is given, and then shrunk to ``row_bound``. One Spark job;
-        its first stage reads the rows once."""
+        """As ``Pass`` says. One Spark job; its first stage reads the rows once."""
         dim = len(self._schema.encoded)
         check_map(through, dim, row_bound)
         groups = min(-(-count_pieces(dim) // PIECES_PER_GROUP), MOST_GROUPS)

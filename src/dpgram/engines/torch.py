@@ -38,9 +38,14 @@ def holds_tensors(table: object) -> bool:
 
 def open_tensors(table: Any, columns: Sequence[str] | None, device: str | None) -> tuple[Source, str | Device | None]:
     """A tensor, or a dict with tensors, as a source, and the device that sums it: None where this machine's cores do."""
-    if isinstance(table, Mapping) and not all(_is_tensor(values) for values in table.values()):
-        return _mixed_source(table, columns), device
-    tensors = Tensors.of_columns(table, columns) if isinstance(table, Mapping) else Tensors.of_matrix(table, columns)
+    if not isinstance(table, Mapping):
+        tensors = Tensors.of_matrix(table, columns)
+    elif columns is not None:
+        raise TableError("columns= names the columns of one tensor; this table has names of its own.")
+    elif all(_is_tensor(values) for values in table.values()):
+        tensors = Tensors.of_columns(table)
+    else:
+        return _mixed_source(table), device
     if device is None and tensors.device.type == "cpu":
         return tensors.on_host(), None
     return tensors, tensors.device if device is None else device
@@ -58,8 +63,7 @@ class DevicePass(LocalPass):
         self.scaling = Scaling.of_schema(schema, source.places(schema.names)) if isinstance(source, Tensors) else None
 
     def gram(self, row_bound: float, through: PublicMap | None = None) -> GramSum:
-        """The exact sum over all rows, each multiplied by ``through``, where it is given, and then shrunk to ``row_bound``. Memory does
-        not grow with the number of rows."""
+        """As ``Pass`` says. Memory does not grow with the number of rows."""
         steps = Steps(self._progress)
         scaling = self.scaling or Scaling.of_encoded(len(self._schema.encoded))
         summing = quietly(self.where, DeviceSum, scaling, row_bound, self._device, through)
@@ -89,7 +93,7 @@ class Tensors(Source):
     where, rereadable = "the table (PyTorch tensors)", True
 
     def __init__(self, names: Sequence[str], matrix: Tensor | None, columns: Sequence[Tensor]):
-        self._names, self._matrix, self._columns = tuple(names), matrix, tuple(columns)
+        self._matrix, self._columns = matrix, tuple(columns)
         self.device = columns[0].device
         self.columns = pa.schema([(name, ARROW_TYPES[_dtype(one)]) for name, one in zip(names, columns, strict=True)])
 
@@ -112,9 +116,8 @@ class Tensors(Source):
         return cls(names, matrix, matrix.unbind(1))
 
     @classmethod
-    def of_columns(cls, table: Mapping[object, Tensor], names: Sequence[str] | None = None) -> Tensors:
+    def of_columns(cls, table: Mapping[object, Tensor]) -> Tensors:
         """A dict of names and one-dimensional tensors."""
-        _check_unnamed(names)
         for name, one in table.items():
             _check_tensor(f"column {name!r}", one)
             if one.ndim != 1:
@@ -131,15 +134,15 @@ class Tensors(Source):
         if any(_dtype(column) in HALF for column in self._columns):
             return self
         if self._matrix is not None:
-            return open_source(_on_host(self._matrix), columns=self._names)
-        return open_source({name: _on_host(column) for name, column in zip(self._names, self._columns, strict=True)})
+            return open_source(_on_host(self._matrix), columns=self.columns.names)
+        return open_source({name: _on_host(one) for name, one in zip(self.columns.names, self._columns, strict=True)})
 
     def count(self, names: Sequence[str] = ()) -> int:
         return len(self._columns[0])
 
     def places(self, names: Sequence[str]) -> dict[str, int]:
         """Which column of ``cells`` each name is."""
-        return {name: self._names.index(name) for name in names}
+        return {name: self.columns.names.index(name) for name in names}
 
     def spans(self, device: Device) -> Iterator[tuple[slice, float]]:
         """Stretches of rows small enough that copies may be made where they must, and the fraction read after each."""
@@ -212,9 +215,8 @@ def _check_tensor(what: str, tensor: Tensor) -> None:
         raise TableError(f"{what} holds {tensor.dtype}, and real numbers or truth values are needed: convert it first.")
 
 
-def _mixed_source(table: Mapping[object, Any], names: Sequence[str] | None) -> Source:
+def _mixed_source(table: Mapping[object, Any]) -> Source:
     """A dict that holds tensors and other columns: all of them on the host."""
-    _check_unnamed(names)
     for name, values in table.items():
         if _is_tensor(values):
             _check_tensor(f"column {name!r}", values)
@@ -223,11 +225,6 @@ def _mixed_source(table: Mapping[object, Any], names: Sequence[str] | None) -> S
                     f"column {name!r} lies on {values.device} and others on the host: move all of them to one place."
                 )
     return open_source({name: _on_host(_wide(one)) if _is_tensor(one) else one for name, one in table.items()})
-
-
-def _check_unnamed(names: Sequence[str] | None) -> None:
-    if names is not None:
-        raise TableError("columns= names the columns of one tensor; this table has names of its own.")
 
 
 def _is_tensor(values: object) -> bool:

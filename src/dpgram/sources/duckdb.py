@@ -38,6 +38,10 @@ UNREAD = (
     "DuckDB stopped in the middle of its answer, at a cast or a computation that fails in some row (try_cast gives null instead), "
     "or for want of memory or disk"
 )
+TABLES = (
+    "select schema_name, table_name, true from duckdb_tables() "
+    "union all select schema_name, view_name, false from duckdb_views() where not internal"
+)
 ENDLESS = re.compile(r"DATE|TIMESTAMP")  # types that know infinity, which Arrow does not
 HUGE = ("HUGEINT", "UHUGEINT")  # their range is beyond that of Arrow's decimals
 
@@ -108,13 +112,10 @@ def _mebibytes(text: str) -> float:
 
 def _only_table(where: str, connection: Any) -> str:
     """A query for the one table there is."""
-    tables = quietly(where, lambda: connection.execute("select schema_name, table_name from duckdb_tables()").fetchall())
-    views = quietly(
-        where, lambda: connection.execute("select schema_name, view_name from duckdb_views() where not internal").fetchall()
-    )
-    if len(tables) == 1 and not views:
-        return "select * from {}.{}".format(*(quoted(name) for name in tables[0]))
-    names = sorted(name if schema == "main" else f"{schema}.{name}" for schema, name in tables + views)
+    tables = quietly(where, lambda: connection.execute(TABLES).fetchall())
+    if len(tables) == 1 and tables[0][2]:
+        return "select * from {}.{}".format(*(quoted(name) for name in tables[0][:2]))
+    names = sorted(name if schema == "main" else f"{schema}.{name}" for schema, name, _ in tables)
     shown = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
     raise TableError(f"{where} holds {shown or 'no table'}, and a query must say what is meant: pass query= (--query).")
 

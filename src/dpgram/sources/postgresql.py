@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -81,8 +80,13 @@ def open_uri(uri: str, query: str | None) -> PostgreSQLQuery:
         from adbc_driver_postgresql import dbapi
     except ImportError:
         raise MissingExtraError(package="adbc-driver-postgresql", extra="sql", purpose="reading from PostgreSQL") from None
-    connection = _connected(partial(dbapi.connect, uri, autocommit=True))
-    return PostgreSQLQuery(connection, statement, own=True)
+    try:
+        connection = interruptible(lambda: dbapi.connect(uri, autocommit=True))
+    except Exception as error:
+        problem, do = next((words for sign, words in UNCONNECTED.items() if sign in str(error)), BAD_URI)
+    else:
+        return PostgreSQLQuery(connection, statement, own=True)
+    raise QueryError(where=WHERE, problem=problem, do=do)
 
 
 def open_connection(connection: Any, query: str | None) -> PostgreSQLQuery:
@@ -96,14 +100,6 @@ def _needed(query: str | None) -> str:
             "PostgreSQL needs a query that says which rows are meant: pass query= (--query), such as select * from people."
         )
     return one_statement(query)
-
-
-def _connected(connect: Callable[[], Any]) -> Any:
-    try:
-        return interruptible(connect)
-    except Exception as error:
-        problem, do = next((words for sign, words in UNCONNECTED.items() if sign in str(error)), BAD_URI)
-    raise QueryError(where=WHERE, problem=problem, do=do)
 
 
 class PostgreSQLQuery(Query):

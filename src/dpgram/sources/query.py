@@ -40,7 +40,7 @@ def one_statement(query: object) -> str:
         )
     if "\0" in query:
         raise TableError("the query holds a null character, which no database takes: remove it.")
-    end = _end_of_statement(query)
+    end = next((at for at, token in _tokens(query) if token == ";"), len(query))
     statement, rest = query[:end], query[end:]
     if _has_words(rest):
         raise TableError("the query holds several statements, and one is needed: a release reads the result of one select.")
@@ -98,34 +98,19 @@ class Query(Source):
         return fetched(self.where, partial(self._batches, list(names), self._sql(expressions)), self._cancel)
 
 
-def _end_of_statement(query: str) -> int:
-    """Where the first semicolon stands that ends a statement; the end of the text if none does."""
-    at = 0
-    while at < len(query):
-        if query[at] == ";":
-            return at
-        at = _after(query, at)
-    return at
-
-
 def _has_words(text: str) -> bool:
     """Whether the text holds more than comments, white space and semicolons."""
+    return any(not (token.startswith(("--", "/*")) or token.isspace() or token == ";") for _, token in _tokens(text))
+
+
+def _tokens(text: str) -> Iterator[tuple[int, str]]:
+    """Each quoted text, quoted name and comment, and every other character by itself, with the place where it starts."""
     at = 0
     while at < len(text):
-        comment = text.startswith(("--", "/*"), at)
-        if not comment and not text[at].isspace() and text[at] != ";":
-            return True
-        at = _after(text, at)
-    return False
-
-
-def _after(text: str, at: int) -> int:
-    """Where the text, name, comment or character that starts at ``at`` ends."""
-    if text.startswith("/*", at):
-        return _after_comment(text, at)
-    if skipped := SKIPPED.match(text, at):
-        return skipped.end()
-    return at + 1
+        skipped = SKIPPED.match(text, at)
+        end = _after_comment(text, at) if text.startswith("/*", at) else skipped.end() if skipped else at + 1
+        yield at, text[at:end]
+        at = end
 
 
 def _after_comment(text: str, at: int) -> int:
