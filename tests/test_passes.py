@@ -21,6 +21,7 @@ from dpgram.errors import LargeDeltaWarning, OneShotError, OutputError, TableErr
 from dpgram.mechanisms.conversation import GramQuestion, Mechanism
 from dpgram.mechanisms.registry import MECHANISMS
 from dpgram.sources import cache
+from dpgram.sources.base import Source
 from dpgram.sources.open import open_source
 from tests import rounds
 from tests.conftest import small_schema, small_table
@@ -103,7 +104,7 @@ def test_every_source_says_whether_it_can_be_read_again_and_that_is_true(tmp_pat
 
 
 def test_a_source_that_does_not_say_so_cannot_be_read_again():
-    class Silent:
+    class Silent(Source):
         rows_of, where, untyped, typed_by_format, columns = "table", "a test", frozenset(), True, TABLE.schema
 
     assert not dpgram.engines.local.LocalPass(Silent(), SCHEMA).rereadable

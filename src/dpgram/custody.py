@@ -99,10 +99,9 @@ class Custody:
         if mechanism_failed:  # Theorem 3 of composition.md asks that what was drawn has no part in the end
             why = "The mechanism itself failed, which may follow from what it drew: leave the line as it is."
             return f"{stays}; {drawn.in_words} drawn. {why}"
-        command = (
-            f"`dpgram ledger settle {number} --ledger {self._ledger.path}`" if isinstance(self._ledger, FileLedger) else ""
-        )
-        how = command or f"ledger.settle({number})"
+        how = f"ledger.settle({number})"
+        if isinstance(self._ledger, FileLedger):
+            how = f"`dpgram ledger settle {number} --ledger {self._ledger.path}`"
         return f"{stays}; {drawn.in_words} drawn. {how} gives back the rounds that were not drawn."
 
 

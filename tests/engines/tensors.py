@@ -8,7 +8,7 @@ import pytest
 import dpgram
 from dpgram.engines.local import LocalPass
 from dpgram.engines.open import open_pass
-from dpgram.engines.torch import TensorPass
+from dpgram.engines.torch import DevicePass
 from dpgram.sources.open import open_source
 from dpgram.terms.public_map import PublicMap
 from tests.needs import is_here
@@ -55,7 +55,8 @@ def tensor_bits(cells, schema, row_bound, device, through: PublicMap | None = No
     """By PyTorch's engine, from a tensor or a dict of them."""
     names = None if isinstance(cells, dict) else list(schema.names)
     opened = open_pass(cells, schema, columns=names, device=device, **options)
-    assert isinstance(opened, TensorPass)
+    assert isinstance(opened, DevicePass)
+    assert opened.scaling is not None
     total = opened.gram(row_bound, through)
     assert (total.row_bound, total.through) == (row_bound, "" if through is None else through.digest)
     return bits(total)

@@ -15,7 +15,7 @@ import dpgram
 from dpgram.engines import summing
 from dpgram.engines.local import LocalPass
 from dpgram.errors import OptionError, UnreadableTableError
-from dpgram.sources.base import Piece, batch_rows, parts_of
+from dpgram.sources.base import Piece, Source, batch_rows
 from dpgram.sources.open import open_source
 
 SCHEMA = dpgram.Schema(
@@ -80,11 +80,11 @@ def test_arrays_are_read_where_they_lie(dtype, order):
 
 
 def test_parquet_has_parts_for_threads(files):
-    many = parts_of(open_source(files / "many.parquet"), ["x"])
+    many = open_source(files / "many.parquet").parts(["x"])
     assert 1 < len(many) <= 64
     assert sum(piece.batch.num_rows for part in many for piece in part()) == ROWS
-    assert len(parts_of(open_source(files / "one.parquet"), ["x"])) == 1
-    assert len(parts_of(open_source(files / "lake"), ["x"])) == 5 * 5
+    assert len(open_source(files / "one.parquet").parts(["x"])) == 1
+    assert len(open_source(files / "lake").parts(["x"])) == 5 * 5
 
 
 def test_wide_tables_come_in_shorter_batches():
@@ -93,7 +93,7 @@ def test_wide_tables_come_in_shorter_batches():
     assert batch_rows(10**6) == 1024
 
 
-class Reader:
+class Reader(Source):
     """A source of endless pieces that a test stops in its own way."""
 
     rows_of = "table"

@@ -220,7 +220,7 @@ def test_a_pandas_on_spark_frame_is_a_spark_frame(classic, folder, expected, mon
 
 def test_a_missing_table_over_connect(connect):
     with pytest.raises(UnreadableTableError, match="TABLE_OR_VIEW_NOT_FOUND") as caught:
-        engine.SparkPass(connect.table("nobody"), SCHEMA)
+        engine.SparkPass(engine.SparkTable(connect.table("nobody")), SCHEMA)
     assert caught.value.__context__ is None
 
 

@@ -188,6 +188,7 @@ def test_another_table_is_encoded_here_and_summed_there(device, tmp_path):
     for source in (table, tmp_path / "t.parquet", table.to_pandas(), {n: table[n].to_numpy() for n in table.column_names}):
         found = open_pass(source, schema, device=device)
         assert isinstance(found, DevicePass)
+        assert found.scaling is None
         assert bits(found.gram(1.0)) == expected
 
 
@@ -200,6 +201,7 @@ def test_a_tensor_with_categories_or_derived_columns_goes_by_way_of_the_host(dev
     for dtype in (torch.float64, torch.bfloat16, torch.float16, torch.int16):
         found = open_pass(on(device, cells).to(dtype), schema, columns=["c", "x"], device=device)
         assert isinstance(found, DevicePass)
+        assert found.scaling is None
         assert bits(found.gram(1.0)) == expected
     tensors = {"c": on(device, cells[:, 0]), "x": on(device, cells[:, 1])}
     assert bits(open_pass(tensors, schema, device=device).gram(1.0)) == expected

@@ -83,6 +83,7 @@ def test_another_table_is_encoded_here_and_mapped_there(device):
     through = tame_map(len(schema.encoded))
     found = open_pass(table, schema, device=device)
     assert isinstance(found, DevicePass)
+    assert found.scaling is None
     assert bits(found.gram(1.0, through)) == bits(open_pass(table, schema).gram(1.0, through))
 
 

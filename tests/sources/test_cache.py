@@ -18,7 +18,7 @@ import pytest
 import dpgram
 from dpgram.errors import OutputError, TableError
 from dpgram.sources import cache
-from dpgram.sources.base import Piece
+from dpgram.sources.base import Piece, Source
 from dpgram.sources.cache import Cached
 from dpgram.sources.open import open_source
 from tests.artifact.kill_loop import ended, forked
@@ -30,7 +30,7 @@ NAMES = TABLE.column_names
 SECRET = "4711"
 
 
-class Batches:
+class Batches(Source):
     """A source of the given batches, once."""
 
     where, rows_of, typed_by_format = "the table of a test", "result", True

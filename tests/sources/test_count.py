@@ -17,7 +17,6 @@ from dpgram.engines.open import open_pass
 from dpgram.errors import EmptyTableError, TableError
 from dpgram.mechanisms import registry
 from dpgram.planning import choose
-from dpgram.sources.base import told_rows
 from dpgram.sources.csv import CsvFile
 from dpgram.sources.open import open_source
 from tests.conftest import small_schema, small_table
@@ -62,7 +61,7 @@ def test_the_count_is_that_of_the_pass(tmp_path, threads):
         found = open_pass(table, SCHEMA, threads=threads, **more)
         with found.one_state():
             assert found.count() == found.gram(1.0).rows == rows
-        assert (told_rows(open_source(table, **more), SCHEMA.names) is not None) == told
+        assert (open_source(table, **more).count(SCHEMA.names) is not None) == told
 
 
 def test_a_matrix_and_an_empty_table_are_counted():
@@ -109,7 +108,7 @@ def test_a_stream_of_which_nobody_knows_the_end_tells_nothing_and_is_not_read():
             yield batch
 
     source = open_source(pa.RecordBatchReader.from_batches(TABLE.schema, batches()))
-    assert told_rows(source, SCHEMA.names) is None
+    assert source.count(SCHEMA.names) is None
     assert read == []
 
 

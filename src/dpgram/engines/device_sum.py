@@ -17,11 +17,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib import resources
-from typing import Any
 
 import numpy as np
 
 from dpgram.engines.nvrtc import Kernel, KernelError
+from dpgram.engines.pytorch import Device, Tensor, torch
 from dpgram.errors import BoundBrokenError, InexactDeviceError, SlowDeviceWarning
 from dpgram.rows.clip import GRID, JUST_BELOW_ONE, MAPPED_BITS, check_map, largest_square
 from dpgram.rows.gram_sum import BLOCK_ROWS, LIMB_BITS, LIMB_MASK, GramSum
@@ -30,20 +30,10 @@ from dpgram.terms.public_map import PublicMap, digest_of
 from dpgram.terms.schema import Schema
 
 Array = np.ndarray
-Tensor = Any  # torch.Tensor; PyTorch is imported when it is needed
 
 MOST_FUSED = 64  # encoded columns whose sums a warp can hold in registers
-# Bands of 8 columns: groups of 4 rows in flight, threads of a block, blocks that share a multiprocessor. The fastest on an H200.
-SHAPES = {
-    1: (8, 256, 3),
-    2: (8, 128, 4),
-    3: (4, 256, 2),
-    4: (8, 128, 2),
-    5: (4, 128, 2),
-    6: (4, 256, 1),
-    7: (2, 128, 2),
-    8: (2, 128, 2),
-}
+# For 1 to 8 bands of 8 columns: groups of 4 rows in flight, threads of a block, blocks that share a multiprocessor. The fastest on an H200.
+SHAPES = [(8, 256, 3), (8, 128, 4), (4, 256, 2), (8, 128, 2), (4, 128, 2), (4, 256, 1), (2, 128, 2), (2, 128, 2)]
 POINTS_THREADS = 256
 POINTS_BYTES = 2**28  # grid points held for a matrix product on a device
 MAPPED_BYTES = 2**26  # the same where they are then multiplied by a map, which takes several arrays of that size
@@ -147,9 +137,7 @@ class DeviceSum:
     """The exact sum over the rows that it is given, multiplied by ``through`` where it is given, kept on ``device`` until it is asked
     for."""
 
-    def __init__(self, scaling: Scaling, row_bound: float, device: Any, through: PublicMap | None = None):
-        import torch
-
+    def __init__(self, scaling: Scaling, row_bound: float, device: Device, through: PublicMap | None = None):
         check_map(through, scaling.dim, row_bound)
         self._scaling, self._row_bound, self._device = scaling, row_bound, device
         self._most = float(largest_square(row_bound))
@@ -161,7 +149,6 @@ class DeviceSum:
         square = scaling.dim**2
         self._state = torch.zeros(2 * square + 1, dtype=torch.int64, device=device)
         self._limbs, self._broken = self._state[:-1].view(2, scaling.dim, scaling.dim), self._state[-1:]
-        self._vectors: dict[str, Tensor] = {}
         self._kernels = _Kernels(self) if _has_kernels(device, scaling) else None
         self._fused = self._kernels is not None and self._map is None and scaling.dim <= MOST_FUSED
         if not self._fused:
@@ -184,8 +171,6 @@ class DeviceSum:
 
     def total(self) -> GramSum:
         """The sum over all rows added so far."""
-        import torch
-
         self._carry()
         limbs = torch.triu(self._limbs) + torch.triu(self._limbs, 1).mT  # what is below the diagonal need not have been added
         words = torch.cat([limbs.flatten(), self._broken]).cpu().numpy()
@@ -207,8 +192,6 @@ class DeviceSum:
 
     def _add_product(self, points: Tensor) -> None:
         """Add points' points for whole-number points: blocks of 4096 rows have sums below 2^53, hence exact in any order."""
-        import torch
-
         whole = len(points) // BLOCK_ROWS * BLOCK_ROWS
         dim = self._scaling.dim
         blocks, rest = points[:whole].view(-1, BLOCK_ROWS, points.shape[1]), points[whole:]
@@ -221,24 +204,20 @@ class DeviceSum:
 
     def _points(self, cells: Tensor) -> Tensor:
         """Bounded grid points by PyTorch's operations, one correctly rounded step at a time."""
-        import torch
-
         scaling = self._scaling
         x = torch.zeros((len(cells), scaling.dim), dtype=torch.float64, device=cells.device)
         here = [i for i, place in enumerate(scaling.places) if place >= 0]
         x[:, here] = cells[:, [scaling.places[i] for i in here]].to(torch.float64)
+        lower, upper, fill, centre, half, truth = self._declared
         missing = ~torch.isfinite(x)
         if scaling.truth.any():
-            missing |= self._vector("truth").bool() & (x != 0) & (x != 1)
-        x = torch.where(missing, self._vector("fill"), x)
-        x = torch.minimum(torch.maximum(x, self._vector("lower")), self._vector("upper"))
-        x = x.sub_(self._vector("centre")).div_(self._vector("half")).clamp_(-1.0, 1.0)
+            missing |= truth.bool() & (x != 0) & (x != 1)
+        x = torch.minimum(torch.maximum(torch.where(missing, fill, x), lower), upper)
+        x = x.sub_(centre).div_(half).clamp_(-1.0, 1.0)
         points = x.mul_(float(GRID)).trunc_()
         return self._shrunk(points) if self._clips else points
 
     def _shrunk(self, points: Tensor) -> Tensor:
-        import torch
-
         squares = points.square().sum(1)  # whole numbers below 2^53: exact in any order
         over = squares > self._most
         most = torch.full_like(squares, self._most)  # a number here would be multiplied by a reciprocal
@@ -247,29 +226,24 @@ class DeviceSum:
         self._broken |= (points.square().sum(1) > self._most).any().to(torch.int64)
         return points
 
-    def _vector(self, name: str) -> Tensor:
-        import torch
-
-        if name not in self._vectors:
-            values = getattr(self._scaling, name).astype(np.float64)
-            self._vectors[name] = torch.from_numpy(values).to(self._device)
-        return self._vectors[name]
+    @cached_property
+    def _declared(self) -> Tensor:
+        """What is declared of each column, on the device, (fields, columns)."""
+        of = self._scaling
+        fields = np.array([of.lower, of.upper, of.fill, of.centre, of.half, of.truth], dtype=np.float64)
+        return torch.from_numpy(fields).to(self._device)
 
 
 class _DeviceMap:
     """A public map on a device; see rows/clip.py for what it does to grid points."""
 
-    def __init__(self, through: PublicMap, device: Any):
-        import torch
-
+    def __init__(self, through: PublicMap, device: Device):
         _check_exact_maps(device)
         self._whole = torch.from_numpy(through.whole.astype(np.float64).T.copy()).to(device)
         self._powers = torch.from_numpy(np.ldexp(1.0, -through.exponents)).to(device)
 
     def images(self, points: Tensor) -> Tensor:
         """The mapped rows as whole numbers below 2^21, before the clip. ``points`` may have columns of padding."""
-        import torch
-
         made = (points[:, : len(self._whole)] @ self._whole).mul_(self._powers)
         largest = made.abs().amax(1)
         # The largest entry is at least 2^(e - 1023) and below twice that, so the power wanted is 2^(20 + 1023 - e), or one.
@@ -282,8 +256,6 @@ class _Kernels:
     """The kernels of gram.cu, for one sum."""
 
     def __init__(self, owner: DeviceSum):
-        import torch
-
         self._sum, self._scaling, self._device = owner, owner._scaling, owner._device
         self._declared = torch.from_numpy(self._scaling.declared).to(self._device)
         self._processors = torch.cuda.get_device_properties(self._device).multi_processor_count
@@ -291,7 +263,7 @@ class _Kernels:
     def add(self, cells: Tensor) -> None:
         """One read of the cells, sums in registers."""
         bands = self._scaling.padded // 8
-        steps, threads, shared = SHAPES[bands]
+        steps, threads, shared = SHAPES[bands - 1]
         kernel = self._kernel("gram", cells, FUSED=1, BANDS=bands, STEPS=steps, THREADS=threads, BLOCKS=shared)
         most = shared * self._processors
         for part in cells.split(ROWS_PER_BLOCK * most):
@@ -301,8 +273,6 @@ class _Kernels:
 
     def points(self, cells: Tensor) -> Tensor:
         """Bounded grid points, (rows, padded columns)."""
-        import torch
-
         made = torch.empty((len(cells), self._scaling.padded), dtype=torch.float64, device=self._device)
         kernel = self._kernel("grid_points", cells, FUSED=0, THREADS=POINTS_THREADS, BLOCKS=1)
         blocks = min(8 * self._processors, math.ceil(len(cells) / (4 * (POINTS_THREADS // 32))))
@@ -326,12 +296,12 @@ class _Kernels:
 
 
 @lru_cache(maxsize=64)
-def _compiled(name: str, defines: tuple[tuple[str, object], ...], device: Any) -> Kernel:
+def _compiled(name: str, defines: tuple[tuple[str, object], ...], device: Device) -> Kernel:
     source = resources.files("dpgram.engines").joinpath("gram.cu").read_text(encoding="utf-8")
     return Kernel(source, name, dict(defines), device)
 
 
-def _has_kernels(device: Any, scaling: Scaling) -> bool:
+def _has_kernels(device: Device, scaling: Scaling) -> bool:
     """Whether gram.cu runs on the device; a warning where it should and does not."""
     if device.type != "cuda":
         return False
@@ -347,10 +317,8 @@ def _has_kernels(device: Any, scaling: Scaling) -> bool:
 
 
 @lru_cache(maxsize=16)
-def _trouble(device: Any) -> str | None:
+def _trouble(device: Device) -> str | None:
     """Why the kernels do not run on a CUDA device; None if they do. One small kernel is compiled to see it."""
-    import torch
-
     if torch.version.cuda is None:
         return "this PyTorch is not built for CUDA"
     if torch.cuda.get_device_capability(device) < (8, 0):
@@ -364,12 +332,10 @@ def _trouble(device: Any) -> str | None:
 
 
 @lru_cache(maxsize=16)
-def _check_exact_products(device: Any) -> None:
+def _check_exact_products(device: Device) -> None:
     """Raise unless a product of whole numbers, as large as they get, comes out exactly.
 
     Double precision makes it exact; a library told to emulate double precision might not be."""
-    import torch
-
     rows, columns = np.indices((BLOCK_ROWS, 8))
     points = GRID - (rows * (2 * columns + 1) + columns) % 1021
     exact = points.T @ points
@@ -380,10 +346,8 @@ def _check_exact_products(device: Any) -> None:
 
 
 @lru_cache(maxsize=16)
-def _check_exact_maps(device: Any) -> None:
+def _check_exact_maps(device: Device) -> None:
     """Raise unless a product with a map, whose whole numbers have more bits than rows have, comes out exactly."""
-    import torch
-
     i, j = np.indices((16, 64))
     whole = (-1) ** j * (97 * i + j)  # less than 2^17 in each row, besides one number of 33 bits, or two of 32 that cancel
     lines = np.arange(16)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
-from functools import partial, reduce
-from typing import NamedTuple, Protocol
+from functools import reduce
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,12 +17,12 @@ from dpgram.engines.base import Progress, Steps
 from dpgram.engines.summing import Summing, one_blas_thread
 from dpgram.errors import OptionError
 from dpgram.rows.gram_sum import GramSum
-from dpgram.sources.again import one_state, rereadable
-from dpgram.sources.base import Batch, Part, Piece, Source, check_columns, parts_of, quietly, told_rows
+from dpgram.sources.base import Batch, Part, Piece, Source, check_columns, quietly
 from dpgram.terms.public_map import PublicMap
 from dpgram.terms.schema import Schema
 
 Array = np.ndarray
+Adder = Callable[[Batch], None]  # what one thread does with the batches that it is given
 
 THREADS = "DPGRAM_THREADS"  # the environment variable that says how many threads a pass may use
 
@@ -37,36 +37,31 @@ class LocalPass:
         check_columns(source, schema.names)
         self._source, self._schema, self._progress = source, schema, progress
         self.rows_of, self.where = source.rows_of, source.where
-        self.rereadable, self.one_state = rereadable(source), partial(one_state, source)
+        self.rereadable, self.one_state = source.rereadable, source.one_state
         self._threads = _checked_threads(threads)
         self._encoder = Encoder(schema, untyped=source.untyped)
         self._encoder.check_types(source.columns)
 
     def gram(self, row_bound: float, through: PublicMap | None = None) -> GramSum:
-        """The exact sum over all rows, each multiplied by ``through``, where it is given, and then shrunk to ``row_bound``. Memory does
-        not grow with the number of rows."""
+        """As ``Pass`` says. Memory does not grow with the number of rows."""
         summings = [Summing(self._schema, row_bound, through, untyped=self._source.untyped) for _ in range(self._threads)]
         with one_blas_thread(len(self._schema.encoded)):
-            self._read(self._schema.names, summings, self._progress)
+            self._read(self._schema.names, [summing.add for summing in summings], self._progress)
         return reduce(GramSum.merge, (summing.total() for summing in summings))
 
     def count(self) -> int:
         """The number of rows: told by the source, else by a pass over one column that looks at no cell. It shows no progress."""
-        told = told_rows(self._source, self._schema.names)
+        told = self._source.count(self._schema.names)
         if told is not None:
             return told
-        counters = [_Counter() for _ in range(self._threads)]
-        self._read(self._schema.names[:1], counters, None)
-        return sum(counter.rows for counter in counters)
+        counts: list[int] = []
+        self._read(self._schema.names[:1], [lambda batch: counts.append(batch.num_rows)] * self._threads, None)
+        return sum(counts)
 
-    def _read(self, names: Sequence[str], workers: Sequence[_Worker], progress: Progress | None) -> None:
-        """Give every batch of the table to one of the ``workers``, one for each thread."""
-        parts = parts_of(self._source, names)
-        steps = _PartSteps(progress, len(parts))
-        team = _Team(self._source.where, workers, steps)
-        run = team.run_alone if self._threads == 1 else team.run
-        run(_jobs(parts, self._threads))
-        steps.end()
+    def _read(self, names: Sequence[str], adders: Sequence[Adder], progress: Progress | None) -> None:
+        """Give every batch of the table to one of the ``adders``, one for each thread."""
+        parts = self._source.parts(names)
+        _Team(self.where, adders, len(parts), Steps(progress)).run(_jobs(parts, self._threads))
 
     def encoded(self) -> Array:
         """The rows themselves in scaled units, one below the other, as they are before the clip. Unprotected."""
@@ -88,39 +83,6 @@ def _checked_threads(threads: int | None) -> int:
     return threads
 
 
-class _Worker(Protocol):
-    """What one thread does with the batches that it is given."""
-
-    def add(self, batch: Batch) -> None: ...
-
-
-class _Counter:
-    """Counts rows."""
-
-    def __init__(self) -> None:
-        self.rows = 0
-
-    def add(self, batch: Batch) -> None:
-        self.rows += batch.num_rows
-
-
-class _PartSteps:
-    """Progress over several parts that are read at the same time, all counted alike."""
-
-    def __init__(self, progress: Progress | None, parts: int):
-        self._steps = Steps(progress)
-        self._lock = threading.Lock()
-        self._done = [0.0] * parts
-
-    def reach(self, part: int, fraction: float | None) -> None:
-        with self._lock:
-            self._done[part] = max(self._done[part], fraction or 0.0)
-            self._steps.reach(sum(self._done) / len(self._done))
-
-    def end(self) -> None:
-        self._steps.reach(1.0)
-
-
 class _Job(NamedTuple):
     """A part to read and add, or a piece that was read already."""
 
@@ -129,19 +91,30 @@ class _Job(NamedTuple):
 
 
 class _Team:
-    """Threads that add batches, each to its own sum or count.
+    """Threads that add batches, each to its own sum or count, and show how far the parts are read, all counted alike.
 
     The first failure, or an interrupt, stops them all, and comes out of ``run``."""
 
-    def __init__(self, where: str, workers: Sequence[_Worker], steps: _PartSteps):
-        self._where, self._workers, self._steps = where, workers, steps
-        self._jobs: queue.Queue[_Job | None] = queue.Queue(maxsize=len(workers))
+    def __init__(self, where: str, adders: Sequence[Adder], parts: int, steps: Steps):
+        self._where, self._adders, self._steps = where, adders, steps
+        self._read = [0.0] * parts  # the fraction of each
+        self._lock = threading.Lock()
+        self._jobs: queue.Queue[_Job | None] = queue.Queue(maxsize=len(adders))
         self._stop = threading.Event()
         self._failures: list[BaseException] = []
 
     def run(self, jobs: Generator[_Job, None, None]) -> None:
-        """Do all jobs. ``jobs`` itself is read in the calling thread."""
-        threads = [threading.Thread(target=self._work, args=(worker,), daemon=True) for worker in self._workers]
+        """Do all jobs. ``jobs`` itself is read in the calling thread, which does them too where there is one thread."""
+        if len(self._adders) == 1:
+            with closing(jobs):
+                for job in jobs:
+                    self._do(job, self._adders[0])
+        else:
+            self._share(jobs)
+        self._steps.reach(1.0)
+
+    def _share(self, jobs: Generator[_Job, None, None]) -> None:
+        threads = [threading.Thread(target=self._work, args=(add,), daemon=True) for add in self._adders]
         begun = []
         try:
             for thread in threads:
@@ -163,26 +136,22 @@ class _Team:
         if self._failures:
             raise self._failures[0]
 
-    def run_alone(self, jobs: Generator[_Job, None, None]) -> None:
-        """Do the jobs in the calling thread, one after the other."""
-        with closing(jobs):
-            for job in jobs:
-                self._do(job, self._workers[0])
-
-    def _work(self, worker: _Worker) -> None:
+    def _work(self, add: Adder) -> None:
         while (job := self._jobs.get()) is not None:  # after a failure too: the calling thread may be waiting for room
             try:
-                self._do(job, worker)
+                self._do(job, add)
             except BaseException as error:
                 self._failures.append(error)
                 self._stop.set()
 
-    def _do(self, job: _Job, worker: _Worker) -> None:
+    def _do(self, job: _Job, add: Adder) -> None:
         for batch, fraction in [job.work] if isinstance(job.work, Piece) else job.work():
             if self._stop.is_set():
                 return
-            quietly(self._where, worker.add, batch)
-            self._steps.reach(job.part, fraction)
+            quietly(self._where, add, batch)
+            with self._lock:
+                self._read[job.part] = max(self._read[job.part], fraction or 0.0)
+                self._steps.reach(sum(self._read) / len(self._read))
 
 
 def _jobs(parts: list[Part], threads: int) -> Generator[_Job, None, None]:

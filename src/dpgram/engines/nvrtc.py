@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from dpgram.engines.pytorch import Device, torch
+
 Argument = Any  # a tensor on the device, an int (64 bits) or a float (double)
 
 
@@ -17,9 +19,7 @@ class KernelError(Exception):
 class Kernel:
     """One compiled function on one device, started on PyTorch's current stream."""
 
-    def __init__(self, source: str, name: str, defines: dict[str, object], device: Any):
-        import torch
-
+    def __init__(self, source: str, name: str, defines: dict[str, object], device: Device):
         self._device = device
         with torch.cuda.device(device):
             torch.empty(1, device=device)  # makes the device's context current
@@ -33,8 +33,6 @@ class Kernel:
 
     def __call__(self, blocks: int, threads: int, *arguments: Argument) -> None:
         """Start it; the call does not wait for the end."""
-        import torch
-
         values = [_as_c(argument) for argument in arguments]
         pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
         with torch.cuda.device(self._device):
@@ -58,8 +56,6 @@ def _as_c(argument: Argument) -> Any:
 
 def _compiled(source: str, name: str, options: Sequence[str]) -> bytes:
     """The machine code."""
-    import torch
-
     major = str(torch.version.cuda).split(".")[0]
     brought = sorted(Path(torch.__file__).parents[1].glob(f"nvidia/*/lib/libnvrtc.so.{major}*"))  # by PyTorch's own packages
     nvrtc = _library(f"libnvrtc.so.{major}", *map(str, brought), "libnvrtc.so", f"nvrtc64_{major}0_0.dll")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from dpgram.engines.base import Pass, Progress
 from dpgram.engines.local import LocalPass
-from dpgram.engines.spark import find_frame, is_spark, open_spark
-from dpgram.engines.torch import DevicePass, holds_tensors, tensor_pass
+from dpgram.engines.spark import SparkPass, find_table, is_spark
+from dpgram.engines.torch import DevicePass, holds_tensors, open_tensors
 from dpgram.errors import TableError
-from dpgram.sources.again import rereadable
+from dpgram.sources.base import Source
 from dpgram.sources.cache import Cached
 from dpgram.sources.open import open_source
 from dpgram.terms.schema import Schema
@@ -39,21 +38,22 @@ def open_pass(
             raise TableError(
                 "columns= is for arrays, device= for PyTorch, threads= for this machine: a Spark table takes none."
             )
-        return open_spark(table, schema, query=query, progress=progress)
+        return SparkPass(find_table(table, query), schema, progress)
     if device is not None and threads is not None:
         raise TableError("threads= is for sums on this machine's cores, device= for sums by PyTorch: pass one of the two.")
     if holds_tensors(table):
         if query is not None:
             raise TableError("query= is asked of a database, and this table holds PyTorch tensors: leave it out.")
-        return tensor_pass(table, schema, columns=columns, device=device, threads=threads, progress=progress)
-    source = open_source(table, columns=columns, query=query)
-    if cache is not None and (source.rows_of == "result" or not rereadable(source)):
+        source, device = open_tensors(table, columns, device)
+    else:
+        source = open_source(table, columns=columns, query=query)
+    if cache is not None and (source.rows_of == "result" or not source.rereadable):
         source = Cached(source, cache)
     if device is not None:
         return DevicePass(source, schema, device, progress)
     return LocalPass(source, schema, progress=progress, threads=threads)
 
 
-def open_header(table: object, *, query: str | None = None) -> Any:
-    """Names and types of ``table``, as a source has them; no row of a Spark table is read for it."""
-    return find_frame(table, query=query)[0] if is_spark(table) else open_source(table, query=query)
+def open_header(table: object, *, query: str | None = None) -> Source:
+    """Names and types of ``table``, for which no row is read."""
+    return find_table(table, query) if is_spark(table) else open_source(table, query=query)

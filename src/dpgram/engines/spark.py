@@ -25,7 +25,7 @@ from dpgram.engines.shipping import shipped
 from dpgram.errors import ColumnTypeError, DpgramError, MissingExtraError, TableError, UnreadableTableError
 from dpgram.rows.clip import check_map
 from dpgram.rows.gram_sum import GramSum
-from dpgram.sources.base import check_columns
+from dpgram.sources.base import Source, check_columns
 from dpgram.terms.public_map import PublicMap, digest_of
 from dpgram.terms.schema import Schema
 
@@ -59,14 +59,14 @@ ARROW_TYPES = {  # what Spark hands to Python for each of its simple types
 }
 
 
-class SparkTable(NamedTuple):
-    """Names and types of a frame, which Spark knows before it reads a row; the rest of a source it is not."""
+class SparkTable(Source):
+    """A frame, whose names and types Spark knows before it reads a row. Its rows are summed where they are, never read from here."""
 
-    frame: DataFrame
-    columns: pa.Schema
-    where: str
-    untyped: frozenset[str] = frozenset()
-    typed_by_format: bool = True
+    def __init__(self, frame: DataFrame, where: str = "the Spark DataFrame", rows_of: str = "result", do: str | None = None):
+        self.frame, self.where, self.rows_of = frame, where, rows_of
+        # With Spark Connect this is when Spark looks whether it exists.
+        fields = _asked(where, lambda: [(f.name, f.dataType) for f in frame.schema.fields], do)
+        self.columns = pa.schema([pa.field(name, _arrow_type(type_)) for name, type_ in fields])
 
 
 class SparkPass:
@@ -77,36 +77,25 @@ class SparkPass:
 
     rereadable, one_state = True, nullcontext
 
-    def __init__(
-        self,
-        frame: DataFrame,
-        schema: Schema,
-        progress: Progress | None = None,
-        *,
-        where: str = "the Spark DataFrame",
-        rows_of: str = "result",
-    ):
-        self.rows_of, self.where = rows_of, where
-        self._schema, self._progress = schema, progress
-        self._table = describe(frame, where)
-        if _asked(where, lambda: frame.isStreaming):
-            raise TableError(f"{where} is a stream, which has no end: write it to a table first.")
-        check_columns(self._table, schema.names)  # type: ignore[arg-type]
-        _check_types(self._table, schema)
+    def __init__(self, table: SparkTable, schema: Schema, progress: Progress | None = None):
+        self.rows_of, self.where = table.rows_of, table.where
+        self._table, self._schema, self._progress = table, schema, progress
+        if _asked(self.where, lambda: table.frame.isStreaming):
+            raise TableError(f"{self.where} is a stream, which has no end: write it to a table first.")
+        check_columns(table, schema.names)
+        _check_types(table, schema)
 
     def count(self) -> int:
         """The number of rows, counted by Spark in a job of its own."""
-        ((rows,),) = _asked(self._table.where, lambda: _collect(self._table.frame.groupBy().count()))
+        ((rows,),) = _asked(self.where, lambda: _collect(self._table.frame.groupBy().count()))
         return rows
 
     def gram(self, row_bound: float, through: PublicMap | None = None) -> GramSum:
-        """The exact sum over all rows, each multiplied by ``through``, where it is given, and then shrunk to ``row_bound``. One Spark job;
-        its first stage reads the rows once."""
+        """As ``Pass`` says. One Spark job; its first stage reads the rows once."""
         dim = len(self._schema.encoded)
         check_map(through, dim, row_bound)
         groups = min(-(-count_pieces(dim) // PIECES_PER_GROUP), MOST_GROUPS)
-        where = self._table.where
-        pieces = _asked(where, lambda: _collect(self._sums(row_bound, through, groups)))
+        pieces = _asked(self.where, lambda: _collect(self._sums(row_bound, through, groups)))
         Steps(self._progress).reach(1.0)
         return from_pieces([tuple(piece) for piece in pieces], dim, row_bound, digest_of(through))
 
@@ -146,27 +135,21 @@ def _quoted(name: str) -> str:
 
 
 def is_spark(table: object) -> bool:
-    """Whether ``table`` is for this engine. A frame can only have come from a library that is already imported."""
+    """Whether ``table`` is for this engine."""
     if isinstance(table, str):
         return table.startswith(PREFIX)
-    return _is_frame(table) or _is_pandas_on_spark(table)
+    return _is_frame_of("pyspark.sql.dataframe", table) or _is_frame_of("pyspark.pandas.frame", table)
 
 
-def open_spark(table: Any, schema: Schema, *, query: str | None = None, progress: Progress | None = None) -> SparkPass:
-    """The pass over a frame, over the table of a catalog ("spark:sales.visits"), or over a query's answer ("spark:")."""
-    opened, rows_of = find_frame(table, query=query)
-    return SparkPass(opened.frame, schema, progress, where=opened.where, rows_of=rows_of)
-
-
-def find_frame(table: Any, *, query: str | None = None) -> tuple[SparkTable, str]:
-    """The frame behind ``table``, and what its rows are rows of."""
+def find_table(table: Any, query: str | None) -> SparkTable:
+    """A frame, the table of a catalog ("spark:sales.visits"), or a query's answer ("spark:")."""
     if not isinstance(table, str):
         if query is not None:
             raise TableError(
                 'query= is asked of a catalog: pass "spark:" as the table, or make the query\'s DataFrame yourself.'
             )
-        where = "the Spark DataFrame"
-        return describe(table if _is_frame(table) else _asked(where, table.to_spark), where), "result"
+        is_frame = _is_frame_of("pyspark.sql.dataframe", table)
+        return SparkTable(table if is_frame else _asked("the Spark DataFrame", table.to_spark))
     name = table.removeprefix(PREFIX).strip()
     if bool(name) == (query is not None):
         raise TableError(
@@ -175,16 +158,10 @@ def find_frame(table: Any, *, query: str | None = None) -> tuple[SparkTable, str
     session = _session()
     if query is not None:
         where = "the answer to the Spark query"
-        return describe(_asked(where, lambda: session.sql(query), "run the query in Spark itself to see why"), where), "result"
+        return SparkTable(_asked(where, lambda: session.sql(query), "run the query in Spark itself to see why"), where)
     where = f"the Spark table {name}"
     do = "check the name with `show tables`, and your right to read it"
-    return describe(_asked(where, lambda: session.table(name), do), where, do), _rows_of(session, name)
-
-
-def describe(frame: DataFrame, where: str, do: str | None = None) -> SparkTable:
-    """Names and types of ``frame``; with Spark Connect this is when Spark looks whether it exists."""
-    fields = _asked(where, lambda: [(f.name, f.dataType) for f in frame.schema.fields], do)
-    return SparkTable(frame, pa.schema([pa.field(name, _arrow_type(type_)) for name, type_ in fields]), where)
+    return SparkTable(_asked(where, lambda: session.table(name), do), where, _rows_of(session, name), do)
 
 
 def _arrow_type(type_: Any) -> pa.DataType:
@@ -209,13 +186,9 @@ def _check_types(table: SparkTable, schema: Schema) -> None:
     Encoder(schema).check_types(table.columns)
 
 
-def _is_frame(table: object) -> bool:
-    library = sys.modules.get("pyspark.sql.dataframe")
-    return library is not None and isinstance(table, library.DataFrame)
-
-
-def _is_pandas_on_spark(table: object) -> bool:
-    library = sys.modules.get("pyspark.pandas.frame")
+def _is_frame_of(module: str, table: object) -> bool:
+    """Whether the module made it. A frame can only have come from a library that is already imported."""
+    library = sys.modules.get(module)
     return library is not None and isinstance(table, library.DataFrame)
 
 
@@ -381,7 +354,6 @@ TOLD = (  # conditions that say something to a reader of Spark's documentation; 
 
 
 def _condition(error: BaseException) -> str | None:
-    try:
+    with suppress(Exception):
         return error.getCondition()  # type: ignore[attr-defined]
-    except Exception:
-        return None
+    return None

@@ -7,151 +7,93 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
-from dpgram.encoding.encode import Encoder
-from dpgram.engines.base import Pass, Progress, Steps
-from dpgram.engines.device_sum import DeviceSum, Scaling
+from dpgram.engines.base import Progress, Steps
+from dpgram.engines.device_sum import CELL_TYPES, DeviceSum, Scaling
 from dpgram.engines.local import LocalPass
+from dpgram.engines.pytorch import Device, Tensor, torch
 from dpgram.errors import DeviceError, MissingExtraError, TableError
 from dpgram.rows.gram_sum import GramSum
-from dpgram.sources.again import one_state, rereadable
-from dpgram.sources.base import BATCH_ROWS, Piece, Source, check_columns, quietly, record_batch, told_rows
+from dpgram.sources.base import BATCH_ROWS, Batch, Piece, Source, quietly, record_batch, spans
 from dpgram.sources.open import open_source
 from dpgram.terms.public_map import PublicMap
 from dpgram.terms.schema import Schema
 
-Tensor = Any  # torch.Tensor; PyTorch is imported when it is needed
-Device = Any  # torch.device
-
 COPY_BYTES = 2**26  # sent to a device, or put side by side there, at a time
 VIEW_ROWS = 2**28  # of a tensor that lies on the device: no copy is made
 HALF = ("float16", "bfloat16")
-ARROW_TYPES = {
-    "float64": pa.float64(),
-    "float32": pa.float32(),
-    "float16": pa.float32(),  # Arrow lacks bfloat16 and does little with float16; wider, both are exact
-    "bfloat16": pa.float32(),
-    **{f"{sign}int{bits}": getattr(pa, f"{sign}int{bits}")() for sign in ("", "u") for bits in (8, 16, 32, 64)},
-    "bool": pa.bool_(),
-}
+# Arrow lacks bfloat16 and does little with float16; wider, both are exact.
+ARROW_TYPES = {name: pa.from_numpy_dtype("float32" if name in HALF else name) for name in CELL_TYPES}
 
 
 def holds_tensors(table: object) -> bool:
     """Whether a table is a PyTorch tensor, or a dict with one. PyTorch is not imported for it: a tensor's owner has done so."""
-    torch = sys.modules.get("torch")
-    if torch is None:
+    if sys.modules.get("torch") is None:
         return False
-    return isinstance(table, torch.Tensor) or (
-        isinstance(table, Mapping) and any(isinstance(values, torch.Tensor) for values in table.values())
-    )
+    return _is_tensor(table) or (isinstance(table, Mapping) and any(_is_tensor(values) for values in table.values()))
 
 
-def tensor_pass(
-    table: Any,
-    schema: Schema,
-    *,
-    columns: Sequence[str] | None,
-    device: str | None,
-    threads: int | None = None,
-    progress: Progress | None = None,
-) -> Pass:
-    """The pass over a tensor, or over a dict of tensors."""
-    if isinstance(table, Mapping) and not all(_is_tensor(values) for values in table.values()):
-        source = _mixed_source(table, columns)
-        if device is not None:
-            return DevicePass(source, schema, device, progress)
-        return LocalPass(source, schema, progress=progress, threads=threads)
-    tensors = Tensors.of_columns(table, columns) if isinstance(table, Mapping) else Tensors.of_matrix(table, columns)
+def open_tensors(table: Any, columns: Sequence[str] | None, device: str | None) -> tuple[Source, str | Device | None]:
+    """A tensor, or a dict with tensors, as a source, and the device that sums it: None where this machine's cores do."""
+    if not isinstance(table, Mapping):
+        tensors = Tensors.of_matrix(table, columns)
+    elif columns is not None:
+        raise TableError("columns= names the columns of one tensor; this table has names of its own.")
+    elif all(_is_tensor(values) for values in table.values()):
+        tensors = Tensors.of_columns(table)
+    else:
+        return _mixed_source(table), device
     if device is None and tensors.device.type == "cpu":
-        return LocalPass(tensors.on_host(), schema, progress=progress, threads=threads)
-    where = found_device(tensors.device if device is None else device)
-    check_columns(tensors, schema.names)
-    Encoder(schema).check_types(tensors.columns)
-    scaling = Scaling.of_schema(schema, tensors.places(schema.names))
-    if scaling is None:
-        return DevicePass(tensors, schema, where, progress)
-    return TensorPass(tensors, scaling, where, progress)
+        return tensors.on_host(), None
+    return tensors, tensors.device if device is None else device
 
 
-class TensorPass:
-    """Sums the Gram of tensors of numbers under a schema of numbers and truth values. No row leaves their device."""
+class DevicePass(LocalPass):
+    """Sums the Gram of a source's rows on a device. Of any source this machine reads and encodes, the device clips and adds.
 
-    rows_of, where = "table", "the table (PyTorch tensors)"
-    rereadable, one_state = True, nullcontext
-
-    def __init__(self, tensors: Tensors, scaling: Scaling, device: Device, progress: Progress | None = None):
-        self._tensors, self._scaling, self._device, self._progress = tensors, scaling, device, progress
-
-    def count(self) -> int:
-        """The number of rows."""
-        return len(self._tensors)
-
-    def gram(self, row_bound: float, through: PublicMap | None = None) -> GramSum:
-        """The exact sum over all rows, each multiplied by ``through``, where it is given, and then shrunk to ``row_bound``. Memory on the
-        device does not grow with the rows."""
-        where = self._tensors.where
-        steps = Steps(self._progress)
-        summing = quietly(where, DeviceSum, self._scaling, row_bound, self._device, through)
-        for start, stop, fraction in self._tensors.ranges(self._device):
-            cells = quietly(where, self._tensors.cells, start, stop, self._device)
-            quietly(where, summing.add, cells)
-            steps.reach(fraction)
-        total = quietly(where, summing.total)
-        steps.reach(1.0)
-        return total
-
-
-class DevicePass:
-    """Sums the Gram of any source's rows on a device: this machine reads and encodes, the device clips and adds."""
+    Tensors of numbers under a schema of numbers and truth values are encoded on the device too: no row leaves theirs."""
 
     def __init__(self, source: Source, schema: Schema, device: str | Device, progress: Progress | None = None):
         self._device = found_device(device)
-        self.rows_of, self.where = source.rows_of, source.where
-        self.rereadable, self.one_state = rereadable(source), partial(one_state, source)
-        check_columns(source, schema.names)
-        self._source, self._schema, self._progress = source, schema, progress
-        self._encoder = Encoder(schema, untyped=source.untyped)
-        self._encoder.check_types(source.columns)
-
-    def count(self) -> int:
-        """The number of rows: told by the source, else counted in a pass over one column."""
-        told = told_rows(self._source, self._schema.names)
-        return sum(p.batch.num_rows for p in self._source.pieces(self._schema.names[:1])) if told is None else told
+        super().__init__(source, schema, progress=progress, threads=1)
+        # How the device encodes cells; None where this machine does.
+        self.scaling = Scaling.of_schema(schema, source.places(schema.names)) if isinstance(source, Tensors) else None
 
     def gram(self, row_bound: float, through: PublicMap | None = None) -> GramSum:
-        """The exact sum over all rows, each multiplied by ``through``, where it is given, and then shrunk to ``row_bound``. Memory does
-        not grow with the number of rows."""
-        where = self._source.where
+        """As ``Pass`` says. Memory does not grow with the number of rows."""
         steps = Steps(self._progress)
-        scaling = Scaling.of_encoded(len(self._schema.encoded))
-        summing = quietly(where, DeviceSum, scaling, row_bound, self._device, through)
-        for batch, fraction in self._source.pieces(self._schema.names):
-            quietly(where, self._add, summing, batch)
+        scaling = self.scaling or Scaling.of_encoded(len(self._schema.encoded))
+        summing = quietly(self.where, DeviceSum, scaling, row_bound, self._device, through)
+        for cells, fraction in self._cells():
+            quietly(self.where, summing.add, cells)
             steps.reach(fraction or 0.0)
-        total = quietly(where, summing.total)
+        total = quietly(self.where, summing.total)
         steps.reach(1.0)
         return total
 
-    def _add(self, summing: DeviceSum, batch: pa.RecordBatch) -> None:
-        import torch
+    def _cells(self) -> Iterator[tuple[Tensor, float | None]]:
+        """The rows on the device, (rows, columns), some at a time: as they are or encoded."""
+        if self.scaling and isinstance(self._source, Tensors):
+            for span, fraction in self._source.spans(self._device):
+                yield quietly(self.where, self._source.cells, span, self._device), fraction
+        else:
+            for piece in self._source.pieces(self._schema.names):
+                yield quietly(self.where, self._encoded, piece.batch), piece.fraction
 
-        summing.add(torch.from_numpy(self._encoder.encode(batch)).to(self._device).T)
+    def _encoded(self, batch: Batch) -> Tensor:
+        return torch.from_numpy(self._encoder.encode(batch)).to(self._device).T
 
 
-class Tensors:
-    """Named columns held by PyTorch: one matrix, or one-dimensional tensors of one length. A source like the others, too."""
+class Tensors(Source):
+    """Named columns held by PyTorch: one matrix, or one-dimensional tensors of one length."""
 
-    where, rows_of, rereadable = "the table (PyTorch tensors)", "table", True
-    untyped: frozenset[str] = frozenset()
-    typed_by_format = True
+    where, rereadable = "the table (PyTorch tensors)", True
 
     def __init__(self, names: Sequence[str], matrix: Tensor | None, columns: Sequence[Tensor]):
-        self._names, self._matrix, self._columns = tuple(names), matrix, tuple(columns)
+        self._matrix, self._columns = matrix, tuple(columns)
         self.device = columns[0].device
         self.columns = pa.schema([(name, ARROW_TYPES[_dtype(one)]) for name, one in zip(names, columns, strict=True)])
 
@@ -174,9 +116,8 @@ class Tensors:
         return cls(names, matrix, matrix.unbind(1))
 
     @classmethod
-    def of_columns(cls, table: Mapping[object, Tensor], names: Sequence[str] | None = None) -> Tensors:
+    def of_columns(cls, table: Mapping[object, Tensor]) -> Tensors:
         """A dict of names and one-dimensional tensors."""
-        _check_unnamed(names)
         for name, one in table.items():
             _check_tensor(f"column {name!r}", one)
             if one.ndim != 1:
@@ -193,61 +134,47 @@ class Tensors:
         if any(_dtype(column) in HALF for column in self._columns):
             return self
         if self._matrix is not None:
-            return open_source(_on_host(self._matrix), columns=self._names)
-        return open_source({name: _on_host(column) for name, column in zip(self._names, self._columns, strict=True)})
+            return open_source(_on_host(self._matrix), columns=self.columns.names)
+        return open_source({name: _on_host(one) for name, one in zip(self.columns.names, self._columns, strict=True)})
 
-    def __len__(self) -> int:
+    def count(self, names: Sequence[str] = ()) -> int:
         return len(self._columns[0])
-
-    def count(self, names: Sequence[str]) -> int:
-        return len(self)
 
     def places(self, names: Sequence[str]) -> dict[str, int]:
         """Which column of ``cells`` each name is."""
-        return {name: self._names.index(name) for name in names}
+        return {name: self.columns.names.index(name) for name in names}
 
-    def ranges(self, device: Device) -> Iterator[tuple[int, int, float]]:
-        """First row, last row and fraction read of each piece, small enough that copies of it may be made where they must."""
-        rows = len(self)
-        one = sum(column.element_size() for column in self._columns)
+    def spans(self, device: Device) -> Iterator[tuple[slice, float]]:
+        """Stretches of rows small enough that copies may be made where they must, and the fraction read after each."""
         stays = self._matrix is not None and self.device == device
-        size = VIEW_ROWS if stays else max(1, COPY_BYTES // max(one, 8 * len(self._columns)))
-        for start in range(0, rows, size):
-            stop = min(rows, start + size)
-            yield start, stop, stop / rows
+        return spans(self.count(), VIEW_ROWS if stays else max(1, COPY_BYTES // (8 * len(self._columns))))
 
-    def cells(self, start: int, stop: int, device: Device) -> Tensor:
+    def cells(self, span: slice, device: Device) -> Tensor:
         """Some rows on ``device``, (rows, columns): a view where a matrix lies there, else a copy."""
-        import torch
-
         if self._matrix is not None:
-            return self._matrix[start:stop].to(device, non_blocking=True)
-        return torch.stack([column[start:stop].to(device).to(torch.float64) for column in self._columns]).T
+            return self._matrix[span].to(device, non_blocking=True)
+        return torch.stack([column[span].to(device).to(torch.float64) for column in self._columns]).T
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         """The rows as record batches on the host."""
-        rows = len(self)
         places = self.places(names)
-        for start in range(0, rows, BATCH_ROWS):
-            stop = min(rows, start + BATCH_ROWS)
-            host = quietly(self.where, self._block, start, stop)
+        for span, fraction in spans(self.count(), BATCH_ROWS):
+            host = quietly(self.where, self._block, span)
             arrays = [quietly(self.where, pa.array, host[places[name]]) for name in names]
-            yield Piece(record_batch(self.where, names, arrays), stop / rows)
+            yield Piece(record_batch(self.where, names, arrays), fraction)
 
-    def _block(self, start: int, stop: int) -> list[Any]:
+    def _block(self, span: slice) -> list[Any]:
         if self._matrix is not None:
-            return list(_on_host(_wide(self._matrix[start:stop]).T.contiguous()))
-        return [_on_host(_wide(column[start:stop]).contiguous()) for column in self._columns]
+            return list(_on_host(_wide(self._matrix[span]).T.contiguous()))
+        return [_on_host(_wide(column[span]).contiguous()) for column in self._columns]
 
 
 def found_device(name: str | Device) -> Device:
     """The device of that name, with its number; DeviceError if PyTorch has none such here, or none with double precision."""
     try:
-        import torch
+        device = torch.device(name)
     except ImportError:
         raise MissingExtraError(package="torch", extra="torch", purpose="device=") from None
-    try:
-        device = torch.device(name)
     except (RuntimeError, TypeError):
         device = None
     if device is None:
@@ -256,7 +183,7 @@ def found_device(name: str | Device) -> Device:
         count = torch.cuda.device_count() if torch.cuda.is_available() else 0
         if not count:
             raise DeviceError(
-                f"device={str(name)!r} needs a CUDA device, and PyTorch finds none: {_built(torch)}; use device='cpu'."
+                f"device={str(name)!r} needs a CUDA device, and PyTorch finds none: {_built()}; use device='cpu'."
             )
         if device.index is None:
             return torch.device("cuda", torch.cuda.current_device())
@@ -274,7 +201,7 @@ def found_device(name: str | Device) -> Device:
     raise DeviceError(f"device={str(name)!r} is not here or has no double precision, which exact sums need: use cuda or cpu.")
 
 
-def _built(torch: Any) -> str:
+def _built() -> str:
     built = torch.version.cuda
     return (
         f"it is built for CUDA {built} but sees no GPU or no driver" if built else "this build of PyTorch is for the CPU alone"
@@ -282,17 +209,14 @@ def _built(torch: Any) -> str:
 
 
 def _check_tensor(what: str, tensor: Tensor) -> None:
-    import torch
-
     if tensor.layout != torch.strided or tensor.is_quantized or tensor.device.type == "meta":
         raise TableError(f"{what} is sparse, quantized or without data, and a dense tensor is needed: convert it first.")
     if _dtype(tensor) not in ARROW_TYPES:
         raise TableError(f"{what} holds {tensor.dtype}, and real numbers or truth values are needed: convert it first.")
 
 
-def _mixed_source(table: Mapping[object, Any], names: Sequence[str] | None) -> Source:
+def _mixed_source(table: Mapping[object, Any]) -> Source:
     """A dict that holds tensors and other columns: all of them on the host."""
-    _check_unnamed(names)
     for name, values in table.items():
         if _is_tensor(values):
             _check_tensor(f"column {name!r}", values)
@@ -303,14 +227,7 @@ def _mixed_source(table: Mapping[object, Any], names: Sequence[str] | None) -> S
     return open_source({name: _on_host(_wide(one)) if _is_tensor(one) else one for name, one in table.items()})
 
 
-def _check_unnamed(names: Sequence[str] | None) -> None:
-    if names is not None:
-        raise TableError("columns= names the columns of one tensor; this table has names of its own.")
-
-
 def _is_tensor(values: object) -> bool:
-    import torch
-
     return isinstance(values, torch.Tensor)
 
 

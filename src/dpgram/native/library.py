@@ -59,6 +59,14 @@ class MapPanels:
         self.table = np.array([(self._panels.ctypes.data, self._powers.ctypes.data)], dtype=MAP)
 
 
+ARGUMENTS = {  # of the kernel's functions, as kernel.h declares them
+    "dpgram_scratch": (c_int32,),
+    "dpgram_add": (c_int32, c_void_p, c_int32, c_int64, c_double, c_void_p, c_void_p, c_void_p),
+    "dpgram_points": (c_int32, c_void_p, c_int32, c_int64, c_int64, c_double, c_void_p, c_int64),
+    "dpgram_add_sums": (c_int32, c_void_p, c_void_p),
+}
+
+
 class Kernel:
     """The compiled functions. Python's lock is free while they run."""
 
@@ -68,6 +76,8 @@ class Kernel:
         if layouts is None or layouts(c_int64(COLUMN.itemsize), c_int64(MAP.itemsize)) != 0:
             raise OSError(f"{file} was compiled for another version of dpgram: install dpgram again.")
         library.dpgram_scratch.restype = c_int64
+        for function, types in ARGUMENTS.items():
+            getattr(library, function).argtypes = types
         self._library = library
         self.isa = library.dpgram_best_isa() if isa is None else isa
 
@@ -77,31 +87,17 @@ class Kernel:
 
     def scratch(self, dim: int) -> Array:
         """Room for ``add`` to work in, for one thread."""
-        return np.empty(self._library.dpgram_scratch(c_int32(dim)))
+        return np.empty(self._library.dpgram_scratch(dim))
 
     def add(
-        self,
-        columns: Array,
-        rows: int,
-        largest_square: int,
-        scratch: Array,
-        total: Array,
-        through: MapPanels | None = None,
+        self, columns: Array, rows: int, largest_square: int, scratch: Array, total: Array, through: MapPanels | None = None
     ) -> None:
         """Add the Gram of the rows, at most ROWS_PER_TOTAL, to the upper triangle of ``total``, (columns, columns) in int64.
 
         They are multiplied by ``through``, where it is given, before they are shrunk to ``largest_square``."""
-        broken = self._library.dpgram_add(
-            c_int32(self.isa),
-            c_void_p(columns.ctypes.data),
-            c_int32(len(columns)),
-            c_int64(rows),
-            c_double(float(largest_square)),
-            c_void_p(None if through is None else through.table.ctypes.data),
-            c_void_p(scratch.ctypes.data),
-            c_void_p(total.ctypes.data),
-        )
-        if broken:
+        mapped = None if through is None else through.table.ctypes.data
+        room, sums = scratch.ctypes.data, total.ctypes.data
+        if self._library.dpgram_add(self.isa, columns.ctypes.data, len(columns), rows, largest_square, mapped, room, sums):
             raise BoundBrokenError
 
     def points(self, columns: Array, rows: int, largest_square: float, out: Array | None = None) -> Array:
@@ -110,23 +106,14 @@ class Kernel:
         ``out`` may hold more rows, and a multiple of 8; it is overwritten."""
         if out is None:
             out = np.empty((len(columns), max(8, -(-rows // 8) * 8)))
-        broken = self._library.dpgram_points(
-            c_int32(self.isa),
-            c_void_p(columns.ctypes.data),
-            c_int32(len(columns)),
-            c_int64(0),
-            c_int64(rows),
-            c_double(float(largest_square)),
-            c_void_p(out.ctypes.data),
-            c_int64(out.shape[1]),
-        )
-        if broken:
+        table, points = columns.ctypes.data, out.ctypes.data
+        if self._library.dpgram_points(self.isa, table, len(columns), 0, rows, largest_square, points, out.shape[1]):
             raise BoundBrokenError
         return out[:, :rows]
 
     def add_sums(self, sums: Array, total: Array) -> None:
         """Add whole numbers in float64 to the upper triangle of ``total``, both (columns, columns)."""
-        self._library.dpgram_add_sums(c_int32(len(total)), c_void_p(sums.ctypes.data), c_void_p(total.ctypes.data))
+        self._library.dpgram_add_sums(len(total), sums.ctypes.data, total.ctypes.data)
 
 
 @cache

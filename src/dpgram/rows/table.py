@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pyarrow as pa
 
@@ -9,14 +11,14 @@ from dpgram.encoding.derive import derived_values
 from dpgram.encoding.encode import Batch, Encoder, cells_of
 from dpgram.errors import BoundBrokenError
 from dpgram.native.library import CELLS, COLUMN, LEVEL, NUMBER, ONE, TRUTH
-from dpgram.terms.columns import Boolean, Categorical, Column, Date, Numeric, bounds
+from dpgram.terms.columns import Boolean, Categorical, Numeric, bounds
 from dpgram.terms.schema import MOST_ENCODED_COLUMNS, EncodedColumn, Schema
 
 Array = np.ndarray
 
 IN_NUMPY = {np.dtype(cells): place for place, cells in enumerate(CELLS)}
 IN_ARROW = {pa.from_numpy_dtype(dtype): place for dtype, place in IN_NUMPY.items()}
-FLOAT64 = CELLS.index("f8")
+POINTERS = ["data", "stride", "valid", "first_valid", "cells"]  # the fields that a batch changes
 
 
 class CellTable:
@@ -27,11 +29,11 @@ class CellTable:
             raise BoundBrokenError  # sums of squares would not be exact
         self._schema = schema
         self._encoder = Encoder(schema, untyped=untyped)
-        self._plain = [  # columns that the kernel may read where they lie, and their places
-            (column, self._encoder.places[column.name].start)
+        self._plain = {  # columns that the kernel may read where they lie
+            column.name
             for column in schema.columns
             if isinstance(column, Numeric | Boolean) and column.name not in self._encoder.parents
-        ]
+        }
         self.columns = np.zeros(len(schema.encoded), dtype=COLUMN)
         self._kept: list[object] = []  # what the addresses in `columns` point into
         self._declare()
@@ -63,24 +65,13 @@ class CellTable:
     def hold(self, batch: Batch) -> None:
         """Point ``columns`` at the batch's cells, which stay alive until the next batch."""
         self._encoder.check_batch(batch)
-        self._kept = []
-        self.columns["valid"] = 0
         if self._hold_matrix(batch):
             return
-        done = self._hold_plain(batch)
-        parents: dict[str, Array] = {}
         with np.errstate(all="ignore"):  # a warning would depend on somebody's row
-            for column in self._schema.columns:
-                if column.name in done:
-                    continue
-                values = cells_of(column, batch.column(column.name))
-                if column.name in self._encoder.parents:
-                    parents[column.name] = values
-                self._hold_made(column, values)
-            for derived in self._schema.derived:
-                place = self._encoder.places[derived.name]
-                for target, values in enumerate(derived_values(self._schema, derived, parents), place.start):
-                    self._point(target, np.ascontiguousarray(values))
+            cells = dict(self._cells(batch))
+        self._kept = list(cells.values())
+        pointers = self.columns[POINTERS]
+        pointers[list(cells)] = np.array([_address(one) for one in self._kept], dtype=pointers.dtype)
 
     def _hold_matrix(self, batch: Batch) -> bool:
         """Point at the columns of one matrix of numbers, all at once; False if the batch is none."""
@@ -89,56 +80,48 @@ class CellTable:
             return False
         address, row, column = matrix.__array_interface__["data"][0], *matrix.strides
         places = slice(int(self._schema.intercept), int(self._schema.intercept) + matrix.shape[1])
-        self._kept.append(matrix)
+        self._kept = [matrix]
+        self.columns["valid"] = 0
         self.columns["data"][places] = (address + column * np.arange(matrix.shape[1])).astype(np.uintp)
         self.columns["stride"][places], self.columns["cells"][places] = row, IN_NUMPY[matrix.dtype]
         return True
 
-    def _hold_plain(self, batch: Batch) -> set[str]:
-        """Point at numbers that the kernel can read where they lie, and say which columns they are."""
-        done: set[str] = set()
-        found = []
-        for column, place in self._plain:
+    def _cells(self, batch: Batch) -> Iterator[tuple[int, pa.Array | Array]]:
+        """Each encoded column's place and its cells: where they lie, if the kernel can read them, else as float64 made here."""
+        parents: dict[str, Array] = {}
+        for column in self._schema.columns:
+            place = self._encoder.places[column.name].start
             cells = batch.column(column.name)
-            where = _address(cells)
-            if where is not None:
-                self._kept.append(cells)
-                found.append((place, *where))
-                done.add(column.name)
-        if found:
-            places, data, stride, valid, first, kinds = (list(values) for values in zip(*found, strict=True))
-            self.columns["data"][places], self.columns["stride"][places] = np.array(data, dtype=np.uintp), stride
-            self.columns["valid"][places], self.columns["first_valid"][places] = np.array(valid, dtype=np.uintp), first
-            self.columns["cells"][places] = kinds
-        return done
-
-    def _hold_made(self, column: Column, values: Array) -> None:
-        place = self._encoder.places[column.name].start
-        match column:
-            case Categorical():
-                values = np.where(np.isnan(values), 0.0, values)  # a missing cell is the reference
-                for level in range(1, len(column.levels)):
-                    self._point(place + level - 1, values)
-            case Numeric() | Date() | Boolean():
-                self._point(place, values)
-
-    def _point(self, place: int, values: Array) -> None:
-        """Point at float64 values that were made here."""
-        self._kept.append(values)
-        one = self.columns[place : place + 1]
-        one["data"], one["stride"], one["cells"] = values.__array_interface__["data"][0], values.strides[0], FLOAT64
+            if column.name in self._plain and _kind(cells) is not None:
+                yield place, cells
+                continue
+            values = cells_of(column, cells)
+            if column.name in self._encoder.parents:
+                parents[column.name] = values
+            if not isinstance(column, Categorical):
+                yield place, values
+                continue
+            values = np.where(np.isnan(values), 0.0, values)  # a missing cell is the reference
+            for level in range(1, len(column.levels)):
+                yield place + level - 1, values
+        for derived in self._schema.derived:
+            place = self._encoder.places[derived.name].start
+            for target, values in enumerate(derived_values(self._schema, derived, parents), place):
+                yield target, np.ascontiguousarray(values)
 
 
-def _address(cells: pa.Array | Array) -> tuple[int, int, int, int, int] | None:
-    """Where cells begin, bytes from one to the next, where their validity bits begin and which is the first (0 if none is
-    missing), and their kind; None if the kernel does not know the type."""
+def _kind(cells: pa.Array | Array) -> int | None:
+    """Which of the kernel's types the cells have; None if it does not know theirs."""
+    return IN_NUMPY.get(cells.dtype) if isinstance(cells, np.ndarray) else IN_ARROW.get(cells.type)
+
+
+def _address(cells: pa.Array | Array) -> tuple[int, int, int, int, int | None]:
+    """Where cells of a known kind begin, bytes from one to the next, where their validity bits begin and which is the first (0 if
+    none is missing), and their kind."""
+    kind = _kind(cells)
     if isinstance(cells, np.ndarray):
-        kind = IN_NUMPY.get(cells.dtype)
-        return None if kind is None else (cells.__array_interface__["data"][0], cells.strides[0], 0, 0, kind)
-    kind = IN_ARROW.get(cells.type)
-    if kind is None:
-        return None
+        return cells.__array_interface__["data"][0], cells.strides[0], 0, 0, kind
     mask, data = cells.buffers()
-    size = int(CELLS[kind][1])
+    size = cells.type.byte_width
     valid, first = (mask.address, cells.offset) if mask is not None and cells.null_count else (0, 0)
     return (0 if data is None else data.address) + cells.offset * size, size, valid, first, kind

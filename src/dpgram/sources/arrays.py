@@ -9,18 +9,16 @@ import pyarrow as pa
 
 from dpgram.encoding.columns import Column, arrow_cells, as_column, is_untyped
 from dpgram.errors import TableError
-from dpgram.sources.base import ArrayBatch, MatrixBatch, Piece, batch_rows, quietly
+from dpgram.sources.base import ArrayBatch, MatrixBatch, Piece, Source, batch_rows, quietly, spans
 from dpgram.sources.cells import check_buffers, declared_type
 
 PLAIN_NUMBERS = frozenset(np.dtype(kind).str for kind in ("f8", "f4", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"))  # native
 
 
-class NamedArrays:
+class NamedArrays(Source):
     """Named one-dimensional arrays of one length, NumPy's or Arrow's. Columns of text or objects are untyped."""
 
     where = "the table (NumPy arrays)"
-    typed_by_format = True
-    rows_of = "table"
     rereadable = True
 
     def __init__(self, columns: Sequence[tuple[str, Column]]):
@@ -46,13 +44,10 @@ class NamedArrays:
         return len(next(iter(self._columns.values())))
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
-        rows = self.count(names)
-        step = batch_rows(len(names))
         types = pa.schema([self.columns.field(name) for name in names])
-        for start in range(0, rows, step):
-            end = min(rows, start + step)
-            arrays = {name: quietly(self.where, self._array, name, slice(start, end)) for name in names}
-            yield Piece(ArrayBatch(arrays, types, end - start), end / rows)
+        for span, fraction in spans(self.count(names), batch_rows(len(names))):
+            arrays = {name: quietly(self.where, self._array, name, span) for name in names}
+            yield Piece(ArrayBatch(arrays, types, span.stop - span.start), fraction)
 
     def _array(self, name: str, part: slice) -> pa.Array | np.ndarray:
         whole = self._columns[name]
@@ -64,13 +59,11 @@ class NamedArrays:
         return arrow_cells(cells)
 
 
-class Matrix:
+class Matrix(Source):
     """The columns of a two-dimensional array of plain numbers, by name. Nothing is copied."""
 
-    where, rows_of = NamedArrays.where, "table"
+    where = NamedArrays.where
     rereadable = True
-    untyped: frozenset[str] = frozenset()
-    typed_by_format = True
 
     def __init__(self, table: np.ndarray, names: Sequence[str]):
         if not names:
@@ -84,14 +77,11 @@ class Matrix:
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         places = [self._places[name] for name in names]
-        rows = len(self._table)
-        step = batch_rows(len(names))
+        first, end = places[0], places[0] + len(places)
+        wanted = slice(first, end) if places == list(range(first, end)) else places  # a slice is a view
         types = pa.schema([self.columns.field(name) for name in names])
-        together = places == list(range(places[0], places[0] + len(places)))
-        for start in range(0, rows, step):
-            part = self._table[start : start + step]
-            wanted = part[:, places[0] : places[0] + len(places)] if together else part[:, places]
-            yield Piece(MatrixBatch(wanted, types), min(1.0, (start + step) / rows))
+        for span, fraction in spans(len(self._table), batch_rows(len(names))):
+            yield Piece(MatrixBatch(self._table[span, wanted], types), fraction)
 
 
 def from_structured(table: np.ndarray) -> NamedArrays:

@@ -11,16 +11,13 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from dpgram.errors import TableError
-from dpgram.sources.again import Unchanged
-from dpgram.sources.base import Piece, declared_columns, quiet_iterator, quietly, slices
+from dpgram.sources.base import Piece, Source, declared_columns, quiet_iterator, quietly, slices
 from dpgram.sources.cells import check_buffers
+from dpgram.sources.one_file import OneFile
 
 
-class ArrowStream:
+class ArrowStream(Source):
     """Anything that offers an Arrow stream: a pyarrow table or reader, a polars frame, a DuckDB relation."""
-
-    untyped: frozenset[str] = frozenset()
-    typed_by_format = True
 
     def __init__(self, stream: Any):
         self.where = f"the table (a {type(stream).__module__.partition('.')[0].lstrip('_')} {type(stream).__name__})"
@@ -60,18 +57,13 @@ def _is_table(stream: Any) -> bool:
     return isinstance(stream, pa.Table | pa.RecordBatch) or bool(polars and isinstance(stream, polars.DataFrame))
 
 
-class ArrowFile:
+class ArrowFile(OneFile):
     """An Arrow IPC (Feather) file."""
 
-    untyped: frozenset[str] = frozenset()
-    typed_by_format = True
-    rows_of = "table"
-    rereadable = True
+    form = "Arrow"
 
     def __init__(self, path: Path):
-        self.where = f"Arrow file {path}"
-        self._path = path
-        self._same = Unchanged(self.where, path)
+        super().__init__(path)
         with quietly(self.where, pyarrow.ipc.open_file, str(path)) as file:
             self.columns = declared_columns(self.where, lambda: file.schema)
 
@@ -81,18 +73,18 @@ class ArrowFile:
 
     def count(self, names: Sequence[str]) -> int:
         """The number of rows by what each batch declares; of its columns one is opened."""
-        self._same.check()
+        self._check_unchanged()
         with self._open(names[:1]) as file:
             return sum(quietly(self.where, file.get_batch, i).num_rows for i in range(file.num_record_batches))
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
-        self._same.check()
+        self._check_unchanged()
         with self._open(names) as file:
             for i in range(file.num_record_batches):
                 batch = quietly(self.where, file.get_batch, i)
                 for part in slices(quietly(self.where, _sound, batch, names)):
                     yield Piece(part, (i + 1) / file.num_record_batches)
-        self._same.check()
+        self._check_unchanged()
 
 
 def _sound(batch: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol, TypeAlias, TypeVar
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -60,36 +61,44 @@ B = TypeVar("B", pa.RecordBatch, ArrayBatch, MatrixBatch)
 Part = Callable[[], Iterator[Piece]]  # opens a part of a table, whose fractions are of the part
 
 
-class Source(Protocol):
-    """A table that can be read.
+class Source:
+    """A table that can be read, and what holds of one that says nothing else.
 
     ``columns`` are the names and types that the format declares, known before any row is read. Columns in ``untyped``
-    have no declared type (CSV, object columns): their cells arrive as bytes, to be cast one by one under the schema."""
+    have no declared type (CSV, object columns): their cells arrive as bytes, to be cast one by one under the schema.
+
+    Where a table changes between two passes, each pass is over a table of its own. Nobody is protected less by it, since every round
+    has noise of its own, but the rounds do not fit each other: so a change that can be noticed is an error."""
 
     where: str
     columns: pa.Schema
-    untyped: frozenset[str]
-    typed_by_format: bool  # False for CSV: nothing about kinds is declared
-    rows_of: str  # what one row is a row of: "table", or "result" of a query, a lazy frame or a stream
-    rereadable: bool  # whether ``pieces`` can be asked for again; again.py says what holds when the table changes meanwhile
+    untyped: frozenset[str] = frozenset()
+    typed_by_format: bool = True  # False for CSV: nothing about kinds is declared
+    rows_of: str = "table"  # what one row is a row of: "table", or "result" of a query, a lazy frame or a stream
+    rereadable: bool = False  # whether ``pieces`` can be asked for again, with the same rows
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         """The rows, with just the columns ``names``, in that order."""
-        ...
+        raise NotImplementedError
+
+    def parts(self, names: Sequence[str]) -> list[Part]:
+        """Parts of the table that several threads may read at a time, each its own."""
+        return [lambda: self.pieces(names)]
+
+    def count(self, names: Sequence[str]) -> int | None:
+        """How many rows ``pieces`` would give, where the source can tell without them; else None. Asked only where it is public."""
+        return None
+
+    def one_state(self) -> AbstractContextManager[Any]:
+        """Within it every pass sees one state of the table, as far as the source can see to that."""
+        return nullcontext()
 
 
-def told_rows(source: Source, names: Sequence[str]) -> int | None:
-    """How many rows there are, as many as ``pieces`` would give, where the source can tell without them; else None.
-
-    Asked only where the number is public. Sources that can tell have a method ``count``."""
-    count = getattr(source, "count", None)
-    return None if count is None else count(names)
-
-
-def parts_of(source: Source, names: Sequence[str]) -> list[Part]:
-    """Parts of the table that several threads may read at a time, each its own; one part if the source has no others."""
-    parts = getattr(source, "parts", None)
-    return [lambda: source.pieces(names)] if parts is None else parts(names)
+def spans(rows: int, step: int) -> Iterator[tuple[slice, float]]:
+    """Stretches of at most ``step`` rows, and the fraction that has been read after each."""
+    for start in range(0, rows, step):
+        stop = min(rows, start + step)
+        yield slice(start, stop), stop / rows
 
 
 def batch_rows(columns: int) -> int:

@@ -18,7 +18,6 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from dpgram.errors import OutputError, TableError
-from dpgram.sources.again import one_state
 from dpgram.sources.base import Batch, Piece, Source, check_columns, quiet_iterator, quietly, record_batch
 
 
@@ -52,7 +51,7 @@ def cache_folder(cache: object) -> Path:
     return folder
 
 
-class Cached:
+class Cached(Source):
     """Another source, whose rows are kept from the first pass on, while ``one_state`` lasts. Outside of it nothing is kept."""
 
     rereadable = True
@@ -66,7 +65,7 @@ class Cached:
     @contextmanager
     def one_state(self) -> Iterator[None]:
         """Opens the file, and closes it, with which it is gone."""
-        with one_state(self._source):
+        with self._source.one_state():
             self._store = _Store(self.where, open_cache(self._folder), self._folder)
             try:
                 yield

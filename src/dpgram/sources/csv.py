@@ -24,25 +24,22 @@ import pyarrow as pa
 import pyarrow.csv
 
 from dpgram.errors import TableError
-from dpgram.sources.again import Unchanged, changed
 from dpgram.sources.base import BATCH_ROWS, Piece, quiet_iterator, quietly, record_batch
+from dpgram.sources.one_file import OneFile
 
 BLOCK_BYTES = 4 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 OPENERS: dict[str, Callable[[BinaryIO], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
 
-class CsvFile:
+class CsvFile(OneFile):
     """A CSV file. Its format declares names but no types."""
 
+    form = "CSV"
     typed_by_format = False
-    rows_of = "table"
-    rereadable = True
 
     def __init__(self, path: Path):
-        self.where = f"CSV file {path}"
-        self._path = path
-        self._same = Unchanged(self.where, path)
+        super().__init__(path)
         self._delimiter = "\t" if ".tsv" in path.name.lower() else ","
         with quietly(self.where, self._raw) as raw:
             header = self._header(self._unpacked(raw))
@@ -78,16 +75,16 @@ class CsvFile:
         return names
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
-        self._same.check()
+        self._check_unchanged()
         size = max(1, quietly(self.where, self._path.stat).st_size)
         wanted = [self.columns.names.index(name) for name in names]
         with quietly(self.where, self._raw) as raw:
             stream = self._unpacked(raw)
             if self._header(stream) != self.columns.names:
-                raise changed(self.where)
+                raise self._changed()
             for columns in quiet_iterator(self.where, self._columns(stream, wanted)):
                 yield Piece(record_batch(self.where, names, columns), min(1.0, raw.tell() / size))
-        self._same.check()
+        self._check_unchanged()
 
     def _columns(self, stream: io.BufferedReader, wanted: list[int]) -> Iterator[list[pa.Array]]:
         """The wanted columns, some rows at a time."""

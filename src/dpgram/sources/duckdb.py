@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from dpgram.errors import MissingExtraError, QueryError, TableError, UnreadableTableError
-from dpgram.sources.base import BATCH_ROWS, Piece, quietly
-from dpgram.sources.query import fetched, interruptible, one_statement, projected
+from dpgram.sources.base import BATCH_ROWS, quietly
+from dpgram.sources.query import Query, one_statement
 
 SUFFIXES = (".duckdb", ".ddb")
 MAGIC = (8, b"DUCK")  # where every DuckDB file says what it is
@@ -38,6 +37,10 @@ OTHER = ("DuckDB refused the query", "check it in DuckDB's own shell")
 UNREAD = (
     "DuckDB stopped in the middle of its answer, at a cast or a computation that fails in some row (try_cast gives null instead), "
     "or for want of memory or disk"
+)
+TABLES = (
+    "select schema_name, table_name, true from duckdb_tables() "
+    "union all select schema_name, view_name, false from duckdb_views() where not internal"
 )
 ENDLESS = re.compile(r"DATE|TIMESTAMP")  # types that know infinity, which Arrow does not
 HUGE = ("HUGEINT", "UHUGEINT")  # their range is beyond that of Arrow's decimals
@@ -74,9 +77,7 @@ def _over_own_connection(where: str, path: str, query: str | None) -> DuckDBQuer
     try:
         import duckdb
     except ImportError:
-        duckdb = None
-    if duckdb is None:
-        raise MissingExtraError(package="duckdb", extra="sql", purpose="reading a DuckDB database")
+        raise MissingExtraError(package="duckdb", extra="sql", purpose="reading a DuckDB database") from None
     try:
         connection = quietly(where, duckdb.connect, path, read_only=path != ":memory:")
     except UnreadableTableError:
@@ -111,13 +112,10 @@ def _mebibytes(text: str) -> float:
 
 def _only_table(where: str, connection: Any) -> str:
     """A query for the one table there is."""
-    tables = quietly(where, lambda: connection.execute("select schema_name, table_name from duckdb_tables()").fetchall())
-    views = quietly(
-        where, lambda: connection.execute("select schema_name, view_name from duckdb_views() where not internal").fetchall()
-    )
-    if len(tables) == 1 and not views:
-        return "select * from {}.{}".format(*(quoted(name) for name in tables[0]))
-    names = sorted(name if schema == "main" else f"{schema}.{name}" for schema, name in tables + views)
+    tables = quietly(where, lambda: connection.execute(TABLES).fetchall())
+    if len(tables) == 1 and tables[0][2]:
+        return "select * from {}.{}".format(*(quoted(name) for name in tables[0][:2]))
+    names = sorted(name if schema == "main" else f"{schema}.{name}" for schema, name, _ in tables)
     shown = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
     raise TableError(f"{where} holds {shown or 'no table'}, and a query must say what is meant: pass query= (--query).")
 
@@ -127,21 +125,16 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-class DuckDBQuery:
-    """The result of a query to DuckDB. Nothing is computed before rows are asked for, and no more than a few batches at a time."""
-
-    untyped: frozenset[str] = frozenset()
-    typed_by_format = True
-    rereadable = True
+class DuckDBQuery(Query):
+    """The result of a query to DuckDB."""
 
     def __init__(self, connection: Any, query: str, *, where: str, rows_of: str = "table"):
         self.where, self.rows_of = where, rows_of
         self._connection, self._query = connection, query
         self._check_statement()
         relation = self._asked(lambda: connection.sql(query))
-        self._types = [str(kind) for kind in relation.types]
-        everything = [self._expression(place) for place in range(len(self._types))]
-        empty = self._asked(lambda: connection.sql(f"{self._sql(everything)} limit 0").to_arrow_table())
+        self._expressions = [_expression(f"c{place}", str(kind)) for place, kind in enumerate(relation.types)]
+        empty = self._asked(lambda: connection.sql(f"{self._sql(self._expressions)} limit 0").to_arrow_table())
         self.columns = pa.schema(
             [pa.field(name, kind) for name, kind in zip(relation.columns, empty.schema.types, strict=True)]
         )
@@ -151,23 +144,11 @@ class DuckDBQuery:
         if [kind.rpartition(".")[2] for kind in kinds] != ["SELECT"]:
             raise QueryError(where=self.where, problem="the query is not one select", do="a release reads rows, nothing else")
 
-    def _asked(self, call: Callable[[], Any]) -> Any:
-        """What DuckDB answers before any row is read; its refusal in words of ours."""
-        refusal = None
-        try:
-            return interruptible(call, self._connection.interrupt)
-        except Exception as error:
-            refusal = REFUSALS.get(type(error).__name__, OTHER)
-        raise QueryError(where=self.where, problem=refusal[0], do=refusal[1])
+    def _refusal(self, error: Exception) -> tuple[str, str]:
+        return REFUSALS.get(type(error).__name__, OTHER)
 
-    def _expression(self, place: int) -> str:
-        """The column at ``place``, in a type that loses nothing on the way."""
-        if ENDLESS.match(self._types[place]):
-            return f"case when isfinite(c{place}) then c{place} end"
-        return f"c{place}::double" if self._types[place] in HUGE else f"c{place}"
-
-    def _sql(self, expressions: Sequence[str]) -> str:
-        return projected(self._query, len(self._types), expressions)
+    def _cancel(self) -> None:
+        self._connection.interrupt()
 
     @contextmanager
     def one_state(self) -> Iterator[None]:
@@ -194,25 +175,19 @@ class DuckDBQuery:
             return True
         return one == two
 
-    def count(self, names: Sequence[str]) -> int:
-        """The number of rows of the result, counted by DuckDB."""
-        (counted,) = self._fetched(["rows"], ["count(*)"])
-        return counted.column(0)[0].as_py()
-
-    def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
-        for batch in self._fetched(names, [self._expression(self.columns.names.index(name)) for name in names]):
-            yield Piece(batch, None)
-
-    def _fetched(self, names: Sequence[str], expressions: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        return fetched(self.where, partial(self._batches, list(names), self._sql(expressions)), self._connection.interrupt)
-
     def _batches(self, names: list[str], sql: str) -> Iterator[pa.RecordBatch]:
-        failed = False
         try:
             # Not execute(), which holds the whole result in memory.
             for batch in self._connection.sql(sql).to_arrow_reader(BATCH_ROWS):
                 yield batch.rename_columns(names)
+            return
         except Exception as error:
-            failed, failure = True, type(error).__name__
-        if failed:
-            raise UnreadableTableError(where=self.where, failure=failure, do=UNREAD)
+            failure = type(error).__name__
+        raise UnreadableTableError(where=self.where, failure=failure, do=UNREAD)
+
+
+def _expression(column: str, kind: str) -> str:
+    """The column in SQL."""
+    if ENDLESS.match(kind):
+        return f"case when isfinite({column}) then {column} end"
+    return f"{column}::double" if kind in HUGE else column

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dpgram.errors import TableError
 from dpgram.sources.arrow import ArrowFile
-from dpgram.sources.base import Part, Piece, Source, check_columns, parts_of, told_rows
+from dpgram.sources.base import Part, Piece, Source, check_columns
 from dpgram.sources.csv import OPENERS, CsvFile
 from dpgram.sources.parquet import ParquetFile
 
@@ -82,13 +82,12 @@ def _open_file(path: Path) -> Source:
     return opener(path)
 
 
-class ManyFiles:
-    """Files of one format, one after the other. Each must have the declared columns."""
+class ManyFiles(Source):
+    """Files of one format, one after the other. Each must have the declared columns.
 
-    rows_of = "table"
-    rereadable = (
-        True  # the files were found when it was made: one that is added later is not seen, one that is gone is an error
-    )
+    They were looked for when it was made: one that is added later is not seen, one that is gone is an error."""
+
+    rereadable = True
 
     def __init__(self, where: str, files: Sequence[Source]):
         self._files = files
@@ -98,7 +97,7 @@ class ManyFiles:
 
     def count(self, names: Sequence[str]) -> int | None:
         """The number of rows of all files, where each can tell its own."""
-        told = [told_rows(file, names) for file in self._files]
+        told = [file.count(names) for file in self._files]
         return None if None in told else sum(told)  # type: ignore[arg-type]
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
@@ -111,4 +110,4 @@ class ManyFiles:
     def parts(self, names: Sequence[str]) -> list[Part]:
         for file in self._files:
             check_columns(file, names)
-        return [part for file in self._files for part in parts_of(file, names)]
+        return [part for file in self._files for part in file.parts(names)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from dpgram.encoding.columns import is_pandas_text, pandas_column
-from dpgram.sources.base import Piece, batch_rows, quiet_iterator, quietly, record_batch
+from dpgram.sources.base import Piece, Source, batch_rows, quiet_iterator, quietly, record_batch, spans
 from dpgram.sources.cells import check_buffers, declared_type
 
 if TYPE_CHECKING:
@@ -16,15 +16,13 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-class PandasFrame:
+class PandasFrame(Source):
     """A pandas DataFrame; its index is not a column.
 
     Object and string columns are untyped: pandas makes a column of numbers one of strings when a single cell does not
     parse, so their type depends on somebody's row and must not decide between a release and an error."""
 
     where = "the table (a pandas DataFrame)"
-    typed_by_format = True
-    rows_of = "table"
     rereadable = True
 
     def __init__(self, frame: pd.DataFrame):
@@ -44,12 +42,9 @@ class PandasFrame:
         return len(self._frame)
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
-        rows = len(self._frame)
-        step = batch_rows(len(names))
-        for start in range(0, rows, step):
-            part = self._frame.iloc[start : start + step]
-            arrays = [quietly(self.where, self._array, part, name) for name in names]
-            yield Piece(record_batch(self.where, names, arrays), min(1.0, (start + step) / rows))
+        for span, fraction in spans(len(self._frame), batch_rows(len(names))):
+            arrays = [quietly(self.where, self._array, self._frame.iloc[span], name) for name in names]
+            yield Piece(record_batch(self.where, names, arrays), fraction)
 
     def _array(self, part: pd.DataFrame, name: str) -> pa.Array:
         array = pandas_column(part.iloc[:, self._places[name]])
@@ -57,19 +52,16 @@ class PandasFrame:
         return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
-class PolarsLazyFrame:
+class PolarsLazyFrame(Source):
     """A polars LazyFrame, run by polars' streaming engine, a batch at a time. One row is a row of its result."""
 
     where = "the table (a polars LazyFrame)"
-    untyped: frozenset[str] = frozenset()
-    typed_by_format = True
     rows_of = "result"
     rereadable = True  # it is computed again, from what it reads by then
 
     def __init__(self, frame: pl.LazyFrame):
         self._frame = frame
-        empty = quietly(self.where, lambda: frame.collect_schema().to_frame().to_arrow())
-        self.columns = empty.schema
+        self.columns = quietly(self.where, lambda: frame.collect_schema().to_frame().to_arrow().schema)
 
     def count(self, names: Sequence[str]) -> int:
         """The number of rows of the result, which polars computes for it without its columns, where it can."""

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpgram.errors import UnreadableTableError
-from dpgram.sources.again import changed, identity
 from dpgram.sources.base import Part, Piece, batch_rows, declared_columns, quiet_iterator, quietly
+from dpgram.sources.one_file import OneFile
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -19,26 +19,17 @@ READ_BUFFER = 1 << 20  # pages are streamed through this, so that a huge row gro
 TRUNCATED = "it is not a Parquet file, or it is truncated: copy or export it again"
 
 
-class ParquetFile:
+class ParquetFile(OneFile):
     """A Parquet file."""
 
-    untyped: frozenset[str] = frozenset()
-    typed_by_format = True
-    rows_of = "table"
-    rereadable = True
+    form = "Parquet"
 
     def __init__(self, path: Path):
-        self.where = f"Parquet file {path}"
-        self._path = path
-        self._identity = identity(self.where, path)
+        super().__init__(path)
+        self._check_unchanged()  # from now on: the metadata would cut another file in the wrong places
         with self._open() as file:
             self.columns = declared_columns(self.where, lambda: file.schema_arrow)
             self._metadata = file.metadata
-
-    def _check_unchanged(self) -> None:
-        """Raise if the file is not the one whose metadata we hold: they would cut the new one in the wrong places."""
-        if identity(self.where, self._path) != self._identity:
-            raise changed(self.where)
 
     def _open(self, metadata: pq.FileMetaData | None = None) -> pq.ParquetFile:
         import pyarrow.parquet as pq  # slow to import, and most tables are something else
@@ -47,11 +38,7 @@ class ParquetFile:
             return quietly(self.where, pq.ParquetFile, self._path, metadata=metadata, pre_buffer=False, buffer_size=READ_BUFFER)
         except UnreadableTableError as error:
             failure = error.failure
-        raise UnreadableTableError(
-            where=self.where,
-            failure=failure,
-            do=TRUNCATED,
-        )
+        raise UnreadableTableError(where=self.where, failure=failure, do=TRUNCATED)
 
     def count(self, names: Sequence[str]) -> int:
         """The number of rows by the file's footer, which every pass is held to."""

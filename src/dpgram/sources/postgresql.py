@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpgram.errors import MissingExtraError, QueryError, TableError, UnreadableTableError
-from dpgram.sources.base import Piece
-from dpgram.sources.query import fetched, interruptible, one_statement, projected
+from dpgram.sources.query import Query, interruptible, one_statement
 
 WHERE = "the result of the query to PostgreSQL"
 # Every transaction of ours sees one state of the database, however often the query is asked, and cannot write to it.
@@ -81,11 +79,14 @@ def open_uri(uri: str, query: str | None) -> PostgreSQLQuery:
     try:
         from adbc_driver_postgresql import dbapi
     except ImportError:
-        dbapi = None
-    if dbapi is None:
-        raise MissingExtraError(package="adbc-driver-postgresql", extra="sql", purpose="reading from PostgreSQL")
-    connection = _connected(partial(dbapi.connect, uri, autocommit=True))
-    return PostgreSQLQuery(connection, statement, own=True)
+        raise MissingExtraError(package="adbc-driver-postgresql", extra="sql", purpose="reading from PostgreSQL") from None
+    try:
+        connection = interruptible(lambda: dbapi.connect(uri, autocommit=True))
+    except Exception as error:
+        problem, do = next((words for sign, words in UNCONNECTED.items() if sign in str(error)), BAD_URI)
+    else:
+        return PostgreSQLQuery(connection, statement, own=True)
+    raise QueryError(where=WHERE, problem=problem, do=do)
 
 
 def open_connection(connection: Any, query: str | None) -> PostgreSQLQuery:
@@ -101,24 +102,12 @@ def _needed(query: str | None) -> str:
     return one_statement(query)
 
 
-def _connected(connect: Callable[[], Any]) -> Any:
-    try:
-        return interruptible(connect)
-    except Exception as error:
-        said = str(error)
-        problem, do = next((words for sign, words in UNCONNECTED.items() if sign in said), BAD_URI)
-        del said
-    raise QueryError(where=WHERE, problem=problem, do=do)
-
-
-class PostgreSQLQuery:
-    """The result of a query to PostgreSQL."""
+class PostgreSQLQuery(Query):
+    """The result of a query to PostgreSQL. On a connection of ours all passes are in one transaction, which sees one state of the
+    database."""
 
     where = WHERE
     rows_of = "result"
-    rereadable = True  # on a connection of ours all passes are in one transaction, which sees one state of the database
-    untyped: frozenset[str] = frozenset()
-    typed_by_format = True
 
     def __init__(self, connection: Any, query: str, *, own: bool):
         self._connection, self._query, self._own = connection, query, own
@@ -127,12 +116,10 @@ class PostgreSQLQuery:
             weakref.finalize(self, connection.close)
             self._asked(self._begin)
         schema = self._asked(lambda: self._schema(query))
-        self._expressions = [_expression(field) for field in schema]
-        everything = self._sql(range(len(schema)))
+        self._expressions = [_expression(field).format(c=f"c{place}") for place, field in enumerate(schema)]
+        everything = self._sql(self._expressions)
         self._asked(lambda: self._run(f"{everything} limit 0"))  # finds out what planning alone does not: the right to read
-        plain = self._asked(lambda: self._schema(everything))
-        self._numeric = [_type_name(field) == "numeric" for field in plain]
-        types = [pa.float64() if numeric else field.type for numeric, field in zip(self._numeric, plain, strict=True)]
+        types = [pa.float64() if _is_numeric(field) else field.type for field in self._asked(lambda: self._schema(everything))]
         self.columns = pa.schema([pa.field(name, kind) for name, kind in zip(schema.names, types, strict=True)])
 
     def _begin(self) -> None:
@@ -148,41 +135,19 @@ class PostgreSQLQuery:
         with self._connection.cursor() as self._cursor:
             return self._cursor.adbc_execute_schema(sql)
 
-    def _asked(self, call: Callable[[], Any]) -> Any:
-        """What the server answers before any row is read; its refusal in words of ours."""
-        try:
-            return interruptible(call, self._cancel)
-        except Exception as error:
-            state = getattr(error, "sqlstate", None) or ""
-            place = _place(error)
+    def _refusal(self, error: Exception) -> tuple[str, str]:
+        state = getattr(error, "sqlstate", None) or ""
         problem, do = REFUSALS.get(state) or REFUSALS.get(state[:2]) or OTHER
-        code = f" (SQLSTATE {state}{place})" if state else ""
-        raise QueryError(where=self.where, problem=problem + code, do=do)
+        return problem + (f" (SQLSTATE {state}{_place(error)})" if state else ""), do
 
-    def _sql(self, places: Sequence[int]) -> str:
-        """A query for the columns at ``places``, each in a type that loses nothing on the way."""
-        expressions = [self._expressions[place].format(c=f"c{place}") for place in places]
-        return projected(self._query, len(self._expressions), expressions)
-
-    def count(self, names: Sequence[str]) -> int:
-        """The number of rows of the result, counted by the server."""
-        sql = projected(self._query, len(self._expressions), ["count(*)"])
-        (counted,) = fetched(self.where, partial(self._batches, ["rows"], [False], sql), self._cancel)
-        return counted.column(0)[0].as_py()
-
-    def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
-        places = [self.columns.names.index(name) for name in names]
-        numeric = [self._numeric[place] for place in places]
-        for batch in fetched(self.where, partial(self._batches, list(names), numeric, self._sql(places)), self._cancel):
-            yield Piece(batch, None)
-
-    def _batches(self, names: list[str], numeric: list[bool], sql: str) -> Iterator[pa.RecordBatch]:
+    def _batches(self, names: list[str], sql: str) -> Iterator[pa.RecordBatch]:
         done, failure = False, ""
         try:
             with self._connection.cursor() as self._cursor:
                 self._cursor.execute(sql)
                 for batch in self._cursor.fetch_record_batch():
-                    columns = [_as_floats(c) if n else c for c, n in zip(batch.columns, numeric, strict=True)]
+                    fields = zip(batch.schema, batch.columns, strict=True)
+                    columns = [_as_floats(cells) if _is_numeric(field) else cells for field, cells in fields]
                     yield pa.RecordBatch.from_arrays(columns, names=names)
             done = True
         except Exception as error:
@@ -220,6 +185,10 @@ def _place(error: BaseException) -> str:
 
 def _type_name(field: pa.Field) -> str:
     return (field.metadata or {}).get(b"POSTGRESQL:type", b"").decode()
+
+
+def _is_numeric(field: pa.Field) -> bool:
+    return _type_name(field) == "numeric"
 
 
 def _expression(field: pa.Field) -> str:

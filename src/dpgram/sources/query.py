@@ -6,15 +6,18 @@ import queue
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from concurrent.futures import Future, wait
+from functools import partial
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from dpgram.errors import TableError
-from dpgram.sources.base import quiet_iterator, quietly, slices
+from dpgram.errors import QueryError, TableError
+from dpgram.sources.base import Piece, Source, quiet_iterator, quietly, slices
 
 T = TypeVar("T")
 AHEAD = 2  # batches fetched before they are asked for
+STEP = 0.1  # seconds of a wait: some libraries set up signals so that an endless one cannot be interrupted
 
 # What may hold a semicolon that ends nothing: texts, quoted names, comments.
 SKIPPED = re.compile(
@@ -37,7 +40,7 @@ def one_statement(query: object) -> str:
         )
     if "\0" in query:
         raise TableError("the query holds a null character, which no database takes: remove it.")
-    end = _end_of_statement(query)
+    end = next((at for at, token in _tokens(query) if token == ";"), len(query))
     statement, rest = query[:end], query[end:]
     if _has_words(rest):
         raise TableError("the query holds several statements, and one is needed: a release reads the result of one select.")
@@ -46,43 +49,68 @@ def one_statement(query: object) -> str:
     return statement
 
 
-def projected(query: str, width: int, expressions: Sequence[str]) -> str:
-    """A query for ``expressions`` over the result of ``query``, whose ``width`` columns are c0, c1, ... by place.
+class Query(Source):
+    """The result of a query. Nothing is computed before rows are asked for, and no more than a few batches at a time.
 
-    Places know nothing of quoting, of names that differ in case only, or of names that stand twice. The line breaks end a
-    comment at the end of the query."""
-    places = ", ".join(f"c{i}" for i in range(width))
-    return f"select {', '.join(expressions)} from (\n{query}\n) as dpgram({places})"
+    A database says which ``_expressions`` stand for the result's columns, each in a type that loses nothing on the way."""
 
+    rereadable = True
+    _query: str
+    _expressions: list[str]
 
-def _end_of_statement(query: str) -> int:
-    """Where the first semicolon stands that ends a statement; the end of the text if none does."""
-    at = 0
-    while at < len(query):
-        if query[at] == ";":
-            return at
-        at = _after(query, at)
-    return at
+    def _asked(self, call: Callable[[], Any]) -> Any:
+        """What the database answers before any row is read; its refusal in words of ours."""
+        try:
+            return interruptible(call, self._cancel)
+        except Exception as error:
+            problem, do = self._refusal(error)
+        raise QueryError(where=self.where, problem=problem, do=do)
+
+    def _refusal(self, error: Exception) -> tuple[str, str]:
+        """What the database's error means, and what to do."""
+        raise NotImplementedError
+
+    def _cancel(self) -> None:
+        raise NotImplementedError
+
+    def _batches(self, names: list[str], sql: str) -> Iterator[pa.RecordBatch]:
+        """The answer to ``sql``, its columns called ``names``."""
+        raise NotImplementedError
+
+    def _sql(self, expressions: Sequence[str]) -> str:
+        """A query for ``expressions`` over the result, whose columns are c0, c1, ... by place.
+
+        Places know nothing of quoting, of names that differ in case only, or of names that stand twice. The line breaks end a
+        comment at the end of the query."""
+        places = ", ".join(f"c{i}" for i in range(len(self._expressions)))
+        return f"select {', '.join(expressions)} from (\n{self._query}\n) as dpgram({places})"
+
+    def count(self, names: Sequence[str]) -> int:
+        """The number of rows of the result, counted by the database."""
+        (counted,) = self._fetched(["rows"], ["count(*)"])
+        return counted.column(0)[0].as_py()
+
+    def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
+        for batch in self._fetched(names, [self._expressions[self.columns.names.index(name)] for name in names]):
+            yield Piece(batch, None)
+
+    def _fetched(self, names: Sequence[str], expressions: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        return fetched(self.where, partial(self._batches, list(names), self._sql(expressions)), self._cancel)
 
 
 def _has_words(text: str) -> bool:
     """Whether the text holds more than comments, white space and semicolons."""
+    return any(not (token.startswith(("--", "/*")) or token.isspace() or token == ";") for _, token in _tokens(text))
+
+
+def _tokens(text: str) -> Iterator[tuple[int, str]]:
+    """Each quoted text, quoted name and comment, and every other character by itself, with the place where it starts."""
     at = 0
     while at < len(text):
-        comment = text.startswith(("--", "/*"), at)
-        if not comment and not text[at].isspace() and text[at] != ";":
-            return True
-        at = _after(text, at)
-    return False
-
-
-def _after(text: str, at: int) -> int:
-    """Where the text, name, comment or character that starts at ``at`` ends."""
-    if text.startswith("/*", at):
-        return _after_comment(text, at)
-    if skipped := SKIPPED.match(text, at):
-        return skipped.end()
-    return at + 1
+        skipped = SKIPPED.match(text, at)
+        end = _after_comment(text, at) if text.startswith("/*", at) else skipped.end() if skipped else at + 1
+        yield at, text[at:end]
+        at = end
 
 
 def _after_comment(text: str, at: int) -> int:
@@ -97,30 +125,28 @@ def _after_comment(text: str, at: int) -> int:
 
 def interruptible(call: Callable[[], T], cancel: Callable[[], None] = lambda: None) -> T:
     """``call()`` in a thread of its own, so that Ctrl-C need not wait for a library that is deep in a long call."""
-    done: queue.Queue[tuple[bool, object]] = queue.Queue()
+    answer: Future[T] = Future()
 
     def work() -> None:
         try:
-            done.put((True, call()))
+            answer.set_result(call())
         except BaseException as error:
-            done.put((False, error))
+            answer.set_exception(error)
 
     threading.Thread(target=work, name="dpgram-query", daemon=True).start()
     try:
-        good, result = _next(done)
+        while not wait([answer], STEP).done:
+            pass
     except BaseException:
         cancel()
         raise
-    if good:
-        return result  # type: ignore[return-value]
-    raise result  # type: ignore[misc]
+    return answer.result()
 
 
 def _next(items: queue.Queue[T]) -> T:
-    """The next item. Waits in short steps: some libraries set up signals so that an endless wait cannot be interrupted."""
     while True:
         try:
-            return items.get(timeout=0.1)
+            return items.get(timeout=STEP)
         except queue.Empty:
             pass
 
@@ -135,7 +161,7 @@ def fetched(where: str, start: Callable[[], Iterator[pa.RecordBatch]], cancel: C
     def put(item: pa.RecordBatch | BaseException | None) -> None:
         while not left.is_set():
             try:
-                return batches.put(item, timeout=0.1)
+                return batches.put(item, timeout=STEP)
             except queue.Full:
                 pass
         return None

@@ -1,0 +1,17 @@
+"""PyTorch, imported when something of it is first used: it is slow to import, and most tables do without."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+Tensor = Any  # torch.Tensor
+Device = Any  # torch.device
+
+
+class _Later:
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib.import_module("torch"), name)
+
+
+torch: Any = _Later()
