@@ -126,7 +126,9 @@ class FileLedger:
         """Open an account of (``epsilon``, ``delta``) for ``dataset``, once: an existing file is refused.
 
         ``composition`` is "composed", by exact curves where they are known, or "plain", where epsilons and deltas are added."""
-        total, relation, path = Budget(epsilon, delta), _relation(neighbours), Path(path)
+        total = Budget(epsilon, delta)
+        relation = Neighbours.named(neighbours, LedgerError)
+        path = Path(path)
         if composition not in ("composed", "plain"):
             raise LedgerError(f'composition is {composition!r} and must be "composed" or "plain".')
         for name, text in (("unit", unit), ("dataset", dataset)):
@@ -400,13 +402,6 @@ def _of(account: Account, reservation: Reservation) -> Entry:
             "the reservation. What was drawn since then must be reserved again before anything else is released."
         )
     return entry
-
-
-def _relation(neighbours: Neighbours | str) -> Neighbours:
-    try:
-        return Neighbours(neighbours)
-    except ValueError:
-        raise LedgerError(f'neighbours is {neighbours!r} and must be "replace" or "add-remove".') from None
 
 
 def _now() -> str:

@@ -54,10 +54,7 @@ class SessionLedger:
 
     def __init__(self, epsilon: float, delta: float, *, neighbours: Neighbours | str = Neighbours.REPLACE):
         self._total = Budget(epsilon, delta)
-        try:
-            self._neighbours = Neighbours(neighbours)
-        except ValueError:
-            raise LedgerError(f'neighbours is {neighbours!r} and must be "replace" or "add-remove".') from None
+        self._neighbours = Neighbours.named(neighbours, LedgerError)
         self._entries: list[SessionEntry] = []
         self._lock = threading.Lock()
         self._process = os.getpid()

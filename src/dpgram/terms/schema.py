@@ -13,7 +13,7 @@ from pathlib import Path
 from dpgram.errors import SchemaError
 from dpgram.terms import schema_file
 from dpgram.terms.budget import Neighbours
-from dpgram.terms.columns import COLUMN_KINDS, Boolean, Categorical, Column, Date, Numeric, bounds
+from dpgram.terms.columns import COLUMN_KINDS, Boolean, Categorical, Column, Date, Numeric, bounds, set_fields
 from dpgram.terms.derivation import Derived, Made
 from dpgram.terms.derived import DERIVED_KINDS
 
@@ -67,9 +67,8 @@ class Schema:
         columns = _all_of("columns", self.columns, COLUMN_KINDS)
         if not columns:
             raise SchemaError("the schema declares no columns, and at least one is needed: add a [[columns]] entry.")
-        object.__setattr__(self, "columns", columns)
-        object.__setattr__(self, "derived", _all_of("derived", self.derived, DERIVED_KINDS))
-        object.__setattr__(self, "neighbours", _neighbours(self.neighbours))
+        derived = _all_of("derived", self.derived, DERIVED_KINDS)
+        set_fields(self, columns=columns, derived=derived, neighbours=Neighbours.named(self.neighbours, SchemaError))
         if not isinstance(self.intercept, bool):
             raise SchemaError(f"intercept is {self.intercept!r} and must be true or false.")
         self._check_names()
@@ -89,17 +88,17 @@ class Schema:
             )
 
     def _check_row_bound(self) -> None:
-        bound = self.row_bound
-        if bound is None:
+        row_bound = self.row_bound
+        if row_bound is None:
             return
-        if isinstance(bound, bool) or not isinstance(bound, Real):
-            raise SchemaError(f"row_bound is {bound!r} and must be a number, or left out.")
-        if not (math.isfinite(bound) and bound >= SMALLEST_ROW_BOUND):
+        if isinstance(row_bound, bool) or not isinstance(row_bound, Real):
+            raise SchemaError(f"row_bound is {row_bound!r} and must be a number, or left out.")
+        if not (math.isfinite(row_bound) and row_bound >= SMALLEST_ROW_BOUND):
             raise SchemaError(
-                f"row_bound is {float(bound):g} and must be a finite number of at least {SMALLEST_ROW_BOUND:g}, in scaled "
+                f"row_bound is {float(row_bound):g} and must be a finite number of at least {SMALLEST_ROW_BOUND:g}, in scaled "
                 f"units (every column spans [-1, 1]): leave it out for the largest norm the columns allow."
             )
-        object.__setattr__(self, "row_bound", float(bound))
+        set_fields(self, row_bound=float(row_bound))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -156,11 +155,11 @@ class Schema:
     @cached_property
     def places(self) -> dict[str, tuple[int, ...]]:
         """Where each name stands in the Gram matrix: an encoded column, or all those of a declared or derived one."""
-        found: dict[str, tuple[int, ...]] = {}
+        places: dict[str, tuple[int, ...]] = {}
         for place, e in enumerate(self.encoded):
             if e.column is not None:
-                found[e.column] = (*found.get(e.column, ()), place)
-        return {**found, **{e.name: (place,) for place, e in enumerate(self.encoded)}}
+                places[e.column] = (*places.get(e.column, ()), place)
+        return {**places, **{e.name: (place,) for place, e in enumerate(self.encoded)}}
 
     @cached_property
     def half_ranges(self) -> tuple[float, ...]:
@@ -210,14 +209,6 @@ def _all_of(what: str, given: object, kinds: tuple[type, ...]) -> tuple:
 
 def _about_zero(lower: float, upper: float) -> tuple[float, float]:
     return 0.0, max(abs(lower), abs(upper))
-
-
-def _neighbours(value: object) -> Neighbours:
-    try:
-        return Neighbours(value)
-    except ValueError:
-        pass
-    raise SchemaError(f'neighbours is {value!r} and must be "replace" or "add-remove".')
 
 
 def _sqrt_up(square: int) -> float:
