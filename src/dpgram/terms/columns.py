@@ -5,7 +5,7 @@ Everything here is public: it comes from knowledge of the domain, never from the
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -15,6 +15,20 @@ from dpgram.terms.dates import days_of, iso_text
 
 OTHER, MISSING = "other", "missing"  # names of the two levels that are not declared categories
 EXACT_INTEGERS = 2**53
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a declared or derived column becomes under a schema, in its own units.
+
+    ``names`` are its encoded columns. Where they are several, at most one is not zero in any row, and none is shifted, so
+    that together they add no more to the squared norm of a row than one column does."""
+
+    names: tuple[str, ...]
+    lower: float  # bounds of every one of them
+    upper: float
+    fill: tuple[float, ...]  # what stands in each for a missing cell
+    is_number: bool  # False: zero says "not this level" and must stay zero when the column is scaled
 
 
 @dataclass(frozen=True)
@@ -28,6 +42,10 @@ class Declaration:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
             raise SchemaError(f"a column's name is {self.name!r} and must be a non-empty string.")
+
+    def made(self, columns: Columns) -> Made:
+        """What it becomes where these are the declared columns, or a SchemaError that says why it cannot."""
+        raise NotImplementedError
 
     def error(self, problem: str) -> SchemaError:
         return SchemaError(f"{self.called} {self.name!r}: {problem}")
@@ -81,6 +99,9 @@ class Numeric(Declaration):
             raise self.error(f"{which} is {float(value)!r} and must be finite.")
         return float(value)
 
+    def made(self, columns: Columns) -> Made:
+        return Made((self.name,), self.lower, self.upper, (self.fill,), is_number=True)
+
     @property
     def fill(self) -> float:
         """The number that stands for a missing cell."""
@@ -126,6 +147,10 @@ class Categorical(Declaration):
         if len(self.levels) < 2:
             raise self.error("one category alone carries no information: declare a second, or other = true.")
 
+    def made(self, columns: Columns) -> Made:
+        names = tuple(f"{self.name}[{level}]" for level in self.levels[1:])
+        return Made(names, 0.0, 1.0, (0.0,) * (len(names) - 1) + (float(self.missing == "level"),), is_number=False)
+
     @property
     def levels(self) -> tuple[str, ...]:
         """All levels by name, the reference first."""
@@ -147,6 +172,9 @@ class Boolean(Declaration):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.check_truth("missing")
+
+    def made(self, columns: Columns) -> Made:
+        return Made((self.name,), 0.0, 1.0, (float(self.missing),), is_number=False)
 
 
 @dataclass(frozen=True)
@@ -177,6 +205,9 @@ class Date(Declaration):
     def _date(self, which: str) -> str:
         return iso_text(self.bound(which), f"column {self.name!r}: {which}")
 
+    def made(self, columns: Columns) -> Made:
+        return Made((self.name,), self.first, self.last, (self.fill,), is_number=True)
+
     @property
     def first(self) -> float:
         """The lower bound as a number of days."""
@@ -194,6 +225,7 @@ class Date(Declaration):
 
 
 Column = Numeric | Categorical | Boolean | Date
+Columns = Mapping[str, Column]  # the declared columns by name
 COLUMN_KINDS = (Numeric, Categorical, Boolean, Date)
 
 

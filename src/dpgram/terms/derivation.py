@@ -7,27 +7,10 @@ computes them."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dpgram.terms.columns import Column, Date, Declaration, Numeric
-
-Columns = Mapping[str, Column]  # the declared columns by name
-
-
-@dataclass(frozen=True)
-class Made:
-    """What a derived column becomes under a schema, in its own units.
-
-    ``names`` are its encoded columns. Where they are several, at most one is not zero in any row, and none is shifted, so
-    that together they add no more to the squared norm of a row than one column does."""
-
-    names: tuple[str, ...]
-    lower: float  # bounds of every one of them
-    upper: float
-    fill: tuple[float, ...]  # what stands in each for a missing cell
-    is_number: bool  # False: zero says "not this level" and must stay zero when the column is scaled
+from dpgram.terms.columns import Column, Columns, Date, Declaration, Made, Numeric
 
 
 @dataclass(frozen=True)
@@ -38,10 +21,6 @@ class Derived(Declaration):
 
     def parents(self, columns: Columns) -> tuple[Column, ...]:
         """The declared columns it is computed from, or a SchemaError where there is no such column of a fitting kind."""
-        raise NotImplementedError
-
-    def made(self, columns: Columns) -> Made:
-        """What it becomes, or a SchemaError that says why it cannot."""
         raise NotImplementedError
 
     def declared(self, columns: Columns, name: object) -> Column:
@@ -56,8 +35,7 @@ class Derived(Declaration):
                 f"its bounds follow from its parents' and are [{lower:g}, {upper:g}], which double precision does not hold: rescale "
                 f"the parents."
             )
-        column = Numeric(self.name, lower, upper, "midpoint" if missing is None else missing)
-        return Made((self.name,), column.lower, column.upper, (column.fill,), is_number=True)
+        return Numeric(self.name, lower, upper, "midpoint" if missing is None else missing).made({})
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ number at a time, by the same sums, products and quotients that ``encoding/deriv
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,9 +13,9 @@ from numbers import Integral, Real
 from typing import ClassVar
 
 from dpgram.errors import SchemaError
-from dpgram.terms.columns import Categorical, Column, Date, Numeric, bounds, set_fields
+from dpgram.terms.columns import Categorical, Column, Columns, Date, Made, Numeric, bounds, set_fields
 from dpgram.terms.dates import PARTS, days_of, iso_text, part_range
-from dpgram.terms.derivation import Columns, Derived, Made, OfNumber
+from dpgram.terms.derivation import Derived, OfNumber
 
 LARGEST_EXPONENT = 9
 MOST_LEVELS = 4096  # as many as a schema can have encoded columns
@@ -78,10 +79,7 @@ class Product(Derived):
         ]
         if math.prod(len(some) for some in levels) > MOST_LEVELS:
             raise SchemaError(f"derived column {self.name!r} would make more than {MOST_LEVELS} columns: use single levels.")
-        names = [""]
-        for some in levels:
-            names = [f"{before}:{level}" if before else level for before in names for level in some]
-        named = tuple(f"{self.name}[{levels}]" if levels else self.name for levels in names)
+        named = tuple(f"{self.name}[{':'.join(some)}]" if some else self.name for some in itertools.product(*levels))
         return Made(named, lower, upper, (0.0,) * len(named), is_number=False)
 
 
@@ -237,10 +235,7 @@ class DatePart(OfNumber):
         if not self.levels:
             return self.number_made(low, high, self.missing)
         missing = "reference" if self.missing is None else self.missing
-        column = Categorical(self.name, tuple(range(low, high + 1)), missing=missing)  # type: ignore[arg-type]
-        names = tuple(f"{self.name}[{level}]" for level in column.levels[1:])
-        own_level = (0.0,) * (len(names) - 1) + (float(missing == "level"),)
-        return Made(names, 0.0, 1.0, own_level, is_number=False)
+        return Categorical(self.name, tuple(range(low, high + 1)), missing=missing).made(columns)  # type: ignore[arg-type]
 
 
 DERIVED_KINDS = (Product, Power, Log1p, Interval, DatePart)
