@@ -43,6 +43,7 @@ from dpgram.ledger.lines import (
 from dpgram.terms.budget import SMALLEST_EPSILON, Budget, Neighbours
 
 APPLICATION = 0x64706C67  # "dplg", in the file's header
+SIDE_FILES = ("-wal", "-shm", "-journal")  # how the names of files end that SQLite keeps beside it
 WAIT = 60.0  # seconds for other writers
 NOTHING_ADDED = "Nothing was added to it, and nothing was released."
 TABLE = """
@@ -149,7 +150,7 @@ class FileLedger:
             composition=composition,  # type: ignore[arg-type]
         )
         draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
-        for leftover in ("-wal", "-shm", "-journal"):
+        for leftover in SIDE_FILES:
             if (other := path.with_name(path.name + leftover)).exists():
                 raise LedgerError(
                     f"{other} exists, and belongs to a ledger that was here: put that back, or choose another place."

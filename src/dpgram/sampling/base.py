@@ -42,17 +42,11 @@ class RandomSource(Protocol):
         ...
 
 
-class FloatSource:
+class FloatSource(RandomSource):
     """What all sources in float64 share. Subclasses draw ``normal`` and ``uniform``."""
 
-    private: bool
-    description: str
     arithmetic = FLOAT
     copies: tuple[int, ...] = ()
-
-    def normal(self, scale: float, size: tuple[int, ...]) -> np.ndarray:
-        """Independent N(0, scale^2)."""
-        raise NotImplementedError
 
     def uniform(self, size: tuple[int, ...]) -> np.ndarray:
         """Independent and uniform on (0, 1), neither end included, as fine near zero as floats are."""
