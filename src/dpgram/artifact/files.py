@@ -71,22 +71,22 @@ class _Head(msgspec.Struct):
     format: int
 
 
-OF_MECHANISM = {*_Mechanism.__struct_fields__} - {
-    "name"
-}  # fields of a release that the file holds as they are, under "mechanism"
-AS_THEY_ARE = {field.name for field in dataclasses.fields(GramRelease)} & {*_File.__struct_fields__}  # ... and beside it
+# Fields of a release that the file holds as they are: under "mechanism", and beside it.
+OF_MECHANISM = {*_Mechanism.__struct_fields__} - {"name"}
+AS_THEY_ARE = {field.name for field in dataclasses.fields(GramRelease)} & {*_File.__struct_fields__}
 AS_THEY_ARE -= {"format", "budget", "mechanism", "noise", "schema", "gram"}
 
 
 def save(release: GramRelease, path: Path) -> None:
     """Write the release to ``path``, whole or not at all."""
+    noise = {"shape": release.noise.shape, **msgspec.to_builtins(release.noise, enc_hook=np.ndarray.tolist)}
     content = _File(
         format=FORMAT,
         budget=_Budget(epsilon=release.budget.epsilon, delta=release.budget.delta),
         neighbours=release.neighbours.value,
         unit=release.schema.unit,
         mechanism=_Mechanism(name=release.mechanism, **_fields(release, OF_MECHANISM)),
-        noise=msgspec.Raw(msgspec.json.encode({"shape": release.noise.shape, **_plain(release.noise)})),
+        noise=msgspec.Raw(msgspec.json.encode(noise)),
         columns=list(release.columns),
         schema=release.schema.to_dict(),
         gram=release.gram.tolist(),
@@ -97,15 +97,6 @@ def save(release: GramRelease, path: Path) -> None:
 
 def _fields(of: object, names: Iterable[str]) -> dict[str, Any]:
     return {name: getattr(of, name) for name in names}
-
-
-def _plain(value: Any) -> Any:
-    """A noise model, or a part of one, in lists, dicts and numbers."""
-    if isinstance(value, tuple | list):
-        return [_plain(one) for one in value]
-    if dataclasses.is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    return value.tolist() if isinstance(value, np.ndarray) else value
 
 
 @cache

@@ -65,9 +65,10 @@ class Product(Derived):
 
     def made(self, columns: Columns) -> Made:
         factors = self.factors(columns)
-        corners = [a * b for a in _ends(factors[0][0]) for b in _ends(factors[1][0])]
+        first, second = (column.made(columns) for column, _ in factors)
+        corners = [a * b for a in (first.lower, first.upper) for b in (second.lower, second.upper)]
         lower, upper = min(corners), max(corners)  # rounding is monotone: products of cells, rounded, lie within
-        if all(isinstance(column, Numeric | Date) for column, _ in factors):
+        if first.is_number and second.is_number:
             return self.number_made(lower, upper, self.missing)
         if self.missing is not None:
             raise self.error(
@@ -81,11 +82,6 @@ class Product(Derived):
             raise SchemaError(f"derived column {self.name!r} would make more than {MOST_LEVELS} columns: use single levels.")
         named = tuple(f"{self.name}[{':'.join(some)}]" if some else self.name for some in itertools.product(*levels))
         return Made(named, lower, upper, (0.0,) * len(named), is_number=False)
-
-
-def _ends(column: Column) -> tuple[float, float]:
-    """The bounds of a factor: those of a number, or 0 and 1."""
-    return bounds(column) if isinstance(column, Numeric | Date) else (0.0, 1.0)
 
 
 @dataclass(frozen=True)
