@@ -21,6 +21,7 @@ from scipy.special import betainc, k0e
 from dpgram.accounting.chi_square import expm1_minus, log_constant, log_excess, log_expectation, log_integral, refuse_nonsense
 from dpgram.accounting.gaussian import steepness, usual_mu
 from dpgram.accounting.roots import largest, smallest
+from dpgram.accounting.wishart import mover_factor
 from dpgram.terms.budget import Budget, Neighbours
 
 Array = np.ndarray
@@ -73,7 +74,7 @@ def calibrate_degrees(budget: Budget, dim: int, b: float, neighbours: Neighbours
 
     if curve(1) <= aim:
         return dim + 1
-    start = min(max(2.0, (b / usual_mu(budget)) ** 2 / _movers(neighbours, dim)), MOST_DEGREES / 2)
+    start = min(max(2.0, (b / usual_mu(budget)) ** 2 / mover_factor(neighbours, dim)), MOST_DEGREES / 2)
     more = smallest(curve, aim, start, slope=steepness(budget) / 2, precision=1e-13, most=float(MOST_DEGREES))
     if dim + more > MOST_DEGREES:
         raise ValueError("more than 10^12 degrees of freedom would be needed: use a larger scale")
@@ -102,13 +103,8 @@ def calibrate_b(budget: Budget, k: int, dim: int, neighbours: Neighbours) -> flo
     def curve(b: float) -> float:
         return additive_delta(budget.epsilon, k, dim, b, neighbours)
 
-    start = math.sqrt(_movers(neighbours, dim) * (k - dim)) * usual_mu(budget)
+    start = math.sqrt(mover_factor(neighbours, dim) * (k - dim)) * usual_mu(budget)
     return largest(curve, aim, start, slope=steepness(budget), precision=1e-9)
-
-
-def _movers(neighbours: Neighbours, dim: int) -> int:
-    """What b^2 gains, about, when one eigenvalue moves instead of two: only for places to start."""
-    return 1 if neighbours is Neighbours.REPLACE and dim >= 2 else 2
 
 
 def _grown(epsilon: float, m: float, nu: float, b: float) -> float:

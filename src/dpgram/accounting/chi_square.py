@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import gammaln
@@ -17,34 +16,18 @@ Array = np.ndarray
 FAR = 50.0  # what lies e^-50 below the largest value of an integrand is left out
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 SCOUTS, POINTS, PANELS = 41, 101, 48
-AGREEMENT = (
-    1e-10  # of an exponentially convergent rule at twice its step: at its own step it has then all the digits of a float
-)
+AGREEMENT = 1e-10  # of an exponentially convergent rule at twice its step: at its own it then has all the digits of a float
 
 
-@dataclass(frozen=True)
-class _Steps:
-    """Points of the double exponential rule on (0, 1) (Takahasi and Mori 1974), as distances from either end."""
-
-    from_left: Array
-    from_right: Array
-    log_weights: Array
-
-    @classmethod
-    def of(cls, count: int) -> _Steps:
-        t = np.linspace(-3.3, 3.3, 2 * count + 1)
-        turn = np.pi * np.sinh(t)
-        return cls(
-            1 / (1 + np.exp(-turn)), 1 / (1 + np.exp(turn)), _log_slope(turn) + np.log(np.pi * np.cosh(t) * (t[1] - t[0]))
-        )
+def _double_exponential(count: int) -> tuple[Array, Array, Array]:
+    """Points of the double exponential rule on (0, 1) (Takahasi and Mori 1974): distances from either end, and ln of the weights."""
+    t = np.linspace(-3.3, 3.3, 2 * count + 1)
+    turn = np.pi * np.sinh(t)
+    log_slope = -np.abs(turn) - 2 * np.log1p(np.exp(-np.abs(turn)))  # of 1/(1 + e^-turn)
+    return 1 / (1 + np.exp(-turn)), 1 / (1 + np.exp(turn)), log_slope + np.log(np.pi * np.cosh(t) * (t[1] - t[0]))
 
 
-def _log_slope(turn: Array) -> Array:
-    """ln of the derivative of 1/(1 + e^-turn)."""
-    return -np.abs(turn) - 2 * np.log1p(np.exp(-np.abs(turn)))
-
-
-_COARSE, _FINE = _Steps.of(100), _Steps.of(200)
+_COARSE, _FINE = _double_exponential(100), _double_exponential(200)
 
 
 def expm1_minus(y: Array | float) -> Array:
@@ -146,11 +129,9 @@ def log_integral(log_integrand: Callable[[Array], Array], low: float, high: floa
         if (settled := _settled(values, (right - left) / (POINTS - 1))) is not None:
             return settled
     width = right - left
-    for steps in (_COARSE, _FINE):
-        values = log_integrand(
-            np.where(steps.from_left < 0.5, left + width * steps.from_left, right - width * steps.from_right)
-        )
-        if (settled := _settled(values + steps.log_weights, width)) is not None:
+    for from_left, from_right, log_weights in (_COARSE, _FINE):
+        values = log_integrand(np.where(from_left < 0.5, left + width * from_left, right - width * from_right))
+        if (settled := _settled(values + log_weights, width)) is not None:
             return settled
     return _by_panels(log_integrand, left, right)
 

@@ -12,12 +12,14 @@ from collections.abc import Callable
 
 from scipy.special import ndtri
 
+Curve = Callable[[float], float]
+
 PATIENCE = 12  # evaluations after which every third one halves the bracket, so that the search ends whatever the curve
 LEAP = math.log(64.0)  # the farthest a single step goes, in ln x
 
 
 def largest(
-    curve: Callable[[float], float],
+    curve: Curve,
     aim: float,
     start: float,
     *,
@@ -25,7 +27,7 @@ def largest(
     precision: float = 1e-12,
     lowest: float = 1e-300,
     ceiling: float = 1e300,
-    height: Callable[[float], float] = ndtri,
+    height: Curve = ndtri,
 ) -> float:
     """The largest x > 0 with ``curve(x) <= aim``, from below: within ``precision``, relative. The curve rises with x.
 
@@ -53,23 +55,14 @@ def largest(
 
 
 def smallest(
-    curve: Callable[[float], float],
-    aim: float,
-    start: float,
-    *,
-    slope: float = 3.0,
-    precision: float = 1e-12,
-    most: float = 1e300,
-    height: Callable[[float], float] = ndtri,
+    curve: Curve, aim: float, start: float, *, slope: float = 3.0, precision: float = 1e-12, most: float = 1e300
 ) -> float:
     """The smallest x > 0 with ``curve(x) <= aim``, from above; infinite when nothing up to ``most`` has. The curve falls with x."""
-    largest_inverse = largest(
-        lambda x: curve(1 / x), aim, 1 / start, slope=slope, precision=precision, lowest=1 / most, height=height
-    )
+    largest_inverse = largest(lambda x: curve(1 / x), aim, 1 / start, slope=slope, precision=precision, lowest=1 / most)
     return math.nextafter(1 / largest_inverse, math.inf) if largest_inverse else math.inf
 
 
-def epsilon_for(delta_at: Callable[[float], float], delta: float) -> float:
+def epsilon_for(delta_at: Curve, delta: float) -> float:
     """The smallest epsilon >= 0 with ``delta_at(epsilon) <= delta``, from above."""
     if delta_at(0.0) <= delta:
         return 0.0

@@ -40,10 +40,8 @@ class Spending:
     @property
     def plain(self) -> tuple[Fraction, Fraction]:
         """The sums of epsilons and deltas, of the decimals that they print as."""
-        epsilons, deltas = (
-            [decimal(x) for x in column] for column in zip(*((b.epsilon, b.delta) for b in self.asked), strict=True)
-        )
-        return sum(epsilons, Fraction(0)), sum(deltas, Fraction(0))
+        epsilon = sum((decimal(budget.epsilon) for budget in self.asked), Fraction(0))
+        return epsilon, sum((decimal(budget.delta) for budget in self.asked), Fraction(0))
 
     def fits(self, total: Budget) -> bool:
         """Whether all of it together is private for ``total``, by one of the bounds."""
@@ -51,7 +49,7 @@ class Spending:
 
     def fits_plainly(self, total: Budget) -> bool:
         """Whether the plain sums stay within ``total``."""
-        epsilon, delta = self.plain if self.asked else (Fraction(0), Fraction(0))
+        epsilon, delta = self.plain
         return epsilon <= decimal(total.epsilon) and delta <= decimal(total.delta)
 
     def holds(self, epsilon: float, delta: float) -> bool:

@@ -75,8 +75,7 @@ def _one_eigenvalue(epsilon: float, r: float, floor: float) -> tuple[float, floa
 
 def _tail(a: float) -> float:
     """ln(1 + a) - a/(1 + a), without cancellation."""
-    b = a / (1 + a)
-    return -b - math.log1p(-b) if b > 0.01 else b * b * sum(b**k / (k + 2) for k in range(9))
+    return log1p_minus(-a / (1 + a))
 
 
 @lru_cache(maxsize=1024)
@@ -91,7 +90,7 @@ def calibrate_floor(budget: Budget, r: float, neighbours: Neighbours, dim: int) 
     def curve(floor: float) -> float:
         return sampling_delta(budget.epsilon, r, floor, neighbours, dim)
 
-    start = math.sqrt(r / _movers(neighbours, dim)) / usual_mu(budget)
+    start = math.sqrt(r / mover_factor(neighbours, dim)) / usual_mu(budget)
     return smallest(curve, aim, start, slope=steepness(budget), precision=1e-11)
 
 
@@ -105,11 +104,11 @@ def calibrate_degrees(budget: Budget, floor: float, neighbours: Neighbours, dim:
 
     if curve(most) <= aim:
         return most
-    start = min(max(1.0, _movers(neighbours, dim) * floor * (floor + 1) * usual_mu(budget) ** 2), most)
+    start = min(max(1.0, mover_factor(neighbours, dim) * floor * (floor + 1) * usual_mu(budget) ** 2), most)
     degrees = largest(curve, aim, start, slope=steepness(budget) / 2, precision=1e-11, ceiling=most)
     return min(degrees, most) if degrees >= 1 else 0.0
 
 
-def _movers(neighbours: Neighbours, dim: int) -> int:
-    """By what the degrees of freedom are divided when one eigenvalue moves instead of two, about: only for places to start."""
+def mover_factor(neighbours: Neighbours, dim: int) -> int:
+    """How much larger the squared shift may be when one eigenvalue moves instead of two, about: only for places to start."""
     return 1 if neighbours is Neighbours.REPLACE and dim >= 2 else 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from types import UnionType
@@ -70,44 +71,32 @@ class _Head(msgspec.Struct):
     format: int
 
 
+# Fields of a release that the file holds as they are: under "mechanism", and beside it.
+OF_MECHANISM = {*_Mechanism.__struct_fields__} - {"name"}
+AS_THEY_ARE = {field.name for field in dataclasses.fields(GramRelease)} & {*_File.__struct_fields__}
+AS_THEY_ARE -= {"format", "budget", "mechanism", "noise", "schema", "gram"}
+
+
 def save(release: GramRelease, path: Path) -> None:
     """Write the release to ``path``, whole or not at all."""
+    noise = {"shape": release.noise.shape, **msgspec.to_builtins(release.noise, enc_hook=np.ndarray.tolist)}
     content = _File(
         format=FORMAT,
-        library_version=release.library_version,
-        private=release.private,
         budget=_Budget(epsilon=release.budget.epsilon, delta=release.budget.delta),
         neighbours=release.neighbours.value,
         unit=release.schema.unit,
-        rows=release.rows,
-        rows_of=release.rows_of,  # type: ignore[arg-type]
-        row_bound=release.row_bound,
-        mechanism=_Mechanism(
-            name=release.mechanism,
-            calibration=release.calibration,
-            condition=release.condition,
-            parameters=release.parameters,
-        ),
-        noise=msgspec.Raw(msgspec.json.encode({"shape": release.noise.shape, **_plain(release.noise)})),
-        randomness=release.randomness,
-        arithmetic=release.arithmetic,  # type: ignore[arg-type]
-        grid=release.grid,
-        ledger_entry=release.ledger_entry,
-        choice=release.choice,
+        mechanism=_Mechanism(name=release.mechanism, **_fields(release, OF_MECHANISM)),
+        noise=msgspec.Raw(msgspec.json.encode(noise)),
         columns=list(release.columns),
         schema=release.schema.to_dict(),
         gram=release.gram.tolist(),
+        **_fields(release, AS_THEY_ARE),
     )
     write_whole(path, msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")
 
 
-def _plain(value: Any) -> Any:
-    """A noise model, or a part of one, in lists, dicts and numbers."""
-    if isinstance(value, tuple | list):
-        return [_plain(one) for one in value]
-    if dataclasses.is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    return value.tolist() if isinstance(value, np.ndarray) else value
+def _fields(of: object, names: Iterable[str]) -> dict[str, Any]:
+    return {name: getattr(of, name) for name in names}
 
 
 @cache
@@ -130,10 +119,8 @@ def load(path: str | Path) -> GramRelease:
     try:
         content = path.read_bytes()
     except OSError as error:
-        problem = f"cannot be read: {error.strerror}"
-    else:
-        return _Reader(str(path)).read(content)
-    raise ReleaseFileError(where=str(path), field=None, problem=problem)
+        raise ReleaseFileError(where=str(path), field=None, problem=f"cannot be read: {error.strerror}") from None
+    return _Reader(str(path)).read(content)
 
 
 class _Reader:
@@ -154,23 +141,12 @@ class _Reader:
         return GramRelease(
             schema=schema,
             gram=self._gram(file, noise),
-            rows=file.rows,
-            rows_of=file.rows_of,
-            row_bound=file.row_bound,
             budget=budget,
             mechanism=file.mechanism.name,
-            calibration=file.mechanism.calibration,
-            condition=file.mechanism.condition,
-            parameters=file.mechanism.parameters,
             noise=noise,
-            randomness=file.randomness,
-            private=file.private,
-            arithmetic=file.arithmetic,
-            grid=file.grid,
-            ledger_entry=file.ledger_entry,
-            choice=file.choice,
-            library_version=file.library_version,
             format=file.format,
+            **_fields(file.mechanism, OF_MECHANISM),
+            **_fields(file, AS_THEY_ARE),
         )
 
     def _decode(self, content: bytes | msgspec.Raw, type_: type | UnionType, within: str = "") -> Any:
@@ -178,32 +154,28 @@ class _Reader:
             return msgspec.json.decode(content, type=type_)
         except msgspec.ValidationError as error:
             problem, _, place = str(error).partition(" - at `$")
-            field = (within + place.rstrip("`")).lstrip(".") or None
+            return self._refuse((within + place.rstrip("`")).lstrip(".") or None, problem[0].lower() + problem[1:])
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            problem, field = f"is not a release: not valid JSON, or cut short ({error})", None
-        return self._refuse(field, problem[0].lower() + problem[1:])
+            return self._refuse(None, f"is not a release: not valid JSON, or cut short ({error})")
 
     def _schema(self, file: _File) -> Schema:
         try:
             schema = Schema.from_dict(file.schema)
         except SchemaError as error:
-            problem = str(error).rstrip(".")
-        else:
-            for field, stored, needed in (
-                ("neighbours", file.neighbours, schema.neighbours.value),
-                ("unit", file.unit, schema.unit),
-            ):
-                if stored != needed:
-                    self._refuse(field, f"is {stored!r}, but the schema in the file says {needed!r}")
-            return schema
-        return self._refuse("schema", problem)
+            return self._refuse("schema", str(error).rstrip("."))
+        for field, stored, needed in (
+            ("neighbours", file.neighbours, schema.neighbours.value),
+            ("unit", file.unit, schema.unit),
+        ):
+            if stored != needed:
+                self._refuse(field, f"is {stored!r}, but the schema in the file says {needed!r}")
+        return schema
 
     def _budget(self, file: _File) -> Budget:
         try:
             return Budget(file.budget.epsilon, file.budget.delta)
         except BudgetError as error:
-            problem = str(error).rstrip(".")
-        return self._refuse("budget", problem)
+            return self._refuse("budget", str(error).rstrip("."))
 
     def _check_columns(self, file: _File, schema: Schema) -> None:
         if tuple(file.columns) != schema.encoded_names:
@@ -220,19 +192,19 @@ class _Reader:
             self._refuse("rows", 'must be a positive number under neighbours = "replace"')
 
     def _noise(self, file: _File) -> NoiseModel:
-        found = self._decode(file.noise, Union[*(_in_file(kind) for kind in SHAPES.values())], "noise")  # type: ignore[arg-type]
-        noise = self._part(file, "noise", found, SHAPES[type(found).__struct_config__.tag])
+        stored = self._decode(file.noise, Union[*(_in_file(kind) for kind in SHAPES.values())], "noise")  # type: ignore[arg-type]
+        noise = self._part(file, "noise", stored, SHAPES[type(stored).__struct_config__.tag])
         sizes = [float(np.abs(r.through).max()) for r in noise.rounds]
         for k, size in enumerate(sizes):
             if not 1 / MOST_APART < size / sizes[-1] < MOST_APART:
                 self._refuse(f"noise.rounds[{k}].through", "is of another size than the last round's: one of them was changed")
         return noise
 
-    def _part(self, file: _File, field: str, found: Any, kind: Any) -> Any:
+    def _part(self, file: _File, field: str, stored: Any, kind: Any) -> Any:
         """A noise model, or a part of one, its numbers checked."""
         values, hints = {}, get_type_hints(kind)
         for each in dataclasses.fields(kind):
-            value, name = getattr(found, each.name), f"{field}.{each.name}"
+            value, name = getattr(stored, each.name), f"{field}.{each.name}"
             if isinstance(value, float):
                 least, most = kind.limits(len(file.columns)).get(each.name, ANY_SIZE)
                 if not (least <= value <= most or (each.name == "shift" and value == 0)):
@@ -250,11 +222,11 @@ class _Reader:
             self._check_round(field, made)
         return made
 
-    def _check_round(self, field: str, found: Round) -> None:
-        if np.abs(found.gram).max() > PLAUSIBLE_ROWS + 100 * found.sd_off_diagonal:  # mapped rows have norm one at most
+    def _check_round(self, field: str, round_: Round) -> None:
+        if np.abs(round_.gram).max() > PLAUSIBLE_ROWS + 100 * round_.sd_off_diagonal:  # mapped rows have norm one at most
             self._refuse(f"{field}.gram", "holds a number too large for a sum over rows: it was changed or damaged")
-        largest = float(np.abs(found.through).max())
-        if not ANY_SIZE[0] < largest < ANY_SIZE[1] or not np.linalg.cond(found.through / largest) < WORST_CONDITION:
+        largest = float(np.abs(round_.through).max())
+        if not ANY_SIZE[0] < largest < ANY_SIZE[1] or not np.linalg.cond(round_.through / largest) < WORST_CONDITION:
             self._refuse(
                 f"{field}.through", "cannot be undone: it is (nearly) singular, or its numbers are too large or too small"
             )
@@ -297,4 +269,4 @@ class _Reader:
         return matrix
 
     def _refuse(self, field: str | None, problem: str) -> Any:
-        raise ReleaseFileError(where=self._where, field=field, problem=problem)
+        raise ReleaseFileError(where=self._where, field=field, problem=problem) from None

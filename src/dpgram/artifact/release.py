@@ -34,9 +34,7 @@ class GramRelease:
     randomness: str  # where the noise came from
     private: bool  # False when the noise came from a seed
     arithmetic: str = "float64"  # or "exact": what the mechanism's real numbers are, rounded once
-    grid: float | None = (
-        None  # public; the entries of ``gram`` are multiples of it, where they were published as they were drawn
-    )
+    grid: float | None = None  # public; entries of ``gram`` are multiples of it, where they were published as they were drawn
     ledger_entry: str | None = (
         None  # public; number and hash of the ledger's line that paid for it, from before noise was drawn
     )

@@ -10,8 +10,8 @@ import numpy as np
 
 from dpgram.encoding.dates import date_part
 from dpgram.encoding.elementary import log1p, power
-from dpgram.terms.columns import Boolean, Categorical, Column, Date, Numeric, bounds
-from dpgram.terms.derivation import Columns, Derived
+from dpgram.terms.columns import Boolean, Categorical, Column, Columns, Date, Numeric, bounds
+from dpgram.terms.derivation import Derived
 from dpgram.terms.derived import DatePart, Interval, Log1p, Power, Product
 from dpgram.terms.schema import Schema
 

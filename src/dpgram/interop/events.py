@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from dpgram.accounting.compose import Cost, GaussianCost, PlainCost
@@ -55,21 +56,16 @@ def _library() -> Any:
     return dp_accounting
 
 
+@cache
 def _event_class() -> type:
     """The class is made when it is needed: dp-accounting takes seconds to import."""
-    global _EVENT
-    if _EVENT is None:
-        import attr
+    import attr
 
-        @attr.define(frozen=True)
-        class EpsilonDeltaDpEvent(_library().DpEvent):  # type: ignore[misc]
-            """Something of which only (epsilon, delta) is known."""
+    @attr.define(frozen=True)
+    class EpsilonDeltaDpEvent(_library().DpEvent):  # type: ignore[misc]
+        """Something of which only (epsilon, delta) is known."""
 
-            epsilon: float
-            delta: float
+        epsilon: float
+        delta: float
 
-        _EVENT = EpsilonDeltaDpEvent
-    return _EVENT
-
-
-_EVENT: type | None = None
+    return EpsilonDeltaDpEvent

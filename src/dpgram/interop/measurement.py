@@ -29,9 +29,9 @@ def opendp_measurement(
         raise MissingExtraError(package="opendp", extra="opendp", purpose="a release as an OpenDP measurement") from None
     if options.get("insecure_seed") is not None:
         raise MechanismError("a release from a seed is not private, and no measurement: leave insecure_seed out.")
-    budget, chosen = Budget(epsilon, delta), registry.find(mechanism)
+    chosen = registry.find(mechanism)
     known = {name: options[name] for name in options if name in chosen.options}
-    task = registry.schema_task(chosen, budget, schema, options.get("calibration", "exact"), known)
+    task = registry.schema_task(chosen, Budget(epsilon, delta), schema, options.get("calibration", "exact"), known)
     cost = known_cost(chosen, task)
     replaced = schema.neighbours is Neighbours.REPLACE
     metric = dp.change_one_distance() if replaced else dp.symmetric_distance()

@@ -90,6 +90,15 @@ class Drawn:
         return Budget(min(reserved.epsilon, max(SMALLEST_EPSILON, epsilon)), reserved.delta)
 
 
+def check_relation(counted: Neighbours, released: Neighbours) -> None:
+    """Raise unless the ledger counts for the relation that the release is for."""
+    if released is not counted:
+        raise LedgerError(
+            f"the ledger counts for neighbours = {counted.value!r} and the release is for {released.value!r}; the two cannot be added: "
+            f"use a ledger for each, or one relation for both."
+        )
+
+
 def check_next_round(before: Drawn | None, drawn: Drawn, reserved: Budget, *, ended: bool) -> None:
     """Raise unless ``drawn`` is the round after ``before``, within what was ``reserved`` by rounds for a release that has not ``ended``."""
     if before is None:

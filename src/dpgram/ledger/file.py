@@ -1,4 +1,4 @@
-"""FileLedger: the account of one data set, in a SQLite file that outlives the process.
+"""FileLedger: the account of one dataset, in a SQLite file that outlives the process.
 
 Statement: whatever is reserved stays within the declared (epsilon, delta), whoever reserves at the same time and whoever is killed when: by
 composition where budgets are not chosen by what earlier releases showed, by plain sums in any case (composition.md). A reservation is
@@ -25,7 +25,7 @@ from dpgram.accounting.compose import Cost, GaussianCost, PlainCost
 from dpgram.accounting.gaussian import calibrate_mu
 from dpgram.accounting.total import Spending
 from dpgram.errors import LedgerError, LedgerFullError
-from dpgram.ledger.base import Drawn, Reservation, check_next_round, check_settled
+from dpgram.ledger.base import Drawn, Reservation, check_next_round, check_relation, check_settled
 from dpgram.ledger.lines import (
     FIRST,
     FORMAT,
@@ -43,7 +43,9 @@ from dpgram.ledger.lines import (
 from dpgram.terms.budget import SMALLEST_EPSILON, Budget, Neighbours
 
 APPLICATION = 0x64706C67  # "dplg", in the file's header
+SIDE_FILES = ("-wal", "-shm", "-journal")  # how the names of files end that SQLite keeps beside it
 WAIT = 60.0  # seconds for other writers
+NOTHING_ADDED = "Nothing was added to it, and nothing was released."
 TABLE = """
 create table lines (number integer primary key autoincrement, text blob not null, hash text not null);
 create trigger lines_stay before update on lines begin select raise(abort, 'lines are only added'); end;
@@ -85,6 +87,7 @@ class Account:
     composed: bool  # whether composition counts, or plain sums alone
     opened: str
     entries: tuple[Entry, ...]
+    lines: int  # in the file, of all kinds
     seal: str  # the hash of the last line: note it elsewhere, and a ledger whose end was cut off is noticed
 
     @property
@@ -126,7 +129,9 @@ class FileLedger:
         """Open an account of (``epsilon``, ``delta``) for ``dataset``, once: an existing file is refused.
 
         ``composition`` is "composed", by exact curves where they are known, or "plain", where epsilons and deltas are added."""
-        total, relation, path = Budget(epsilon, delta), _relation(neighbours), Path(path)
+        total = Budget(epsilon, delta)
+        relation = Neighbours.named(neighbours, LedgerError)
+        path = Path(path)
         if composition not in ("composed", "plain"):
             raise LedgerError(f'composition is {composition!r} and must be "composed" or "plain".')
         for name, text in (("unit", unit), ("dataset", dataset)):
@@ -145,7 +150,7 @@ class FileLedger:
             composition=composition,  # type: ignore[arg-type]
         )
         draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
-        for leftover in ("-wal", "-shm", "-journal"):
+        for leftover in SIDE_FILES:
             if (other := path.with_name(path.name + leftover)).exists():
                 raise LedgerError(
                     f"{other} exists, and belongs to a ledger that was here: put that back, or choose another place."
@@ -182,10 +187,13 @@ class FileLedger:
     ) -> Reservation:
         """Set ``budget`` aside, or raise BudgetSpentError. It is on disk when this returns."""
         known = PlainCost(budget.epsilon, budget.delta) if cost is None else cost
-        with self._connected() as database:
-            database.execute("begin immediate")  # from here on no other writer can add a line
-            account, lines = self._read(database)
-            self._check(account, neighbours, unit)
+        with self._alone() as (database, account):
+            check_relation(account.neighbours, neighbours)
+            if unit is not None and unit != account.unit:
+                raise LedgerError(
+                    f"the ledger protects one {account.unit!r} and the release's schema says unit = {unit!r}; what one costs is not "
+                    f"what the other costs: use a ledger for each, or one unit for both."
+                )
             if not account.fits(budget, known):
                 raise LedgerFullError(
                     asked=(budget.epsilon, budget.delta),
@@ -201,47 +209,35 @@ class FileLedger:
                 what=what,
                 by_rounds=by_rounds,
             )
-            number = lines + 1
-            seal = _append_for_good(database, account.seal, number, line)
-        return Reservation(number, budget, what, seal)
+            seal = _append_for_good(database, account, line)
+        return Reservation(account.lines + 1, budget, what, seal)
 
     def note_round(self, reservation: Reservation, drawn: Drawn) -> None:
         """Record that a round is about to be drawn. It is on disk when this returns."""
-        with self._connected("The round was not drawn.") as database:
-            database.execute("begin immediate")
-            account, lines = self._read(database)
+        with self._alone("The round was not drawn.") as (database, account):
             entry = _of(account, reservation)
             check_next_round(entry.drawn, drawn, entry.budget, ended=bool(entry.committed or entry.settled))
             assert drawn.spent is not None, "checked"
-            line = RoundNoted(
-                time=_now(),
-                number=entry.number,
-                round=drawn.number,
-                rounds=drawn.rounds,
-                spent=KnownCost.of(drawn.spent),
-            )
-            _append_for_good(database, account.seal, lines + 1, line)
+            spent = KnownCost.of(drawn.spent)
+            line = RoundNoted(time=_now(), number=entry.number, round=drawn.number, rounds=drawn.rounds, spent=spent)
+            _append_for_good(database, account, line)
 
     def settle(self, number: int) -> Drawn:
         """Give back the rounds of the release of line ``number`` that were never noted, and return those that were.
 
         For a release that ended early. One that is still running is stopped by it: it cannot note a further round, so draws none."""
-        with self._connected() as database:
-            database.execute("begin immediate")
-            account, lines = self._read(database)
+        with self._alone() as (database, account):
             entry = next((entry for entry in account.entries if entry.number == number), None)
             if entry is None:
                 raise LedgerError(f"line {number} of {self.path} is no release: `dpgram ledger show` lists them.")
             drawn = check_settled(number, entry.drawn, committed=bool(entry.committed), settled=bool(entry.settled))
-            _append_for_good(database, account.seal, lines + 1, Settled(time=_now(), number=number))
+            _append_for_good(database, account, Settled(time=_now(), number=number))
         return drawn
 
     def commit(self, reservation: Reservation) -> None:
         """Record that the release was made; a reservation is committed once, in the ledger that gave it."""
         otherwise = "The release was made, and its budget is set aside: it counts as spent, but stays marked as reserved only."
-        with self._connected(otherwise) as database:
-            database.execute("begin immediate")
-            account, lines = self._read(database)
+        with self._alone(otherwise) as (database, account):
             entry = _of(account, reservation)
             if entry.committed:
                 raise LedgerError("this reservation is already committed: reserve again for another release.")
@@ -250,29 +246,16 @@ class FileLedger:
                     "this reservation was settled while its release was running: what was drawn counts, but the release is not recorded "
                     "as made."
                 )
-            _append(database, account.seal, lines + 1, Committed(time=_now(), number=reservation.number))
+            _append(database, account.seal, account.lines + 1, Committed(time=_now(), number=reservation.number))
             database.execute("commit")
 
     def account(self) -> Account:
         """What the ledger says now; raises LedgerError where its lines do not hang together."""
         with self._connected() as database:
             database.execute("begin")  # one state of the file, whoever adds a line between its two questions
-            return self._read(database)[0]
+            return self._read(database)
 
-    def _check(self, account: Account, neighbours: Neighbours, unit: str | None) -> None:
-        if neighbours is not account.neighbours:
-            raise LedgerError(
-                f"the ledger counts for neighbours = {account.neighbours.value!r} and the release is for {neighbours.value!r}; "
-                f"the two cannot be added: use a ledger for each, or one relation for both."
-            )
-        if unit is not None and unit != account.unit:
-            raise LedgerError(
-                f"the ledger protects one {account.unit!r} and the release's schema says unit = {unit!r}; what one costs is not what the "
-                f"other costs: use a ledger for each, or one unit for both."
-            )
-
-    def _read(self, database: sqlite3.Connection) -> tuple[Account, int]:
-        """The account and the number of its lines."""
+    def _read(self, database: sqlite3.Connection) -> Account:
         seal, opened, entries, number = FIRST, None, {}, 0
         for number, (written, text, hash_) in enumerate(
             database.execute("select number, text, hash from lines order by number"), 1
@@ -284,7 +267,9 @@ class FileLedger:
             match line:
                 case Opened():
                     opened = line
-                    self._check_format(line)
+                    if line.format != FORMAT:
+                        known = f"this version of dpgram reads {FORMAT}"
+                        raise LedgerError(f"{self.path} is of format {line.format}, and {known}: update dpgram.")
                 case Reserved():
                     asked = Budget(line.epsilon, line.delta)
                     drawn = Drawn() if line.by_rounds else None
@@ -301,25 +286,17 @@ class FileLedger:
         last = database.execute("select seq from sqlite_sequence where name = 'lines'").fetchone()
         if opened is None or last is None or last[0] != number:
             self._broken(number + 1)
-        return (
-            Account(
-                opened.dataset,
-                Budget(opened.epsilon, opened.delta),
-                Neighbours(opened.neighbours),
-                opened.unit,
-                opened.composition == "composed",
-                opened.time,
-                tuple(entries.values()),
-                seal,
-            ),
-            number,
+        return Account(
+            dataset=opened.dataset,
+            total=Budget(opened.epsilon, opened.delta),
+            neighbours=Neighbours(opened.neighbours),
+            unit=opened.unit,
+            composed=opened.composition == "composed",
+            opened=opened.time,
+            entries=tuple(entries.values()),
+            lines=number,
+            seal=seal,
         )
-
-    def _check_format(self, opened: Opened) -> None:
-        if opened.format != FORMAT:
-            raise LedgerError(
-                f"{self.path} is of format {opened.format}, and this version of dpgram reads {FORMAT}: update dpgram."
-            )
 
     def _line(self, text: bytes) -> Line:
         try:
@@ -337,7 +314,14 @@ class FileLedger:
         )
 
     @contextmanager
-    def _connected(self, otherwise: str = "Nothing was added to it, and nothing was released.") -> Iterator[sqlite3.Connection]:
+    def _alone(self, otherwise: str = NOTHING_ADDED) -> Iterator[tuple[sqlite3.Connection, Account]]:
+        """The account as it stands, in a transaction: no other writer can add a line before its end."""
+        with self._connected(otherwise) as database:
+            database.execute("begin immediate")
+            yield database, self._read(database)
+
+    @contextmanager
+    def _connected(self, otherwise: str = NOTHING_ADDED) -> Iterator[sqlite3.Connection]:
         """A connection of its own for each operation, so that threads, forks and copies cannot disturb each other."""
         if not self.path.is_file():
             raise LedgerError(f"there is no ledger at {self.path}: open one with `dpgram ledger open`, or FileLedger.create.")
@@ -383,9 +367,9 @@ def _append(database: sqlite3.Connection, seal: str, number: int, line: Line) ->
     return seal
 
 
-def _append_for_good(database: sqlite3.Connection, seal: str, number: int, line: Line) -> str:
+def _append_for_good(database: sqlite3.Connection, account: Account, line: Line) -> str:
     """Append a line to the file itself, not to its log alone: somebody may copy the file without the log. The new seal."""
-    seal = _append(database, seal, number, line)
+    seal = _append(database, account.seal, account.lines + 1, line)
     database.execute("commit")
     database.execute("pragma wal_checkpoint(truncate)")
     return seal
@@ -400,13 +384,6 @@ def _of(account: Account, reservation: Reservation) -> Entry:
             "the reservation. What was drawn since then must be reserved again before anything else is released."
         )
     return entry
-
-
-def _relation(neighbours: Neighbours | str) -> Neighbours:
-    try:
-        return Neighbours(neighbours)
-    except ValueError:
-        raise LedgerError(f'neighbours is {neighbours!r} and must be "replace" or "add-remove".') from None
 
 
 def _now() -> str:

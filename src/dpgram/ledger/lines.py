@@ -6,6 +6,7 @@ keeps, and in the seal: the hash of the last line, which the officer may note el
 from __future__ import annotations
 
 import hashlib
+from dataclasses import astuple
 from typing import Any, Literal
 
 import msgspec
@@ -14,6 +15,9 @@ from dpgram.accounting.compose import Cost, GaussianCost, PlainCost, SamplingCos
 
 FORMAT = 1
 FIRST = "0" * 64  # what the first line is chained to
+
+
+COSTS: dict[str, type[Cost]] = {"gaussian": GaussianCost, "sampling": SamplingCost, "plain": PlainCost}
 
 
 class _Strict(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
@@ -41,16 +45,11 @@ class KnownCost(_Strict):
 
     @classmethod
     def of(cls, cost: Cost) -> KnownCost:
-        match cost:
-            case GaussianCost():
-                return cls(kind="gaussian", numbers=(cost.mu,))
-            case SamplingCost():
-                return cls(kind="sampling", numbers=(cost.degrees_of_freedom, cost.floor))
-            case PlainCost():
-                return cls(kind="plain", numbers=(cost.epsilon, cost.delta))
+        kind = next(kind for kind, class_ in COSTS.items() if isinstance(cost, class_))
+        return cls(kind=kind, numbers=astuple(cost))  # type: ignore[arg-type]
 
     def cost(self) -> Cost:
-        return {"gaussian": GaussianCost, "sampling": SamplingCost, "plain": PlainCost}[self.kind](*self.numbers)
+        return COSTS[self.kind](*self.numbers)
 
 
 class Reserved(_Strict, tag_field="line", tag="reserved"):

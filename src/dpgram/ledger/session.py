@@ -17,9 +17,9 @@ from fractions import Fraction
 from typing import NoReturn
 
 from dpgram.accounting.compose import Cost
-from dpgram.accounting.total import decimal, rounded_down, rounded_up
+from dpgram.accounting.total import Spending, decimal, rounded_down, rounded_up
 from dpgram.errors import BudgetSpentError, LedgerError
-from dpgram.ledger.base import Drawn, Reservation, check_next_round, check_settled
+from dpgram.ledger.base import Drawn, Reservation, check_next_round, check_relation, check_settled
 from dpgram.terms.budget import Budget, Neighbours
 
 
@@ -54,10 +54,7 @@ class SessionLedger:
 
     def __init__(self, epsilon: float, delta: float, *, neighbours: Neighbours | str = Neighbours.REPLACE):
         self._total = Budget(epsilon, delta)
-        try:
-            self._neighbours = Neighbours(neighbours)
-        except ValueError:
-            raise LedgerError(f'neighbours is {neighbours!r} and must be "replace" or "add-remove".') from None
+        self._neighbours = Neighbours.named(neighbours, LedgerError)
         self._entries: list[SessionEntry] = []
         self._lock = threading.Lock()
         self._process = os.getpid()
@@ -74,11 +71,7 @@ class SessionLedger:
     ) -> Reservation:
         """Set ``budget`` aside, or raise BudgetSpentError. Budgets are added plainly, whatever is known of the release's curve."""
         self._check_process()
-        if neighbours is not self._neighbours:
-            raise LedgerError(
-                f"the ledger counts for neighbours = {self._neighbours.value!r} and the release is for "
-                f"{neighbours.value!r}; the two cannot be added: use a ledger for each, or one relation for both."
-            )
+        check_relation(self._neighbours, neighbours)
         with self._lock:
             left_epsilon, left_delta = self._left()
             if decimal(budget.epsilon) > left_epsilon or decimal(budget.delta) > left_delta:
@@ -149,8 +142,8 @@ class SessionLedger:
     def spent(self) -> tuple[float, float]:
         """(epsilon, delta) that counts as spent, rounded up; (0, 0) at the start, hence no Budget."""
         with self._lock:
-            left_epsilon, left_delta = self._left()
-        return rounded_up(decimal(self._total.epsilon) - left_epsilon), rounded_up(decimal(self._total.delta) - left_delta)
+            epsilon, delta = self._sums()
+        return rounded_up(epsilon), rounded_up(delta)
 
     @property
     def left(self) -> tuple[float, float]:
@@ -160,10 +153,11 @@ class SessionLedger:
         return rounded_down(left_epsilon), rounded_down(left_delta)
 
     def _left(self) -> tuple[Fraction, Fraction]:
-        budgets = [entry.counted for entry in self._entries if entry.counted is not None]
-        spent_epsilon = sum((decimal(b.epsilon) for b in budgets), Fraction(0))
-        spent_delta = sum((decimal(b.delta) for b in budgets), Fraction(0))
-        return decimal(self._total.epsilon) - spent_epsilon, decimal(self._total.delta) - spent_delta
+        epsilon, delta = self._sums()
+        return decimal(self._total.epsilon) - epsilon, decimal(self._total.delta) - delta
+
+    def _sums(self) -> tuple[Fraction, Fraction]:
+        return Spending(tuple(entry.counted for entry in self._entries if entry.counted is not None)).plain
 
     def __copy__(self) -> SessionLedger:
         return self

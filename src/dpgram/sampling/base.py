@@ -13,9 +13,7 @@ if TYPE_CHECKING:
     from dpgram.sampling.reals import RealMatrix
 
 EXACT, FLOAT = "exact", "float64"
-BITS_BELOW_SD = (
-    24  # rounding adds a part in 10^15 to the variance of the noise, and leaves 28 bits of a float for sums of 2^28 sd
-)
+BITS_BELOW_SD = 24  # rounding adds a part in 10^15 to the noise's variance, and leaves 28 bits of a float for sums of 2^28 sd
 
 Matrix = Any
 """A float64 array, or a RealMatrix: what formulas are written for."""
@@ -44,17 +42,11 @@ class RandomSource(Protocol):
         ...
 
 
-class FloatSource:
+class FloatSource(RandomSource):
     """What all sources in float64 share. Subclasses draw ``normal`` and ``uniform``."""
 
-    private: bool
-    description: str
     arithmetic = FLOAT
     copies: tuple[int, ...] = ()
-
-    def normal(self, scale: float, size: tuple[int, ...]) -> np.ndarray:
-        """Independent N(0, scale^2)."""
-        raise NotImplementedError
 
     def uniform(self, size: tuple[int, ...]) -> np.ndarray:
         """Independent and uniform on (0, 1), neither end included, as fine near zero as floats are."""

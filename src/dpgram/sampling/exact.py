@@ -114,14 +114,10 @@ class ExactSource:
         exponent, dim = grid_exponent(step), len(matrix)
         upper = [(i, j) for i in range(dim) for j in range(i, dim)]
 
-        def attempt(bits: int) -> list[int] | None:
-            balls, found = matrix.at(bits), []
-            for place in upper:
-                whole = nearest(balls[place], exponent)
-                if whole is None:
-                    return None
-                found.append(whole)
-            return found
+        def attempt(bits: int) -> list[int | None] | None:
+            balls = matrix.at(bits)
+            whole_numbers = [nearest(balls[place], exponent) for place in upper]
+            return None if None in whole_numbers else whole_numbers
 
         out = np.empty((dim, dim))
         for (i, j), whole in zip(upper, self._refine(attempt), strict=True):

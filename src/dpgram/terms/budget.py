@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from numbers import Real
 
-from dpgram.errors import BudgetError
+from dpgram.errors import BudgetError, DpgramError
 
 SMALLEST_EPSILON, SMALLEST_DELTA = 1e-6, 1e-30
 
@@ -20,6 +20,14 @@ class Neighbours(Enum):
 
     ADD_REMOVE = "add-remove"
     """One row is added or removed. The number of rows is protected."""
+
+    @classmethod
+    def named(cls, value: object, error: type[DpgramError]) -> Neighbours:
+        """The relation itself, or that of this name; ``error`` where there is none."""
+        try:
+            return cls(value)
+        except ValueError:
+            raise error(f'neighbours is {value!r} and must be "replace" or "add-remove".') from None
 
     @property
     def in_words(self) -> str:

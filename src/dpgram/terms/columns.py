@@ -5,7 +5,7 @@ Everything here is public: it comes from knowledge of the domain, never from the
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -18,34 +18,89 @@ EXACT_INTEGERS = 2**53
 
 
 @dataclass(frozen=True)
-class Numeric:
-    """A number, clamped to [lower, upper]. ``missing`` is "midpoint" (of the bounds) or a constant within them."""
+class Made:
+    """What a declared or derived column becomes under a schema, in its own units.
+
+    ``names`` are its encoded columns. Where they are several, at most one is not zero in any row, and none is shifted, so
+    that together they add no more to the squared norm of a row than one column does."""
+
+    names: tuple[str, ...]
+    lower: float  # bounds of every one of them
+    upper: float
+    fill: tuple[float, ...]  # what stands in each for a missing cell
+    is_number: bool  # False: zero says "not this level" and must stay zero when the column is scaled
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What every declared or derived column has: a name, a kind, and errors that name it."""
 
     name: str
+    kind: ClassVar[str]
+    called: ClassVar[str] = "column"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise SchemaError(f"a column's name is {self.name!r} and must be a non-empty string.")
+
+    def made(self, columns: Columns) -> Made:
+        """What it becomes where these are the declared columns, or a SchemaError that says why it cannot."""
+        raise NotImplementedError
+
+    def error(self, problem: str) -> SchemaError:
+        return SchemaError(f"{self.called} {self.name!r}: {problem}")
+
+    def bound(self, which: str) -> Any:
+        """The field ``which``, or an error where it is blank."""
+        value = getattr(self, which)
+        if value is None or (isinstance(value, str) and not value):
+            raise self.error(f"{which} is blank: declare the bound from what is known of the domain, not from the data.")
+        return value
+
+    def check_truth(self, which: str) -> None:
+        if not isinstance(value := getattr(self, which), bool):
+            raise self.error(f"{which} is {value!r} and must be true or false.")
+
+
+@dataclass(frozen=True)
+class Numeric(Declaration):
+    """A number, clamped to [lower, upper]. ``missing`` is "midpoint" (of the bounds) or a constant within them."""
+
     lower: float
     upper: float
     missing: float | str = "midpoint"
     kind: ClassVar[str] = "numeric"
 
     def __post_init__(self) -> None:
-        check_name(self.name)
-        lower, upper = _bound(self.name, "lower", self.lower), _bound(self.name, "upper", self.upper)
+        super().__post_init__()
+        lower, upper = self._number("lower"), self._number("upper")
         if lower >= upper:
-            raise SchemaError(f"column {self.name!r}: lower is {lower:g} and upper is {upper:g}; lower must be the smaller.")
+            raise self.error(f"lower is {lower:g} and upper is {upper:g}; lower must be the smaller.")
         half, largest = upper / 2 - lower / 2, max(abs(lower), abs(upper))
         if half < 1e-300 or half < 1e-9 * largest or largest > 1e300:
-            raise SchemaError(
-                f"column {self.name!r}: bounds [{lower!r}, {upper!r}] are too close together, too small or too large for "
+            raise self.error(
+                f"bounds [{lower!r}, {upper!r}] are too close together, too small or too large for "
                 f"double precision: shift or rescale the column before it gets here."
             )
         missing = self.missing
         if not (isinstance(missing, str) and missing == "midpoint"):
             if isinstance(missing, bool) or not isinstance(missing, Real):
-                raise SchemaError(f'column {self.name!r}: missing is {missing!r} and must be "midpoint" or a number.')
+                raise self.error(f'missing is {missing!r} and must be "midpoint" or a number.')
             missing = float(missing)
             if not lower <= missing <= upper:
-                raise SchemaError(f"column {self.name!r}: missing is {missing:g} and must lie within [{lower:g}, {upper:g}].")
+                raise self.error(f"missing is {missing:g} and must lie within [{lower:g}, {upper:g}].")
         set_fields(self, lower=lower, upper=upper, missing=missing)
+
+    def _number(self, which: str) -> float:
+        value = self.bound(which)
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise self.error(f"{which} is {value!r} and must be a number.")
+        if not math.isfinite(value):
+            raise self.error(f"{which} is {float(value)!r} and must be finite.")
+        return float(value)
+
+    def made(self, columns: Columns) -> Made:
+        return Made((self.name,), self.lower, self.upper, (self.fill,), is_number=True)
 
     @property
     def fill(self) -> float:
@@ -54,49 +109,47 @@ class Numeric:
 
 
 @dataclass(frozen=True)
-class Categorical:
+class Categorical(Declaration):
     """One of the declared categories; the first is the reference, every other level gets an indicator column.
 
     Categories are all strings, matched as text, or all integers, matched as numbers. A value that is not declared goes
     to the level "other" when ``other``, else it is a missing cell. A missing cell counts as the reference, or gets a
     level of its own when ``missing`` is "level"."""
 
-    name: str
     categories: tuple[str, ...] | tuple[int, ...]
     other: bool = False
     missing: str = "reference"
     kind: ClassVar[str] = "categorical"
 
     def __post_init__(self) -> None:
-        check_name(self.name)
+        super().__post_init__()
         if isinstance(self.categories, str) or not isinstance(self.categories, Iterable):
-            raise SchemaError(f"column {self.name!r}: categories must be a list, such as ['UA', 'AA'].")
+            raise self.error("categories must be a list, such as ['UA', 'AA'].")
         categories = tuple(_plain_category(c) for c in self.categories)
         if not categories:
-            raise SchemaError(f"column {self.name!r}: categories are blank: list the values it can take, reference first.")
-        as_text = all(isinstance(c, str) for c in categories)
-        as_numbers = all(isinstance(c, int) and not isinstance(c, bool) for c in categories)
-        integers = [c for c in categories if isinstance(c, int)]
-        if not (as_text or as_numbers):
-            raise SchemaError(f"column {self.name!r}: categories must be all strings or all integers.")
+            raise self.error("categories are blank: list the values it can take, reference first.")
+        types = {type(c) for c in categories}
+        if types not in ({str}, {int}):
+            raise self.error("categories must be all strings or all integers.")
         if "" in categories:
-            raise SchemaError(f"column {self.name!r}: the empty text cannot be a category, because an empty cell is missing.")
-        if any(abs(c) > EXACT_INTEGERS for c in integers):
-            raise SchemaError(f"column {self.name!r}: integer categories must lie within 2**53; declare them as strings.")
+            raise self.error("the empty text cannot be a category, because an empty cell is missing.")
+        if types == {int} and any(abs(c) > EXACT_INTEGERS for c in categories):
+            raise self.error("integer categories must lie within 2**53; declare them as strings.")
         if len(set(categories)) < len(categories):
-            raise SchemaError(f"column {self.name!r}: a category is listed twice; each must stand once.")
-        if not isinstance(self.other, bool):
-            raise SchemaError(f"column {self.name!r}: other is {self.other!r} and must be true or false.")
+            raise self.error("a category is listed twice; each must stand once.")
+        self.check_truth("other")
         if self.missing not in ("reference", "level"):
-            raise SchemaError(f'column {self.name!r}: missing is {self.missing!r} and must be "reference" or "level".')
+            raise self.error(f'missing is {self.missing!r} and must be "reference" or "level".')
         for level, used in ((OTHER, self.other), (MISSING, self.missing == "level")):
             if used and level in categories:
-                raise SchemaError(f"column {self.name!r}: {level!r} is a declared category and also the {level} level's name.")
+                raise self.error(f"{level!r} is a declared category and also the {level} level's name.")
         set_fields(self, categories=categories)
         if len(self.levels) < 2:
-            raise SchemaError(
-                f"column {self.name!r}: one category alone carries no information: declare a second, or other = true."
-            )
+            raise self.error("one category alone carries no information: declare a second, or other = true.")
+
+    def made(self, columns: Columns) -> Made:
+        names = tuple(f"{self.name}[{level}]" for level in self.levels[1:])
+        return Made(names, 0.0, 1.0, (0.0,) * (len(names) - 1) + (float(self.missing == "level"),), is_number=False)
 
     @property
     def levels(self) -> tuple[str, ...]:
@@ -110,21 +163,22 @@ class Categorical:
 
 
 @dataclass(frozen=True)
-class Boolean:
+class Boolean(Declaration):
     """0 or 1, kept as it is. ``missing`` says what stands for a missing cell: false (the default) or true."""
 
-    name: str
     missing: bool = False
     kind: ClassVar[str] = "boolean"
 
     def __post_init__(self) -> None:
-        check_name(self.name)
-        if not isinstance(self.missing, bool):
-            raise SchemaError(f"column {self.name!r}: missing is {self.missing!r} and must be true or false.")
+        super().__post_init__()
+        self.check_truth("missing")
+
+    def made(self, columns: Columns) -> Made:
+        return Made((self.name,), 0.0, 1.0, (float(self.missing),), is_number=False)
 
 
 @dataclass(frozen=True)
-class Date:
+class Date(Declaration):
     """A date or a time, clamped to [lower, upper], as a number: days since 1970-01-01 00:00 UTC, in whole seconds.
 
     Bounds are ISO 8601 text, dates or datetimes, kept as text in UTC; a date stands for its midnight. ``missing`` is
@@ -133,30 +187,26 @@ class Date:
     >>> Date("when", "2013-01-01", "2014-01-01").first
     15706.0"""
 
-    name: str
     lower: str
     upper: str
     missing: str = "midpoint"
     kind: ClassVar[str] = "date"
 
     def __post_init__(self) -> None:
-        check_name(self.name)
-        lower, upper = (self._date(which, getattr(self, which)) for which in ("lower", "upper"))
-        missing = self.missing if self.missing == "midpoint" else self._date("missing", self.missing)
+        super().__post_init__()
+        lower, upper = self._date("lower"), self._date("upper")
+        missing = self.missing if self.missing == "midpoint" else self._date("missing")
         set_fields(self, lower=lower, upper=upper, missing=missing)
         if round((self.last - self.first) * 24 * 3600) < 3600:  # seconds
-            raise SchemaError(
-                f"column {self.name!r}: lower is {lower} and upper is {upper}; upper must be at least an hour later."
-            )
+            raise self.error(f"lower is {lower} and upper is {upper}; upper must be at least an hour later.")
         if not self.first <= self.fill <= self.last:
-            raise SchemaError(f"column {self.name!r}: missing is {missing} and must lie within [{lower}, {upper}].")
+            raise self.error(f"missing is {missing} and must lie within [{lower}, {upper}].")
 
-    def _date(self, which: str, value: object) -> str:
-        if value is None or value == "":
-            raise SchemaError(
-                f"column {self.name!r}: {which} is blank: declare the bound from what is known of the domain, not from the data."
-            )
-        return iso_text(value, f"column {self.name!r}: {which}")
+    def _date(self, which: str) -> str:
+        return iso_text(self.bound(which), f"column {self.name!r}: {which}")
+
+    def made(self, columns: Columns) -> Made:
+        return Made((self.name,), self.first, self.last, (self.fill,), is_number=True)
 
     @property
     def first(self) -> float:
@@ -175,6 +225,7 @@ class Date:
 
 
 Column = Numeric | Categorical | Boolean | Date
+Columns = Mapping[str, Column]  # the declared columns by name
 COLUMN_KINDS = (Numeric, Categorical, Boolean, Date)
 
 
@@ -188,24 +239,6 @@ def _plain_category(category: object) -> Any:
     if isinstance(category, Integral) and not isinstance(category, bool):
         return int(category)
     return str(category) if isinstance(category, str) else category
-
-
-def check_name(name: object) -> None:
-    if not isinstance(name, str) or not name:
-        raise SchemaError(f"a column's name is {name!r} and must be a non-empty string.")
-
-
-def _bound(column: str, which: str, value: object) -> float:
-    if value is None or (isinstance(value, str) and not value):
-        raise SchemaError(
-            f"column {column!r}: {which} is blank: declare the bound from what is known of the domain, not from the data."
-        )
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise SchemaError(f"column {column!r}: {which} is {value!r} and must be a number.")
-    number = float(value)
-    if not math.isfinite(number):
-        raise SchemaError(f"column {column!r}: {which} is {number!r} and must be finite.")
-    return number
 
 
 def set_fields(frozen: object, **fields: object) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable
+from operator import attrgetter
 
 import numpy as np
 
@@ -19,21 +20,14 @@ DAY = 86_400  # seconds
 EPOCH = Moment(1970, 1, 1)
 
 # Each part of a moment, the cycle within which it never falls, and its range over a whole cycle. Weekdays are ISO's: Monday is 1.
-PARTS: dict[str, tuple[Callable[[Moment], int], str, tuple[int, int]]] = {
-    "year": (lambda m: m.year, "", (1, 9999)),
-    "quarter": (lambda m: (m.month + 2) // 3, "year", (1, 4)),
-    "month": (lambda m: m.month, "year", (1, 12)),
-    "day_of_year": (lambda m: m.timetuple().tm_yday, "year", (1, 366)),
-    "day": (lambda m: m.day, "month", (1, 31)),
-    "weekday": (lambda m: m.isoweekday(), "week", (1, 7)),
-    "hour": (lambda m: m.hour, "day", (0, 23)),
-}
-CYCLES: dict[str, Callable[[Moment], object]] = {
-    "": lambda m: "years never start again",
-    "year": lambda m: m.year,
-    "month": lambda m: (m.year, m.month),
-    "week": lambda m: (m.toordinal() - 1) // 7,  # day 1 of the calendar was a Monday
-    "day": lambda m: m.toordinal(),
+PARTS: dict[str, tuple[Callable[[Moment], int], Callable[[Moment], object], tuple[int, int]]] = {
+    "year": (attrgetter("year"), lambda m: "years never start again", (1, 9999)),
+    "quarter": (lambda m: (m.month + 2) // 3, attrgetter("year"), (1, 4)),
+    "month": (attrgetter("month"), attrgetter("year"), (1, 12)),
+    "day_of_year": (lambda m: m.timetuple().tm_yday, attrgetter("year"), (1, 366)),
+    "day": (attrgetter("day"), attrgetter("year", "month"), (1, 31)),
+    "weekday": (Moment.isoweekday, lambda m: (m.toordinal() - 1) // 7, (1, 7)),  # day 1 of the calendar was a Monday
+    "hour": (attrgetter("hour"), Moment.toordinal, (0, 23)),
 }
 
 
@@ -47,16 +41,16 @@ def iso_text(value: object, what: str) -> str:
     return moment.date().isoformat() if moment.time() == datetime.time() else moment.isoformat()
 
 
-def _moment(value: object) -> datetime.datetime | None:
+def _moment(value: object) -> Moment | None:
     """The declared moment in UTC, without a zone; None where the value is none."""
     if isinstance(value, np.datetime64):
         value = str(value)
     try:
         if isinstance(value, str):
-            value = datetime.datetime.fromisoformat(value)
-        elif isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
-            value = datetime.datetime(value.year, value.month, value.day)
-        if not isinstance(value, datetime.datetime):
+            value = Moment.fromisoformat(value)
+        elif isinstance(value, datetime.date) and not isinstance(value, Moment):
+            value = Moment(value.year, value.month, value.day)
+        if not isinstance(value, Moment):
             return None
         return value if value.tzinfo is None else value.astimezone(datetime.UTC).replace(tzinfo=None)
     except (ValueError, OverflowError):
@@ -65,7 +59,7 @@ def _moment(value: object) -> datetime.datetime | None:
 
 def days_of(text: str) -> float:
     """The number of a date that ``iso_text`` wrote."""
-    apart = datetime.datetime.fromisoformat(text) - EPOCH
+    apart = Moment.fromisoformat(text) - EPOCH
     return apart.days + apart.seconds / DAY
 
 
@@ -73,4 +67,4 @@ def part_range(part: str, lower: float, upper: float) -> tuple[int, int]:
     """The smallest and largest value of ``part`` between two dates, given as days."""
     part_of, cycle, whole_cycle = PARTS[part]
     first, last = (EPOCH + datetime.timedelta(seconds=round(days * DAY)) for days in (lower, upper))
-    return (part_of(first), part_of(last)) if CYCLES[cycle](first) == CYCLES[cycle](last) else whole_cycle
+    return (part_of(first), part_of(last)) if cycle(first) == cycle(last) else whole_cycle

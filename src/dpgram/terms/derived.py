@@ -5,6 +5,7 @@ number at a time, by the same sums, products and quotients that ``encoding/deriv
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,9 +13,9 @@ from numbers import Integral, Real
 from typing import ClassVar
 
 from dpgram.errors import SchemaError
-from dpgram.terms.columns import Categorical, Column, Date, Numeric, bounds, check_name, set_fields
+from dpgram.terms.columns import Categorical, Column, Columns, Date, Made, Numeric, bounds, set_fields
 from dpgram.terms.dates import PARTS, days_of, iso_text, part_range
-from dpgram.terms.derivation import Columns, Made, declared, number_column, number_made
+from dpgram.terms.derivation import Derived, OfNumber
 
 LARGEST_EXPONENT = 9
 MOST_LEVELS = 4096  # as many as a schema can have encoded columns
@@ -24,25 +25,22 @@ SERIES = [2 / (2 * k + 1) for k in range(12)]  # of 2 atanh(s) / s in s^2; the n
 
 
 @dataclass(frozen=True)
-class Product:
+class Product(Derived):
     """The product of two declared columns: numbers, dates, truth values, single levels (``carrier[AA]``) or categories.
 
     A category stands for its levels but the first: one column each, named like ``name[AA]``, for two categories one per
     pair, ``name[AA:JFK]``. ``missing`` is for a product of two numbers: "midpoint" of its bounds (the default) or a number
     within them. Where a factor is a level or a truth value, a missing cell becomes 0."""
 
-    name: str
     of: tuple[str, str]
     missing: float | str | None = None
     kind: ClassVar[str] = "product"
 
     def __post_init__(self) -> None:
-        check_name(self.name)
+        super().__post_init__()
         names = () if isinstance(self.of, str) or not isinstance(self.of, Iterable) else tuple(self.of)
         if len(names) != 2 or not all(isinstance(n, str) for n in names):
-            raise SchemaError(
-                f"derived column {self.name!r}: of is {self.of!r} and must name two columns, such as ['age', 'sex']."
-            )
+            raise self.error(f"of is {self.of!r} and must name two columns, such as ['age', 'sex'].")
         set_fields(self, of=names)
 
     def parents(self, columns: Columns) -> tuple[Column, ...]:
@@ -53,7 +51,7 @@ class Product:
         factors = [self._column_and_places(columns, text) for text in self.of]
         if factors[0][0] == factors[1][0]:
             instead = "use a power" if isinstance(factors[0][0], Numeric | Date) else "it would say nothing new"
-            raise SchemaError(f"derived column {self.name!r}: both factors come from column {factors[0][0].name!r}: {instead}.")
+            raise self.error(f"both factors come from column {factors[0][0].name!r}: {instead}.")
         return factors
 
     def _column_and_places(self, columns: Columns, text: str) -> tuple[Column, tuple[int, ...]]:
@@ -62,18 +60,19 @@ class Product:
             for place, level in enumerate(column.levels):
                 if text == f"{column.name}[{level}]":
                     return column, (place,)
-        whole = declared(self, columns, text)
+        whole = self.declared(columns, text)
         return whole, tuple(range(1, len(whole.levels))) if isinstance(whole, Categorical) else ()
 
     def made(self, columns: Columns) -> Made:
         factors = self.factors(columns)
-        corners = [a * b for a in _ends(factors[0][0]) for b in _ends(factors[1][0])]
+        first, second = (column.made(columns) for column, _ in factors)
+        corners = [a * b for a in (first.lower, first.upper) for b in (second.lower, second.upper)]
         lower, upper = min(corners), max(corners)  # rounding is monotone: products of cells, rounded, lie within
-        if all(isinstance(column, Numeric | Date) for column, _ in factors):
-            return number_made(self, lower, upper, self.missing)
+        if first.is_number and second.is_number:
+            return self.number_made(lower, upper, self.missing)
         if self.missing is not None:
-            raise SchemaError(
-                f"derived column {self.name!r}: missing is {self.missing!r} and must be left out, because a factor is a level or "
+            raise self.error(
+                f"missing is {self.missing!r} and must be left out, because a factor is a level or "
                 f"a truth value: a missing cell becomes 0."
             )
         levels = [
@@ -81,71 +80,46 @@ class Product:
         ]
         if math.prod(len(some) for some in levels) > MOST_LEVELS:
             raise SchemaError(f"derived column {self.name!r} would make more than {MOST_LEVELS} columns: use single levels.")
-        names = [""]
-        for some in levels:
-            names = [f"{before}:{level}" if before else level for before in names for level in some]
-        named = tuple(f"{self.name}[{levels}]" if levels else self.name for levels in names)
+        named = tuple(f"{self.name}[{':'.join(some)}]" if some else self.name for some in itertools.product(*levels))
         return Made(named, lower, upper, (0.0,) * len(named), is_number=False)
 
 
-def _ends(column: Column) -> tuple[float, float]:
-    """The bounds of a factor: those of a number, or 0 and 1."""
-    return bounds(column) if isinstance(column, Numeric | Date) else (0.0, 1.0)
-
-
 @dataclass(frozen=True)
-class Power:
+class Power(OfNumber):
     """A number or a date to a whole power, by repeated multiplication. ``missing``: "midpoint" of its bounds, or a number."""
 
-    name: str
-    of: str
     exponent: int = 2
     missing: float | str = "midpoint"
     kind: ClassVar[str] = "power"
 
     def __post_init__(self) -> None:
-        check_name(self.name)
+        super().__post_init__()
         exponent = self.exponent
         if isinstance(exponent, bool) or not isinstance(exponent, Integral) or not 2 <= exponent <= LARGEST_EXPONENT:
-            raise SchemaError(
-                f"derived column {self.name!r}: exponent is {exponent!r} and must be a whole number from 2 to {LARGEST_EXPONENT}."
-            )
+            raise self.error(f"exponent is {exponent!r} and must be a whole number from 2 to {LARGEST_EXPONENT}.")
         set_fields(self, exponent=int(exponent))
-
-    def parents(self, columns: Columns) -> tuple[Numeric | Date]:
-        return (number_column(self, columns, self.of),)
 
     def made(self, columns: Columns) -> Made:
         (parent,) = self.parents(columns)
         ends = bounds(parent)
         powers = [math.prod([end] * self.exponent) for end in ends]  # ``number_made`` refuses what is not finite
         through_zero = self.exponent % 2 == 0 and ends[0] < 0 < ends[1]
-        return number_made(self, 0.0 if through_zero else min(powers), max(powers), self.missing)
+        return self.number_made(0.0 if through_zero else min(powers), max(powers), self.missing)
 
 
 @dataclass(frozen=True)
-class Log1p:
+class Log1p(OfNumber):
     """log(1 + x) of a number or a date whose lower bound is above -1. ``missing``: "midpoint" of its bounds, or a number."""
 
-    name: str
-    of: str
     missing: float | str = "midpoint"
     kind: ClassVar[str] = "log1p"
-
-    def __post_init__(self) -> None:
-        check_name(self.name)
-
-    def parents(self, columns: Columns) -> tuple[Numeric | Date]:
-        return (number_column(self, columns, self.of),)
 
     def made(self, columns: Columns) -> Made:
         (parent,) = self.parents(columns)
         lower, upper = bounds(parent)
         if lower <= -1:
-            raise SchemaError(
-                f"derived column {self.name!r}: the lower bound of {self.of!r} is {lower:g} and must be above -1."
-            )
-        return number_made(self, _log1p(lower), _log1p(upper), self.missing)
+            raise self.error(f"the lower bound of {self.of!r} is {lower:g} and must be above -1.")
+        return self.number_made(_log1p(lower), _log1p(upper), self.missing)
 
 
 def _log1p(x: float) -> float:
@@ -163,25 +137,22 @@ def _log1p(x: float) -> float:
 
 
 @dataclass(frozen=True)
-class Interval:
+class Interval(OfNumber):
     """1 where lower <= x < upper, else 0, of a number or a date x; one bound may be left out. ``missing``: false, or true.
 
     The lower end is in, the upper is not. Bounds of a date are ISO 8601 text, dates or datetimes, kept as text."""
 
-    name: str
-    of: str
     lower: float | str | None = None
     upper: float | str | None = None
     missing: bool = False
     kind: ClassVar[str] = "interval"
 
     def __post_init__(self) -> None:
-        check_name(self.name)
+        super().__post_init__()
         set_fields(self, lower=self._end("lower"), upper=self._end("upper"))
         if self.lower is None and self.upper is None:
-            raise SchemaError(f"derived column {self.name!r}: lower and upper are both left out, and one of them is needed.")
-        if not isinstance(self.missing, bool):
-            raise SchemaError(f"derived column {self.name!r}: missing is {self.missing!r} and must be true or false.")
+            raise self.error("lower and upper are both left out, and one of them is needed.")
+        self.check_truth("missing")
 
     def _end(self, which: str) -> float | str | None:
         value = getattr(self, which)
@@ -189,14 +160,11 @@ class Interval:
             return None
         if isinstance(value, Real) and not isinstance(value, bool):
             if not math.isfinite(value):
-                raise SchemaError(f"derived column {self.name!r}: {which} is {value!r} and must be finite, or left out.")
+                raise self.error(f"{which} is {value!r} and must be finite, or left out.")
             return float(value)
         if value == "":
-            raise SchemaError(f"derived column {self.name!r}: {which} is blank: fill it in, or leave it out.")
+            raise self.error(f"{which} is blank: fill it in, or leave it out.")
         return iso_text(value, f"derived column {self.name!r}: {which}")
-
-    def parents(self, columns: Columns) -> tuple[Numeric | Date]:
-        return (number_column(self, columns, self.of),)
 
     def ends(self, columns: Columns) -> tuple[float, float]:
         """The interval's ends as numbers, infinite where one is left out."""
@@ -204,51 +172,47 @@ class Interval:
         for which, end in (("lower", self.lower), ("upper", self.upper)):
             if end is not None and isinstance(end, str) != isinstance(parent, Date):
                 needed = "a date" if isinstance(parent, Date) else "a number"
-                raise SchemaError(f"derived column {self.name!r}: {which} is {end!r}, and {parent.name!r} is {needed}.")
+                raise self.error(f"{which} is {end!r}, and {parent.name!r} is {needed}.")
         low, high = (days_of(end) if isinstance(end, str) else end for end in (self.lower, self.upper))
         return -math.inf if low is None else low, math.inf if high is None else high
 
     def made(self, columns: Columns) -> Made:
-        (parent,), (low, high) = self.parents(columns), self.ends(columns)
+        (parent,) = self.parents(columns)
+        low, high = self.ends(columns)
         lower, upper = bounds(parent)
         if low >= high:
-            raise SchemaError(
-                f"derived column {self.name!r}: lower is {self.lower} and upper is {self.upper}; lower must be less."
-            )
+            raise self.error(f"lower is {self.lower} and upper is {self.upper}; lower must be less.")
         if low > upper or high <= lower or (low <= lower and high > upper):
-            raise SchemaError(
-                f"derived column {self.name!r}: it is the same for every value of {self.of!r} within its bounds "
+            raise self.error(
+                f"it is the same for every value of {self.of!r} within its bounds "
                 f"[{parent.lower}, {parent.upper}]: choose an interval that holds some of them and not all."
             )
         return Made((self.name,), 0.0, 1.0, (float(self.missing),), is_number=False)
 
 
 @dataclass(frozen=True)
-class DatePart:
+class DatePart(OfNumber):
     """A part of a date, in UTC: year, quarter, month, day_of_year, day, weekday (Monday is 1, Sunday 7) or hour.
 
     A number whose bounds are those of a whole cycle (month 1 to 12), or narrower where the parent's bounds lie in one cycle.
     With ``levels``, an indicator for every value but the first, named like ``name[2]``. ``missing``: for numbers "midpoint"
     (the default) or a number; for levels "reference" (the default) or "level", a level of its own."""
 
-    name: str
-    of: str
     part: str
     levels: bool = False
     missing: float | str | None = None
     kind: ClassVar[str] = "date-part"
 
     def __post_init__(self) -> None:
-        check_name(self.name)
+        super().__post_init__()
         if not isinstance(self.part, str) or self.part not in PARTS:
-            raise SchemaError(f"derived column {self.name!r}: part is {self.part!r} and must be one of {', '.join(PARTS)}.")
-        if not isinstance(self.levels, bool):
-            raise SchemaError(f"derived column {self.name!r}: levels is {self.levels!r} and must be true or false.")
+            raise self.error(f"part is {self.part!r} and must be one of {', '.join(PARTS)}.")
+        self.check_truth("levels")
 
     def parents(self, columns: Columns) -> tuple[Date]:
-        parent = declared(self, columns, self.of)
+        parent = self.declared(columns, self.of)
         if not isinstance(parent, Date):
-            raise SchemaError(f"derived column {self.name!r}: {self.of!r} is {parent.kind}, and a date is needed.")
+            raise self.error(f"{self.of!r} is {parent.kind}, and a date is needed.")
         return (parent,)
 
     def _range(self, columns: Columns) -> tuple[int, int]:
@@ -263,16 +227,11 @@ class DatePart:
     def made(self, columns: Columns) -> Made:
         low, high = self._range(columns)
         if low == high:
-            raise SchemaError(
-                f"derived column {self.name!r}: the {self.part} is {low} for every date within the bounds of {self.of!r}: leave it out."
-            )
+            raise self.error(f"the {self.part} is {low} for every date within the bounds of {self.of!r}: leave it out.")
         if not self.levels:
-            return number_made(self, low, high, self.missing)
+            return self.number_made(low, high, self.missing)
         missing = "reference" if self.missing is None else self.missing
-        column = Categorical(self.name, tuple(range(low, high + 1)), missing=missing)  # type: ignore[arg-type]
-        names = tuple(f"{self.name}[{level}]" for level in column.levels[1:])
-        own_level = (0.0,) * (len(names) - 1) + (float(missing == "level"),)
-        return Made(names, 0.0, 1.0, own_level, is_number=False)
+        return Categorical(self.name, tuple(range(low, high + 1)), missing=missing).made(columns)  # type: ignore[arg-type]
 
 
 DERIVED_KINDS = (Product, Power, Log1p, Interval, DatePart)

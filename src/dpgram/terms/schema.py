@@ -13,8 +13,8 @@ from pathlib import Path
 from dpgram.errors import SchemaError
 from dpgram.terms import schema_file
 from dpgram.terms.budget import Neighbours
-from dpgram.terms.columns import COLUMN_KINDS, Boolean, Categorical, Column, Date, Numeric, bounds
-from dpgram.terms.derivation import Derived, Made
+from dpgram.terms.columns import COLUMN_KINDS, Column, Declaration, Made, set_fields
+from dpgram.terms.derivation import Derived
 from dpgram.terms.derived import DERIVED_KINDS
 
 INTERCEPT = "(intercept)"
@@ -47,6 +47,7 @@ class Schema:
     ``row_bound`` is the largest Euclidean norm of an encoded row; longer rows are shrunk to it. Left out, it is the
     largest norm that the columns allow, so that no row is shrunk.
 
+    >>> from dpgram.terms.columns import Categorical, Numeric
     >>> schema = Schema(unit="visit", columns=[Numeric("age", 0, 120), Categorical("sex", ["f", "m"])])
     >>> schema.encoded_names
     ('(intercept)', 'age', 'sex[m]')
@@ -67,9 +68,8 @@ class Schema:
         columns = _all_of("columns", self.columns, COLUMN_KINDS)
         if not columns:
             raise SchemaError("the schema declares no columns, and at least one is needed: add a [[columns]] entry.")
-        object.__setattr__(self, "columns", columns)
-        object.__setattr__(self, "derived", _all_of("derived", self.derived, DERIVED_KINDS))
-        object.__setattr__(self, "neighbours", _neighbours(self.neighbours))
+        derived = _all_of("derived", self.derived, DERIVED_KINDS)
+        set_fields(self, columns=columns, derived=derived, neighbours=Neighbours.named(self.neighbours, SchemaError))
         if not isinstance(self.intercept, bool):
             raise SchemaError(f"intercept is {self.intercept!r} and must be true or false.")
         self._check_names()
@@ -89,17 +89,17 @@ class Schema:
             )
 
     def _check_row_bound(self) -> None:
-        bound = self.row_bound
-        if bound is None:
+        row_bound = self.row_bound
+        if row_bound is None:
             return
-        if isinstance(bound, bool) or not isinstance(bound, Real):
-            raise SchemaError(f"row_bound is {bound!r} and must be a number, or left out.")
-        if not (math.isfinite(bound) and bound >= SMALLEST_ROW_BOUND):
+        if isinstance(row_bound, bool) or not isinstance(row_bound, Real):
+            raise SchemaError(f"row_bound is {row_bound!r} and must be a number, or left out.")
+        if not (math.isfinite(row_bound) and row_bound >= SMALLEST_ROW_BOUND):
             raise SchemaError(
-                f"row_bound is {float(bound):g} and must be a finite number of at least {SMALLEST_ROW_BOUND:g}, in scaled "
+                f"row_bound is {float(row_bound):g} and must be a finite number of at least {SMALLEST_ROW_BOUND:g}, in scaled "
                 f"units (every column spans [-1, 1]): leave it out for the largest norm the columns allow."
             )
-        object.__setattr__(self, "row_bound", float(bound))
+        set_fields(self, row_bound=float(row_bound))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -118,36 +118,24 @@ class Schema:
 
     @cached_property
     def made(self) -> dict[str, Made]:
-        """What each derived column becomes, by name."""
-        return {derived.name: derived.made(self.by_name) for derived in self.derived}
+        """What each declared or derived column becomes, by name."""
+        return {one.name: one.made(self.by_name) for one in (*self.columns, *self.derived)}
 
     @cached_property
     def encoded(self) -> tuple[EncodedColumn, ...]:
         """The columns of the Gram matrix, in order."""
         first = (EncodedColumn(INTERCEPT, None),) if self.intercept else ()
-        declared = tuple(e for column in self.columns for e in self._encode(column))
-        return first + declared + tuple(e for derived in self.derived for e in self._encode_derived(derived))
+        return first + tuple(e for one in (*self.columns, *self.derived) for e in self._encode(one))
 
-    def _encode(self, column: Column) -> tuple[EncodedColumn, ...]:
-        match column:
-            case Numeric(name) | Date(name):
-                centre, half = self._scale(*bounds(column))
-                return (EncodedColumn(name, name, centre, half),)
-            case Categorical(name):
-                return tuple(EncodedColumn(f"{name}[{level}]", name) for level in column.levels[1:])
-            case Boolean(name):
-                return (EncodedColumn(name, name),)
-
-    def _encode_derived(self, derived: Derived) -> tuple[EncodedColumn, ...]:
-        made = self.made[derived.name]
-        parents = tuple(column.name for column in derived.parents(self.by_name))
-        # Of several columns only one may differ from zero, so zero must stay zero: shifted, each would add to the norm.
-        centre, half = self._scale(made.lower, made.upper) if made.is_number else _about_zero(made.lower, made.upper)
-        return tuple(EncodedColumn(name, derived.name, centre, half, parents) for name in made.names)
-
-    def _scale(self, lower: float, upper: float) -> tuple[float, float]:
-        """Centre and half-width of a number. Without an intercept column a shift could not be undone: about zero then."""
-        return (lower / 2 + upper / 2, upper / 2 - lower / 2) if self.intercept else _about_zero(lower, upper)
+    def _encode(self, one: Declaration) -> tuple[EncodedColumn, ...]:
+        made = self.made[one.name]
+        lower, upper = made.lower, made.upper
+        # Without an intercept column a shift could not be undone. And of several columns only one may differ from zero, so zero
+        # must stay zero: shifted, each would add to the norm.
+        shifted = made.is_number and self.intercept
+        centre, half = (lower / 2 + upper / 2, upper / 2 - lower / 2) if shifted else (0.0, max(abs(lower), abs(upper)))
+        parents = tuple(column.name for column in one.parents(self.by_name)) if isinstance(one, Derived) else ()
+        return tuple(EncodedColumn(name, one.name, centre, half, parents) for name in made.names)
 
     @cached_property
     def encoded_names(self) -> tuple[str, ...]:
@@ -156,18 +144,16 @@ class Schema:
     @cached_property
     def places(self) -> dict[str, tuple[int, ...]]:
         """Where each name stands in the Gram matrix: an encoded column, or all those of a declared or derived one."""
-        found: dict[str, tuple[int, ...]] = {}
+        places: dict[str, tuple[int, ...]] = {}
         for place, e in enumerate(self.encoded):
             if e.column is not None:
-                found[e.column] = (*found.get(e.column, ()), place)
-        return {**found, **{e.name: (place,) for place, e in enumerate(self.encoded)}}
+                places[e.column] = (*places.get(e.column, ()), place)
+        return {**places, **{e.name: (place,) for place, e in enumerate(self.encoded)}}
 
     @cached_property
     def half_ranges(self) -> tuple[float, ...]:
         """Half the range of every encoded column, in scaled units: 1 of a number, 0.5 of an indicator, 0 of the intercept."""
-        numbers = {c.name for c in self.columns if isinstance(c, Numeric | Date)}
-        numbers |= {name for name, made in self.made.items() if made.is_number}
-        return tuple(0.0 if e.column is None else 1.0 if e.column in numbers else 0.5 for e in self.encoded)
+        return tuple(0.0 if e.column is None else 1.0 if self.made[e.column].is_number else 0.5 for e in self.encoded)
 
     @property
     def largest_norm(self) -> float:
@@ -206,18 +192,6 @@ def _all_of(what: str, given: object, kinds: tuple[type, ...]) -> tuple:
         if not isinstance(one, kinds):
             raise SchemaError(f"{what} holds a {type(one).__name__}; each must be {', '.join(names[:-1])} or {names[-1]}.")
     return declared
-
-
-def _about_zero(lower: float, upper: float) -> tuple[float, float]:
-    return 0.0, max(abs(lower), abs(upper))
-
-
-def _neighbours(value: object) -> Neighbours:
-    try:
-        return Neighbours(value)
-    except ValueError:
-        pass
-    raise SchemaError(f'neighbours is {value!r} and must be "replace" or "add-remove".')
 
 
 def _sqrt_up(square: int) -> float:
