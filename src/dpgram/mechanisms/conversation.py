@@ -23,7 +23,7 @@ from dpgram.terms.words import Words
 Array = np.ndarray
 Parameters = dict[str, float]
 
-EXACT, PAPER = "exact", "paper"
+EXACT_CURVE, PAPER = "exact", "paper"
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Task:
     neighbours: Neighbours
     dim: int
     row_bound: float
-    calibration: str = EXACT
+    calibration: str = EXACT_CURVE
     options: Mapping[str, float | str] = field(default_factory=dict)
     rows: int | None = None
     experiment: bool = False

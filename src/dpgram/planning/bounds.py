@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpgram.mechanisms import registry
-from dpgram.mechanisms.conversation import EXACT
+from dpgram.mechanisms.conversation import EXACT_CURVE
 from dpgram.planning.expected import expect
 from dpgram.planning.ground import Ground
 from dpgram.terms.budget import Budget
@@ -51,7 +51,7 @@ def row_bounds(
     budget: Budget,
     rows: int,
     *,
-    calibration: str = EXACT,
+    calibration: str = EXACT_CURVE,
     options: Mapping[str, float | str] | None = None,
     copies: int | None = None,
 ) -> tuple[BoundTrade, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from dpgram.errors import MechanismError, ModelError, PlanError
 from dpgram.mechanisms import registry
-from dpgram.mechanisms.conversation import EXACT, Mechanism
+from dpgram.mechanisms.conversation import EXACT_CURVE, Mechanism
 from dpgram.planning.assumed import Assumptions, assumed_rows, default_target
 from dpgram.planning.expected import FEWEST, default_copies
 from dpgram.planning.forecast import check_rows, forecast, listed
@@ -32,7 +32,7 @@ def check_hint(schema: Schema, rows: int | None, options: Mapping[str, object]) 
 
 
 def choose(
-    schema: Schema, rows: int | None, budget: Budget, calibration: str = EXACT, *, rereadable: bool = True
+    schema: Schema, rows: int | None, budget: Budget, calibration: str = EXACT_CURVE, *, rereadable: bool = True
 ) -> tuple[Mechanism, str]:
     """The mechanism that "auto" takes for a public number of ``rows``, and why, for the label. Costs nothing: nothing private is asked.
 

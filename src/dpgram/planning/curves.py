@@ -14,7 +14,7 @@ from scipy.special import ndtri
 
 from dpgram.errors import PlanError
 from dpgram.mechanisms import registry
-from dpgram.mechanisms.conversation import EXACT
+from dpgram.mechanisms.conversation import EXACT_CURVE
 from dpgram.planning.expected import CONFIDENCE, FEWEST, Coefficient, expect
 from dpgram.planning.forecast import listed
 from dpgram.planning.ground import NORMAL_MEDIAN, Ground
@@ -64,7 +64,7 @@ def curve(
     rows: int,
     *,
     mechanisms: Sequence[str] | None = None,
-    calibration: str = EXACT,
+    calibration: str = EXACT_CURVE,
     options: Mapping[str, float | str] | None = None,
     span: float = 30.0,
     points: int = POINTS,
@@ -98,7 +98,7 @@ def smallest(
     epsilon: float | None = None,
     rows: int | None = None,
     mechanisms: Sequence[str] | None = None,
-    calibration: str = EXACT,
+    calibration: str = EXACT_CURVE,
     options: Mapping[str, float | str] | None = None,
     copies: int | None = None,
 ) -> Answer:

@@ -20,7 +20,7 @@ from dpgram.errors import BudgetError, MechanismError, ModelError
 from dpgram.evidence.evidence import Evidence
 from dpgram.inference.intervals import quantile, uncertainty, weakly_identified
 from dpgram.mechanisms import registry
-from dpgram.mechanisms.conversation import EXACT, GramAnswer, GramQuestion, Mechanism, Task, hold
+from dpgram.mechanisms.conversation import EXACT_CURVE, GramAnswer, GramQuestion, Mechanism, Task, hold
 from dpgram.planning.ground import NORMAL_MEDIAN, Ground
 from dpgram.regression.channel import channel
 from dpgram.regression.fit import fit_linear, solve
@@ -74,7 +74,7 @@ def expect(
     mechanism: Mechanism,
     budget: Budget,
     rows: int,
-    calibration: str = EXACT,
+    calibration: str = EXACT_CURVE,
     options: Mapping[str, float | str] | None = None,
     copies: int | None = None,
     seed: int = 0,

@@ -11,7 +11,7 @@ import numpy as np
 from dpgram.errors import MechanismError, PlanError
 from dpgram.linalg.symmetric import smallest_eigenvalue
 from dpgram.mechanisms import registry
-from dpgram.mechanisms.conversation import EXACT
+from dpgram.mechanisms.conversation import EXACT_CURVE
 from dpgram.planning.expected import Coefficient, Expected, expect
 from dpgram.planning.ground import Ground
 from dpgram.terms.budget import Budget
@@ -51,7 +51,7 @@ def forecast(
     rows: int,
     *,
     mechanisms: Sequence[str] | None = None,
-    calibration: str = EXACT,
+    calibration: str = EXACT_CURVE,
     options: Mapping[str, float | str] | None = None,
     copies: int | None = None,
     seed: int = 0,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpgram.errors import PlanError
-from dpgram.mechanisms.conversation import EXACT
+from dpgram.mechanisms.conversation import EXACT_CURVE
 from dpgram.planning.assumed import Assumptions, assumed_rows, default_target
 from dpgram.planning.bounds import BoundTrade, bound_hardly_matters, row_bounds
 from dpgram.planning.curves import Answer, Quantity, smallest
@@ -99,7 +99,7 @@ def make_plan(
     target: str | None = None,
     features: Sequence[str] | None = None,
     mechanisms: Sequence[str] | None = None,
-    calibration: str = EXACT,
+    calibration: str = EXACT_CURVE,
     assumptions: Assumptions | None = None,
     sample: Array | None = None,
     target_width: float | None = None,
