@@ -13,18 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpgram.errors import MechanismError
-from dpgram.mechanisms.conversation import (
-    PAPER,
-    Conversation,
-    GramQuestion,
-    Mechanism,
-    Outcome,
-    Parameters,
-    Task,
-    ask_back,
-    publish,
-    require,
-)
+from dpgram.mechanisms.conversation import PAPER, Conversation, Mechanism, Outcome, Parameters, Task, one_sum, publish, require
 from dpgram.mechanisms.gaussian_noise import (
     add_symmetric_noise,
     diagonal_sd,
@@ -49,7 +38,11 @@ def inverse_sensitivity(row_bound: float, rho: float, neighbours: Neighbours) ->
 
 
 def _rho(task: Task) -> float:
-    rho = task.need("rho", "claim, from public knowledge, that every eigenvalue of the Gram is at least (1 + rho) row_bound^2")
+    rho = task.number("rho")
+    if rho is None:
+        raise MechanismError(
+            "rho is not given: claim, from public knowledge, that every eigenvalue of the Gram is at least (1 + rho) row_bound^2."
+        )
     if not rho > 0:
         raise MechanismError(f"rho is {rho:g} and must be positive.")
     return rho
@@ -93,17 +86,16 @@ def inverse_or_zero(published: np.ndarray) -> np.ndarray:
 
 
 def start(task: Task, rng: RandomSource) -> Conversation:
-    found = calibrate(task)
-    ask_back(task, MECHANISM.name, found["delta_at_epsilon"])
-    answer = yield GramQuestion(task.row_bound)
-    off, on, floor = found["sd_off_diagonal"], found["sd_diagonal"], found["claimed_floor"]
+    parameters = calibrate(task)
+    answer = yield from one_sum(task, MECHANISM.name, parameters)
+    off, on, floor = parameters["sd_off_diagonal"], parameters["sd_diagonal"], parameters["claimed_floor"]
     noisy_inverse = add_symmetric_noise(bounded_inverse(known(answer.gram, rng), floor), off, on, rng)
     published, grid = publish(noisy_inverse, SymmetricGaussian(off, on), rng)
     gram = inverse_or_zero(published)  # a map of what could be published: nothing is gained
     condition = f"the guarantee holds only if every eigenvalue of the Gram is at least {floor:.6g}, as the custodian claimed"
     if grid is not None:
-        found = {**found, "grid_of_inverse": grid}
-    return Outcome((gram + gram.mT) / 2, NoisyInverse(off, on, floor), found, condition=condition)
+        parameters = {**parameters, "grid_of_inverse": grid}
+    return Outcome((gram + gram.mT) / 2, NoisyInverse(off, on, floor), parameters, condition=condition)
 
 
 MECHANISM = Mechanism(
