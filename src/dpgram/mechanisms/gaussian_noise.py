@@ -60,27 +60,23 @@ def diagonal_sd(off: float) -> float:
     return math.nextafter(math.sqrt(2) * off, math.inf)
 
 
-def printed_sd(task: Task, sensitivity: float) -> float:
-    """The printed sd, the same on and off the diagonal."""
-    return sensitivity * math.sqrt(2 * math.log(2 / task.budget.delta)) / task.budget.epsilon
-
-
 def calibrate(task: Task) -> Parameters:
-    sensitivity = gram_sensitivity(task.row_bound, task.neighbours)
-    if task.calibration == PAPER:
-        off = on = printed_sd(task, task.row_bound**2)
-    else:
-        off = smallest_sd(task, sensitivity)
-        on = diagonal_sd(off)
-    return with_curve(task, off, on, sensitivity)
+    return gaussian_parameters(task, gram_sensitivity(task.row_bound, task.neighbours), printed=task.row_bound**2)
 
 
 def gaussian_cost(task: Task, parameters: Parameters) -> Cost:
     return GaussianCost(parameters["mu"])
 
 
-def with_curve(task: Task, off: float, on: float, sensitivity: float) -> Parameters:
-    """The parameters of a Gaussian mechanism on symmetric matrices, with their true curve."""
+def gaussian_parameters(task: Task, sensitivity: float, printed: float) -> Parameters:
+    """The parameters of a Gaussian mechanism on symmetric matrices, with their true curve.
+
+    ``printed`` is the sensitivity of the paper, whose noise has the same sd on and off the diagonal."""
+    if task.calibration == PAPER:
+        off = on = printed * math.sqrt(2 * math.log(2 / task.budget.delta)) / task.budget.epsilon
+    else:
+        off = smallest_sd(task, sensitivity)
+        on = diagonal_sd(off)
     mu = shift(off, on, sensitivity)
     return {
         "sd_off_diagonal": off,

@@ -14,14 +14,7 @@ import numpy as np
 
 from dpgram.errors import MechanismError
 from dpgram.mechanisms.conversation import PAPER, Conversation, Mechanism, Outcome, Parameters, Task, one_sum, publish, require
-from dpgram.mechanisms.gaussian_noise import (
-    add_symmetric_noise,
-    diagonal_sd,
-    gaussian_cost,
-    printed_sd,
-    smallest_sd,
-    with_curve,
-)
+from dpgram.mechanisms.gaussian_noise import add_symmetric_noise, gaussian_cost, gaussian_parameters
 from dpgram.mechanisms.options import Option, by_name
 from dpgram.mechanisms.proven import proven
 from dpgram.sampling.base import Matrix, RandomSource, exactly, known
@@ -54,11 +47,8 @@ def calibrate(task: Task) -> Parameters:
     if task.calibration == PAPER:
         require(task.budget.epsilon < 1, "epsilon < 1")
         require(task.budget.delta < 1 / math.e, "delta < 1/e")
-        off = on = printed_sd(task, 2 / rho)
-    else:
-        off = smallest_sd(task, sensitivity)
-        on = diagonal_sd(off)
-    return {"rho": rho, "claimed_floor": (1 + rho) * task.row_bound**2, **with_curve(task, off, on, sensitivity)}
+    noise = gaussian_parameters(task, sensitivity, printed=2 / rho)
+    return {"rho": rho, "claimed_floor": (1 + rho) * task.row_bound**2, **noise}
 
 
 @proven("noisy_inverse.md#theorem-2")

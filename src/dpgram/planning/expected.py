@@ -61,7 +61,6 @@ class Expected:
     """What to expect of one mechanism; the ``typical`` coefficient is the median one, in the units of the one that it names."""
 
     mechanism: str
-    summary: str
     noise_sd: float = math.nan  # off the diagonal, in scaled units, along the weakest directions; the median draw's
     degrees: float = math.inf  # of freedom, where noise multiplies
     passes: int = 1  # over the table; the median draw's
@@ -103,9 +102,9 @@ def expect(
         task = registry.schema_task(mechanism, budget, schema, calibration, own)
         drawn = draw(ground, mechanism, task, rows, copies or default_copies(ground))
     except (MechanismError, ModelError, BudgetError) as error:  # a part of a tiny budget can be too small
-        return Expected(mechanism.name, mechanism.summary, refused=str(error))
+        return Expected(mechanism.name, refused=str(error))
     except np.linalg.LinAlgError:
-        return Expected(mechanism.name, mechanism.summary, refused="its matrices leave double precision here.")
+        return Expected(mechanism.name, refused="its matrices leave double precision here.")
     sampling = ground.sampling_sd(rows)
     known = np.isfinite(sampling)
     moved = ground.shrinking(*drawn.shrunk_by)
@@ -124,7 +123,6 @@ def expect(
     }
     return Expected(
         mechanism.name,
-        mechanism.summary,
         noise_sd=float(np.median(drawn.noise_sd)),
         degrees=float(np.median(drawn.degrees)),
         passes=round(float(np.median(drawn.passes))),

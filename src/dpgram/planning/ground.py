@@ -103,12 +103,12 @@ def ground_of(schema: Schema, rows: Array, target: str, features: Sequence[str] 
         raise PlanError("a forecast needs a sample of two rows or more.")
     design = design_of(schema, target, features, None)
     moments = rows.T @ rows / len(rows)
-    sd = _standard_deviations(moments, design, schema.intercept)
+    sd = _standard_deviations(moments, design.regressors, schema.intercept)
     constant = tuple(name for name, s in zip(design.names, sd, strict=True) if name != INTERCEPT and s < 1e-12)
     if constant:  # such as a category that a sample does not hold
         design = design_of(schema, target, [name for name in design.names if name != INTERCEPT and name not in constant], None)
-        sd = _standard_deviations(moments, design, schema.intercept)
-    target_sd = _standard_deviations(moments, replace(design, regressors=design.label[:, None]), schema.intercept)[0]
+        sd = _standard_deviations(moments, design.regressors, schema.intercept)
+    target_sd = _standard_deviations(moments, design.label[:, None], schema.intercept)[0]
     if target_sd < 1e-12:
         raise PlanError(f"{design.target!r} is constant in the sample: name another target, or give a larger sample.")
     own = design.regressors.T @ moments @ design.regressors
@@ -149,10 +149,10 @@ def _without_chance(rows: Array, design: Design, own: Array, beta: Array, left: 
     return rows + np.outer(change, design.label / (design.label @ design.label))
 
 
-def _standard_deviations(moments: Array, design: Design, intercept: bool) -> Array:
-    """Of each regressor in scaled units; root mean squares where there is no intercept to measure from."""
-    squares = np.einsum("ij,ik,kj->j", design.regressors, moments, design.regressors)
-    means = design.regressors.T @ moments[:, 0] if intercept else np.zeros(len(squares))
+def _standard_deviations(moments: Array, weights: Array, intercept: bool) -> Array:
+    """Of each column that ``weights`` makes, in scaled units; root mean squares where there is no intercept to measure from."""
+    squares = np.einsum("ij,ik,kj->j", weights, moments, weights)
+    means = weights.T @ moments[:, 0] if intercept else np.zeros(len(squares))
     return np.sqrt(np.maximum(squares - means**2, 0.0))
 
 
