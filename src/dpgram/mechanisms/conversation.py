@@ -176,7 +176,7 @@ def ask_back(task: Task, mechanism: str, delta: float) -> None:
 
 
 def one_sum(task: Task, mechanism: str, parameters: Parameters) -> Generator[GramQuestion, GramAnswer, GramAnswer]:
-    """The sum over rows under the task's own bound, asked for when the parameters in use were found within the budget."""
+    """The sum over rows under the task's own bound, asked for only if the true curve of ``parameters`` is within the budget."""
     ask_back(task, mechanism, parameters["delta_at_epsilon"])
     return (yield GramQuestion(task.row_bound))
 

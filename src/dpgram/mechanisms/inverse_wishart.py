@@ -91,9 +91,7 @@ MECHANISM = Mechanism(
     batched=True,
     options=by_name(
         Option(
-            "degrees_of_freedom",
-            float,
-            "nu; the number of rows plus columns when left out, where the number of rows is public",
+            "degrees_of_freedom", float, "nu; the number of rows plus columns when left out, where the number of rows is public"
         )
     ),
 )

@@ -30,7 +30,7 @@ def inverse_sensitivity(row_bound: float, rho: float, neighbours: Neighbours) ->
     return one_row * (math.sqrt(2) if neighbours is Neighbours.REPLACE else 1.0)
 
 
-def _rho(task: Task) -> float:
+def calibrate(task: Task) -> Parameters:
     rho = task.number("rho")
     if rho is None:
         raise MechanismError(
@@ -38,11 +38,6 @@ def _rho(task: Task) -> float:
         )
     if not rho > 0:
         raise MechanismError(f"rho is {rho:g} and must be positive.")
-    return rho
-
-
-def calibrate(task: Task) -> Parameters:
-    rho = _rho(task)
     sensitivity = inverse_sensitivity(task.row_bound, rho, task.neighbours)
     if task.calibration == PAPER:
         require(task.budget.epsilon < 1, "epsilon < 1")

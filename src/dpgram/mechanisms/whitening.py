@@ -105,7 +105,7 @@ def with_least_leverage(moments: Array, square: float, budget_rows: float, spans
     """``moments`` with more on the diagonal, so that no column alone makes a row stand out without limit; rows are clipped at ``square``.
 
     A level that few rows have is a direction of little variance. Whitened, these rows are long, and clipped whatever the map; the next
-    round sees less of them, and would stretch them further, until what they say of the label is lost. So the least that a column must
+    round sees less of them, and would stretch them further, until what they say of the target is lost. So the least that a column must
     have of its own, given all others, is what lets its indicator stand out by about the clip's length and no further. Numbers may
     stand out further by a lot, because most are far from their bounds, and bounds may be wide. A ridge of a few rows comes before it:
     for numbers, of the column's own variance as far as it is known."""

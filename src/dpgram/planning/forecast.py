@@ -46,12 +46,7 @@ class Forecast:
 
 
 def forecast(
-    ground: Ground,
-    budget: Budget,
-    rows: int,
-    *,
-    mechanisms: Sequence[str] | None = None,
-    **how: Unpack[How],
+    ground: Ground, budget: Budget, rows: int, *, mechanisms: Sequence[str] | None = None, **how: Unpack[How]
 ) -> Forecast:
     """What each mechanism would give for a table of ``rows`` rows like those that ``ground`` stands for.
 
