@@ -12,7 +12,7 @@ from dpgram.errors import MechanismError, PlanError
 from dpgram.ledger.base import Reservation
 from dpgram.mechanisms import registry
 from dpgram.planning import choose
-from dpgram.planning.ground import ground
+from dpgram.planning.ground import ground_of
 from dpgram.report.label import label_data, label_groups
 from tests.conftest import small_schema, small_table
 
@@ -194,7 +194,7 @@ def test_a_public_sample_replaces_the_assumptions_and_is_recorded():
     assert data["sample_is_public"] is True
     assert data["assumptions"] is None
     assert "sample of 1,000 rows" in data["assumed"]
-    assert dict(zip(made.ground.plan.names, made.ground.truth, strict=True))["x"] == pytest.approx(2, abs=0.1)
+    assert dict(zip(made.ground.design.names, made.ground.truth, strict=True))["x"] == pytest.approx(2, abs=0.1)
     assert (
         dpgram.plan(small_schema(), table_rows=4000, mechanisms=["gaussian-noise"], **BUDGET).to_dict()["sample_is_public"]
         is False
@@ -215,7 +215,7 @@ def test_a_forecast_of_a_table_like_the_sample_comes_true():
         delta=1e-6,
     )
     rows = curator.encoded_rows(table, schema)
-    whole = ground(schema, rows, "y").truth
+    whole = ground_of(schema, rows, "y").truth
     errors = []
     for seed in range(60):
         release = dpgram.release(table, schema, epsilon=0.5, delta=1e-6, insecure_seed=seed)

@@ -11,7 +11,7 @@ from dpgram.audits.laws.base import Options, in_words
 from dpgram.audits.laws.registry import law_of
 from dpgram.audits.run import audit
 from dpgram.mechanisms import registry
-from dpgram.mechanisms.conversation import EXACT, PAPER
+from dpgram.mechanisms.conversation import EXACT_CURVE, PAPER
 from dpgram.sampling.exact import ExactSource
 from dpgram.sampling.secure import SecureSource
 from dpgram.terms.budget import Budget, Neighbours
@@ -38,13 +38,13 @@ class Setting:
 
     @property
     def epsilon(self) -> float:
-        return 1.0 if self.calibration == EXACT else 0.9  # some printed formulas hold below one only
+        return 1.0 if self.calibration == EXACT_CURVE else 0.9  # some printed formulas hold below one only
 
 
 def everything() -> list[Setting]:
     return [
         Setting(name, calibration, neighbours, options)
-        for calibration in (EXACT, PAPER)
+        for calibration in (EXACT_CURVE, PAPER)
         for name in registry.MECHANISMS
         if (name, calibration) != ("whitened-noise", PAPER)  # nobody printed a formula for it
         for neighbours in Neighbours

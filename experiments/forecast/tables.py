@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from dpgram.curator import encoded_rows
 from dpgram.demo.script import MODELS, SCHEMA, TABLE
 from dpgram.planning.assumed import Assumptions, assumed_table, default_target
-from dpgram.planning.ground import Ground, ground
+from dpgram.planning.ground import Ground, ground_of
 from dpgram.terms.columns import Numeric
 from dpgram.terms.schema import Schema
 from experiments.sheffet2015 import settings
@@ -76,7 +76,7 @@ def assumed() -> Table:
     drawn = [
         encoded_rows(assumed_table(schema, law, target, rows=ASSUMED_ROWS, seed=1 + k), schema) for k in range(ASSUMED_TABLES)
     ]
-    law_ground = ground(schema, encoded_rows(assumed_table(schema, law, target), schema), target)
+    law_ground = ground_of(schema, encoded_rows(assumed_table(schema, law, target), schema), target)
     grams = [_grams([rows], schema.effective_row_bound) for rows in drawn]
 
     def blocks(place: int) -> list[Array]:
@@ -94,7 +94,7 @@ def paper(setting: settings.Setting, exponent: int, epsilons: tuple[float, ...])
     sample = np.concatenate(list(_paper_rows(setting, LAW, exponent, 0)))
     grams = [_grams(_paper_rows(setting, 2**exponent, exponent, 1 + k), setting.row_bound) for k in range(TABLES)]
     name = f"paper, {setting.name}, n = 2^{exponent}"
-    sample_ground = ground(schema, sample, f"c{setting.dim - 1}", features)
+    sample_ground = ground_of(schema, sample, f"c{setting.dim - 1}", features)
 
     @lru_cache(maxsize=1)  # all rounds of a release read the same rows
     def blocks(place: int) -> list[Array]:
@@ -128,9 +128,9 @@ def flights() -> Iterator[Table]:
         return Table(f"flights, {name}", table_ground, len(rows), [grams], epsilons, FLIGHTS_DELTA, blocks)
 
     for target, features in MODELS:
-        table_ground = ground(schema, rows[chosen], target, features)
+        table_ground = ground_of(schema, rows[chosen], target, features)
         yield table_of(f"{target} on {len(features)} columns", table_ground, (0.1, 1.0, 5.0))
-    everything = ground(schema, rows[chosen], "arr_delay")
+    everything = ground_of(schema, rows[chosen], "arr_delay")
     yield table_of("arr_delay on all columns", everything, (0.1, 1.0, 5.0))
     bound = float(np.median(everything.norms()))
     half = _grams(iter([rows]), bound)

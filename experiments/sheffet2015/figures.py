@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from experiments.sheffet2015.settings import EPSILONS, FEATURES
-from experiments.sheffet2015.techniques import CALIBRATIONS, EXACT, NO_EPSILON, Result
+from experiments.sheffet2015.techniques import CALIBRATIONS, EXACT_CURVE, NO_EPSILON, Result
 
 matplotlib.rcParams["svg.hashsalt"] = "dpgram"  # the same figure gives the same file
 BLACK, BLUE, RED, GREEN, MAGENTA, ORANGE = "black", "tab:blue", "tab:red", "tab:green", "magenta", "darkorange"
@@ -125,7 +125,7 @@ def _whitened(data: Table, path: Path) -> list[Path]:
     lines = (*SIX, OURS, WHITENED, NOT_PRIVATE)
     for axis, extra in zip(axes.flat, WHITENED_EXTRAS, strict=False):
         for line in lines:
-            _line(axis, errors_of(data, "multiple", 0.1, EXACT, line.technique, extra), line, "mean")
+            _line(axis, errors_of(data, "multiple", 0.1, EXACT_CURVE, line.technique, extra), line, "mean")
         _dress(axis, f"m = {extra} extra feature{'s' * (extra != 1)}", lines)
         axis.tick_params(labelbottom=True)
     for axis in axes[:, 0]:

@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import enet_path
 
 from dpgram.linalg.symmetric import positive_part
-from dpgram.mechanisms.conversation import EXACT, PAPER
+from dpgram.mechanisms.conversation import EXACT_CURVE, PAPER
 from experiments.sheffet2015.figures import save
 from experiments.sheffet2015.run import Cell, load_gram
 from experiments.sheffet2015.settings import FEATURES, MULTIPLE
@@ -58,7 +58,7 @@ def zeros_of(cell: Cell, folder: Path) -> list[Zeros]:
     problem = Problem(setting, exponent, repetition, gram, beta, (EXTRA,))
     counts = []
     for name, release in MATRICES.items():
-        for calibration in (PAPER, EXACT) if release else ("",):
+        for calibration in (PAPER, EXACT_CURVE) if release else ("",):
             matrix = gram
             if release:
                 technique, mechanism, options = release
@@ -123,7 +123,7 @@ def draw_zeros(zeros: Sequence[Zeros], path: Path) -> list[Path]:
     axes = figure.subplots(len(exponents), 2, sharex=True, sharey=True, squeeze=False)
     width = 0.38
     for row, exponent in zip(axes, exponents, strict=True):
-        for axis, calibration in zip(row, (PAPER, EXACT), strict=True):
+        for axis, calibration in zip(row, (PAPER, EXACT_CURVE), strict=True):
             pairs = [shares(zeros, matrix, calibration, exponent) for matrix in MATRICES]
             x = np.arange(len(pairs))
             axis.bar(x - width / 2, [a for a, _ in pairs], width, color="0.75", edgecolor="k", label="features that matter")

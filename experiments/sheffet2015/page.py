@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from experiments.sheffet2015.claims import Book, Claim
 from experiments.sheffet2015.figures import NOT_PRIVATE, OURS, SIX, WHITENED, WHITENED_EXTRAS
 from experiments.sheffet2015.settings import MULTIPLE, SINGLE
-from experiments.sheffet2015.techniques import EXACT, TECHNIQUES
+from experiments.sheffet2015.techniques import EXACT_CURVE, TECHNIQUES
 
 RATIO_OF = (
     "algorithm-1",
@@ -71,7 +71,7 @@ def whitened_table(book: Book) -> str:
     for extra in WHITENED_EXTRAS:
 
         def means(technique: str, extra: int = extra) -> dict[int, float]:
-            return book.mean(technique, EXACT, 0.1, setting="multiple", extra=extra)
+            return book.mean(technique, EXACT_CURVE, 0.1, setting="multiple", extra=extra)
 
         six = [means(line.technique) for line in SIX]
         ours = means(WHITENED.technique)

@@ -18,7 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from experiments.sheffet2015 import whitened
 from experiments.sheffet2015.grams import gram
 from experiments.sheffet2015.settings import EXTRA, MULTIPLE, Cell
-from experiments.sheffet2015.techniques import EXACT, Result, results
+from experiments.sheffet2015.techniques import EXACT_CURVE, Result, results
 
 
 def make_grams(wanted: Sequence[Cell], folder: Path, device: str) -> dict:
@@ -64,7 +64,7 @@ def whitened_results(cell: Cell, folder: Path) -> list[Result]:
     """The errors of the whitened release of one table, and of least squares on the rows that it takes."""
     setting, exponent, repetition = cell
     return [
-        Result(setting.name, exponent, repetition, epsilon, EXACT if epsilon else "", technique, extra, error)
+        Result(setting.name, exponent, repetition, epsilon, EXACT_CURVE if epsilon else "", technique, extra, error)
         for epsilon, technique, extra, error in whitened.errors(cell, folder, _extras(cell))
     ]
 

@@ -13,7 +13,7 @@ from dpgram.evidence.evidence import Evidence
 from dpgram.linalg.norms import expected_norm
 from dpgram.linalg.symmetric import positive_part, smallest_eigenvalue
 from dpgram.mechanisms import registry
-from dpgram.mechanisms.conversation import EXACT, PAPER, GramAnswer, Outcome, Task, hold
+from dpgram.mechanisms.conversation import EXACT_CURVE, PAPER, GramAnswer, Outcome, Task, hold
 from dpgram.mechanisms.gaussian_sketch import draw_sketch
 from dpgram.mechanisms.inverse_wishart import draw_posterior
 from dpgram.regression.design import design
@@ -26,7 +26,7 @@ from experiments.sheffet2015.settings import DELTA, FEATURES, MULTIPLE, Setting,
 
 Array = np.ndarray
 
-CALIBRATIONS = (PAPER, EXACT)
+CALIBRATIONS = (PAPER, EXACT_CURVE)
 NO_EPSILON = 0.0  # marks what is not private
 
 # name -> what it is, in the paper's words or ours

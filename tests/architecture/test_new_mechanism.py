@@ -18,7 +18,7 @@ from dpgram.errors import MechanismError, ReleaseFileError
 from dpgram.evidence.evidence import Evidence
 from dpgram.mechanisms import registry
 from dpgram.planning.forecast import forecast
-from dpgram.planning.ground import ground
+from dpgram.planning.ground import ground_of
 from dpgram.report.label import label_data, label_groups
 from dpgram.report.page.data import page_data
 from dpgram.sampling.seeded import SeededSource
@@ -98,7 +98,7 @@ def test_it_is_planned(release):
     x = rng.uniform(-1, 1, 400)
     rows = np.column_stack([np.ones(400), x, x / 2 + rng.normal(scale=0.2, size=400)])
     schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric(name, -1, 1) for name in ("x", "y")])
-    found = forecast(ground(schema, rows, "y"), dpgram.Budget(1.0, 1e-6), 10_000, mechanisms=[NAME, "gaussian-noise"])
+    found = forecast(ground_of(schema, rows, "y"), dpgram.Budget(1.0, 1e-6), 10_000, mechanisms=[NAME, "gaussian-noise"])
     assert found.of(NAME).typical.error == pytest.approx(found.of("gaussian-noise").typical.error, rel=0.5)
 
 

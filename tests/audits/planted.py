@@ -23,8 +23,6 @@ from dpgram.mechanisms import (
     whitened_noise,
     wishart_noise,
 )
-from dpgram.mechanisms import gaussian_sketch_adaptive as sketch_adaptive
-from dpgram.mechanisms import inverse_wishart_adaptive as posterior_adaptive
 from dpgram.sampling import exact, variates
 from dpgram.sampling.base import EXACT, FLOAT
 from dpgram.sampling.variates import bartlett_factor, normal_matrix, square_root
@@ -302,7 +300,6 @@ def count_that_is_told(self, question, task):
 
 RIGHT_ANSWER = Rows.answer
 
-BOTH_STAGES = (sketch_adaptive, posterior_adaptive)
 GAUSS = {"first_stage": "gauss", "sketch_rows": 100.0}
 RIDGE = {"sketch_rows": 10_000.0}  # so large a ridge that it always stays: quick
 IW = {"degrees_of_freedom": 20.0}
@@ -430,25 +427,25 @@ MISTAKES: dict[str, tuple[str, Neighbours, dict, list[Patch]]] = {
         "gaussian-sketch-adaptive",
         REPLACE,
         RIDGE,
-        everywhere("release_smallest_eigenvalue", lifted(lambda s: 2 * s.offset), *BOTH_STAGES),
+        [(first_stage, "release_smallest_eigenvalue", lifted(lambda s: 2 * s.offset))],
     ),
     "the eigenvalue rounded up": (
         "inverse-wishart-adaptive",
         ADD_REMOVE,
         {},
-        everywhere("release_smallest_eigenvalue", rounded_up, *BOTH_STAGES),
+        [(first_stage, "release_smallest_eigenvalue", rounded_up)],
     ),
     "twice the degrees without a ridge": (
         "gaussian-sketch-adaptive",
         REPLACE,
         {},
-        everywhere("second_stage", more_degrees, *BOTH_STAGES),
+        [(first_stage, "second_stage", more_degrees)],
     ),
     "a ridge too small after the first stage": (
         "inverse-wishart-adaptive",
         REPLACE,
         {},
-        everywhere("second_stage", ridge_too_small, *BOTH_STAGES),
+        [(first_stage, "second_stage", ridge_too_small)],
     ),
     "delta spent twice": ("gaussian-sketch-adaptive", REPLACE, {}, [(first_stage, "_laplace", whole_delta_twice)]),
     "half of the eigenvalue's sensitivity": (

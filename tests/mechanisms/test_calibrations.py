@@ -18,7 +18,7 @@ from dpgram.mechanisms.registry import MECHANISMS
 from dpgram.terms.budget import Budget, Neighbours
 
 CASES = json.loads((Path(__file__).parent / "calibrations.json").read_text(encoding="utf-8"))
-EXACT = [case for case in CASES if case["calibration"] == "exact"]
+EXACT_CASES = [case for case in CASES if case["calibration"] == "exact"]
 PRECISION = {"wishart-noise": 2e-9}  # relative, of a parameter; elsewhere 1e-10
 
 
@@ -49,7 +49,7 @@ def test_parameters_are_those_of_bisection(case):
         )
 
 
-@pytest.mark.parametrize("case", [case for case in EXACT if "first_stage" not in case["options"]], ids=name_of)
+@pytest.mark.parametrize("case", [case for case in EXACT_CASES if "first_stage" not in case["options"]], ids=name_of)
 def test_a_little_less_noise_is_not_private(case):
     """So the answer is the best one, not merely a private one."""
     found, budget, neighbours = calibrated(case)

@@ -14,7 +14,7 @@ from dpgram.planning.assumed import Assumptions, assumed_table, default_target
 from dpgram.planning.bounds import row_bounds
 from dpgram.planning.expected import expect
 from dpgram.planning.forecast import CONDITIONAL, forecast
-from dpgram.planning.ground import ground
+from dpgram.planning.ground import ground_of
 from dpgram.terms.budget import Budget
 
 SIX = [dpgram.Numeric(f"x{j}", 0, 1) for j in range(6)]
@@ -25,7 +25,7 @@ FEW = 12
 def assumed(columns=None, target=None, **changes):
     schema = dpgram.Schema(unit="p", columns=columns or SIX, **changes)
     target = target or default_target(schema)
-    return ground(schema, encoded_rows(assumed_table(schema, Assumptions(), target, rows=4000), schema), target)
+    return ground_of(schema, encoded_rows(assumed_table(schema, Assumptions(), target, rows=4000), schema), target)
 
 
 GROUND = assumed()
@@ -36,11 +36,11 @@ def test_small_additive_noise_gives_the_error_that_first_order_says():
     rows, budget = 10**7, Budget(1.0, 1e-6)
     found = expect(GROUND, registry.find("gaussian-noise"), budget, rows, copies=400)
     gram = rows * GROUND.moments()
-    plan = GROUND.plan
-    inverse = np.linalg.inv(plan.regressors.T @ gram @ plan.regressors)
-    b = inverse @ plan.regressors.T @ gram @ plan.label
+    design = GROUND.design
+    inverse = np.linalg.inv(design.regressors.T @ gram @ design.regressors)
+    b = inverse @ design.regressors.T @ gram @ design.label
     covariance = inverse @ (found.noise_sd**2 * ((1 + b @ b) * np.eye(len(b)) + np.outer(b, b))) @ inverse
-    sd = np.sqrt(np.diag(plan.to_own_units @ covariance @ plan.to_own_units.T))
+    sd = np.sqrt(np.diag(design.to_own_units @ covariance @ design.to_own_units.T))
     assert [c.noise_error for c in found.coefficients] == pytest.approx(list(0.6745 * sd), rel=0.2)
     assert found.typical.noise_error == pytest.approx(GROUND.in_typical_units(0.6745 * sd), rel=0.1)
     total = np.hypot(sd, GROUND.sampling_sd(rows))
@@ -209,7 +209,7 @@ def test_what_clipping_after_whitening_does_is_in_the_forecast():
     label = features.sum(axis=1) + 4 * features[:, 0] ** 3 / 0.01 * rng.choice([1.0, 1.2], len(features))
     schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric(name, -1, 1) for name in ("x", "z", "y")])
     rows = np.clip(np.column_stack([np.ones(len(features)), features, label / 10]), -1, 1)
-    found = ground(schema, rows, "y")
+    found = ground_of(schema, rows, "y")
     expected = expect(found, registry.find("whitened-noise"), Budget(0.5, 1e-6), 10**6, copies=FEW)
     x = {c.name: c for c in expected.coefficients}["x"]
     assert x.shrinking_error > 3 * x.noise_error

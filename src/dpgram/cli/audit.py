@@ -21,7 +21,7 @@ from dpgram.cli.options import given_options
 from dpgram.cli.output import print_json, print_table, working_bar
 from dpgram.errors import MechanismError
 from dpgram.mechanisms import registry
-from dpgram.mechanisms.conversation import EXACT, Task
+from dpgram.mechanisms.conversation import EXACT_CURVE, Task
 from dpgram.report.figures import check_figure_path, draw_trade_off, save_figure
 from dpgram.sampling.exact import ExactSource
 from dpgram.sampling.secure import SecureSource
@@ -40,7 +40,7 @@ def audit(
     dim: int = 2,
     row_bound: float = 1.5,
     neighbours: str = "replace",
-    calibration: str = EXACT,
+    calibration: str = EXACT_CURVE,
     arithmetic: str = "float",
     draws: int | None = None,
     confidence: float = 0.999,
@@ -87,7 +87,7 @@ def audit(
     if arithmetic not in DRAWS:
         raise MechanismError(f"arithmetic is {arithmetic!r} and must be 'exact' or 'float'.")
     mechanism, draws = registry.find(name), DRAWS[arithmetic] if draws is None else draws
-    budget = Budget((1.0 if calibration == EXACT else 0.9) if epsilon is None else epsilon, delta)
+    budget = Budget((1.0 if calibration == EXACT_CURVE else 0.9) if epsilon is None else epsilon, delta)
     tasks = [asked_task(name, budget, neighbours, dim, row_bound, calibration, given_options(option, {}))]
     if not option:
         tasks = [replace(tasks[0], options=each) for each in law_of(name).settings(tasks[0].neighbours, dim, calibration)]

@@ -14,7 +14,7 @@ from dpgram.cli.options import given_options, with_flags
 from dpgram.cli.output import print_json, print_table
 from dpgram.errors import MechanismError, SchemaError
 from dpgram.mechanisms import registry
-from dpgram.mechanisms.conversation import EXACT, PAPER, Task
+from dpgram.mechanisms.conversation import EXACT_CURVE, PAPER, Task
 from dpgram.mechanisms.registry import TABLE_ROWS
 from dpgram.report.facts import parameter_facts
 from dpgram.terms.budget import Budget, Neighbours
@@ -30,7 +30,7 @@ def calibrate(
     dim: int,
     row_bound: float,
     neighbours: str = "replace",
-    calibration: str = EXACT,
+    calibration: str = EXACT_CURVE,
     table_rows: int | None = None,
     intercept: bool = True,
     option: tuple[str, ...] = (),
@@ -73,7 +73,7 @@ def calibrate(
         given, table_rows = {**given, TABLE_ROWS: table_rows}, None
     task = asked_task(name, Budget(epsilon, delta), neighbours, dim, row_bound, calibration, given)
     task = replace(task, rows=table_rows, intercept=intercept)
-    columns = [PAPER, EXACT] if compare else [calibration]
+    columns = [PAPER, EXACT_CURVE] if compare else [calibration]
     found = {column: _parameters(mechanism.calibrate, replace(task, calibration=column), lenient=compare) for column in columns}
     if json:
         print_json(found if compare else found[calibration])

@@ -125,7 +125,7 @@ def plan(
     else:
         print_plan(made)
     if plot is not None:
-        words.save_curves(plot, curves, made.forecast.target, made.ground.plan.names[made.ground.typical])
+        words.save_curves(plot, curves, made.forecast.target, made.ground.design.names[made.ground.typical])
         note(f"wrote {plot}")
 
 

@@ -90,7 +90,4 @@ def _make_folder(out: Path) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        problem = error.strerror
-    else:
-        return
-    raise OutputError(f"cannot make the folder {out}: {problem}. Choose another place with --out.")
+        raise OutputError(f"cannot make the folder {out}: {error.strerror}. Choose another place with --out.") from None

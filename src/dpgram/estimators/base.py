@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from dpgram.encoding.encode import own_units
 from dpgram.errors import BudgetError, EmptyTableError, NotPrivateWarning, RefitWarning
 from dpgram.estimators.declared import Declaration, declare
 from dpgram.estimators.intake import Columns, feature_columns
+from dpgram.ledger.base import Ledger
 from dpgram.terms.budget import Neighbours
 
 Array = np.ndarray
@@ -25,6 +27,7 @@ SEEDED = "NOT PRIVATE: the noise comes from random_state"
 _announced = threading.Event()
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class PrivateEstimator(BaseEstimator):
     """Base of the private estimators. After ``fit``:
 
@@ -32,21 +35,15 @@ class PrivateEstimator(BaseEstimator):
     - ``private_``: False when ``random_state`` was set; the fit then protects nobody
     - ``schema_``: what was declared, with the names of the columns"""
 
-    # Each estimator sets these in its own __init__: scikit-learn reads their names from its signature.
-    epsilon: float | None
-    delta: float | None
-    bounds: Any
-    mechanism: str
-    mechanism_options: dict | None
-    neighbours: str | None
-    row_bound: float | None
-    random_state: int | None
-    ledger: Any
-
-    # Set by fit.
-    release_: GramRelease
-    private_: bool
-    _declaration: Declaration
+    epsilon: float | None = None
+    delta: float | None = None
+    bounds: Any = None
+    mechanism: str = "gaussian-noise"
+    mechanism_options: dict | None = None
+    neighbours: str | None = None
+    row_bound: float | None = None
+    random_state: int | None = None
+    ledger: Ledger | None = None
 
     def _declare(self, features: Columns, targets: Columns, target_bounds: object = None) -> Declaration:
         """What the parameters declare about the columns; nothing has been spent and no cell looked at."""
@@ -88,8 +85,10 @@ class PrivateEstimator(BaseEstimator):
             ledger=self.ledger,
             **(self.mechanism_options or {}),
         )
-        self._declaration, self.schema_ = declaration, declaration.schema
-        self.release_, self.private_ = release, release.private
+        self._declaration = declaration
+        self.schema_ = declaration.schema
+        self.release_ = release
+        self.private_ = release.private
         return release
 
     def _warn(self) -> None:

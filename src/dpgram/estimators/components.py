@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -13,12 +14,12 @@ from dpgram.errors import ModelError, RowsShapeError
 from dpgram.estimators.base import PrivateEstimator
 from dpgram.estimators.intake import feature_columns
 from dpgram.evidence.evidence import Evidence
-from dpgram.ledger.base import Ledger
 from dpgram.regression.moments import moments, principal_components
 
 Array = np.ndarray
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
     """Principal components from one private release: scikit-learn's PCA on the clamped rows, but for the noise.
 
@@ -26,30 +27,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
     them. ``transform`` maps rows, treated as in ``fit``; its result is those rows in other coordinates and is NOT protected.
     Parameters as in PrivateLinearRegression."""
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        bounds: Any = None,
-        mechanism: str = "gaussian-noise",
-        mechanism_options: dict | None = None,
-        neighbours: str | None = None,
-        row_bound: float | None = None,
-        random_state: int | None = None,
-        ledger: Ledger | None = None,
-    ):
-        self.n_components = n_components
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.mechanism = mechanism
-        self.mechanism_options = mechanism_options
-        self.neighbours = neighbours
-        self.row_bound = row_bound
-        self.random_state = random_state
-        self.ledger = ledger
+    n_components: int | None = field(default=None, kw_only=False)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Spend (epsilon, delta) on one release of X, and take its components. ``y`` is not looked at."""
@@ -57,10 +35,11 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         declared = self._declare(features, {})
         kept = self._number_kept(len(declared.coefficients))
         of = moments(Evidence.of(self._spend(declared, features, {})), declared.coefficients)
-        found = principal_components(of)
-        variances, components = found.variances * of.rows / max(of.rows - 1, 1.0), found.directions  # divisor n - 1, as there
+        of_all = principal_components(of)
+        variances = of_all.variances * of.rows / max(of.rows - 1, 1.0)  # divisor n - 1, as there
         self.n_components_ = kept
-        self.components_, self.explained_variance_ = components[:kept], variances[:kept]
+        self.components_ = of_all.directions[:kept]
+        self.explained_variance_ = variances[:kept]
         self.explained_variance_ratio_ = variances[:kept] / variances.sum()
         self.mean_ = of.mean
         return self
@@ -89,42 +68,22 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         return self.n_components_
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class PrivateCovariance(PrivateEstimator):
     """Covariance from one private release: scikit-learn's EmpiricalCovariance on the clamped rows, but for the noise.
 
     ``covariance_``, ``location_``, ``precision_`` and ``correlation_`` are private, and positive definite however large the
     noise. ``score`` and ``mahalanobis`` of rows are NOT protected. Parameters as in PrivateLinearRegression."""
 
-    def __init__(
-        self,
-        *,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        bounds: Any = None,
-        mechanism: str = "gaussian-noise",
-        mechanism_options: dict | None = None,
-        neighbours: str | None = None,
-        row_bound: float | None = None,
-        random_state: int | None = None,
-        ledger: Ledger | None = None,
-    ):
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.mechanism = mechanism
-        self.mechanism_options = mechanism_options
-        self.neighbours = neighbours
-        self.row_bound = row_bound
-        self.random_state = random_state
-        self.ledger = ledger
-
     def fit(self, X: Any, y: Any = None) -> Self:
         """Spend (epsilon, delta) on one release of X, and take its moments. ``y`` is not looked at."""
         features = feature_columns(self, X, reset=True)
         declared = self._declare(features, {})
         of = moments(Evidence.of(self._spend(declared, features, {})), declared.coefficients)
-        self.covariance_, self.location_ = of.covariance, of.mean
-        self.precision_, self.correlation_ = of.precision, of.correlation
+        self.location_ = of.mean
+        self.covariance_ = of.covariance
+        self.precision_ = of.precision
+        self.correlation_ = of.correlation
         return self
 
     def get_precision(self) -> Array:

@@ -7,19 +7,19 @@ fit. ``coef_`` and ``intercept_`` are computed from the release alone, in the co
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from dpgram.artifact.release import GramRelease
 from dpgram.errors import ModelError
 from dpgram.estimators.base import PrivateEstimator
 from dpgram.estimators.intake import feature_columns, target_columns
 from dpgram.evidence.evidence import Evidence
-from dpgram.ledger.base import Ledger
-from dpgram.regression.design import Design, design
+from dpgram.regression.design import Design
+from dpgram.regression.design import design as design_of
 from dpgram.regression.fit import fit_linear
 from dpgram.regression.penalised import check_penalty, elastic_net_slopes, normal_equations, ridge
 
@@ -28,20 +28,20 @@ Array = np.ndarray
 ESTIMATORS = ("shrunk", "debiased", "log-det")  # "plain" may have no answer, and would say so when the budget is spent
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class PrivateLinearModel(RegressorMixin, MultiOutputMixin, PrivateEstimator, ABC):
     """A linear model of y, or of several y, on X. Subclasses say how coefficients come from a release."""
 
-    target_bounds: Any
-    fit_intercept: bool
+    target_bounds: Any = None
+    fit_intercept: bool = True
 
     def fit(self, X: Any, y: Any) -> Self:
         """Spend (epsilon, delta) on one release of X and y, and fit the model from it."""
         self._check_parameters()
         features = feature_columns(self, X, reset=True)
-        targets, two_dimensional = target_columns(y, features)
-        declared = self._declare(features, targets, self.target_bounds)
-        self._spend(declared, features, targets)
-        self._several_targets = two_dimensional
+        targets, several = target_columns(y, features)
+        self._spend(self._declare(features, targets, self.target_bounds), features, targets)
+        self._several_targets = several
         return self.refit_from_release()
 
     def refit_from_release(self) -> Self:
@@ -51,7 +51,12 @@ class PrivateLinearModel(RegressorMixin, MultiOutputMixin, PrivateEstimator, ABC
         with (budget, bounds, mechanism) stays as it was."""
         check_is_fitted(self)
         self._check_parameters()
-        coef, intercept = self._solve(self.release_, self._declaration.coefficients, self._declaration.targets)
+        constant = bool(self.fit_intercept)
+        names = self._declaration.coefficients
+        designs = [design_of(self.schema_, target, names, constant) for target in self._declaration.targets]
+        coefficients = np.array(self._solve(Evidence.of(self.release_), designs))
+        coef = coefficients[:, int(constant) :]
+        intercept = coefficients[:, 0] if constant else np.zeros(len(coefficients))
         self.coef_ = coef if self._several_targets else coef[0]
         self.intercept_ = intercept if self._several_targets else float(intercept[0])
         return self
@@ -66,15 +71,8 @@ class PrivateLinearModel(RegressorMixin, MultiOutputMixin, PrivateEstimator, ABC
             raise ModelError(f"fit_intercept is {self.fit_intercept!r} and must be True or False.")
 
     @abstractmethod
-    def _solve(self, release: GramRelease, features: tuple[str, ...], targets: tuple[str, ...]) -> tuple[Array, Array]:
-        """Coefficients (targets, features) and intercepts (targets,), in own units."""
-
-    def _in_own_units(self, coefficients: list[Array]) -> tuple[Array, Array]:
-        found, constant = np.array(coefficients), bool(self.fit_intercept)
-        return found[:, int(constant) :], found[:, 0] if constant else np.zeros(len(found))
-
-    def _designs(self, release: GramRelease, features: tuple[str, ...], targets: tuple[str, ...]) -> list[Design]:
-        return [design(release.schema, target, features, bool(self.fit_intercept)) for target in targets]
+    def _solve(self, evidence: Evidence, designs: list[Design]) -> list[Array]:
+        """The coefficients of each design, in own units."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -82,6 +80,7 @@ class PrivateLinearModel(RegressorMixin, MultiOutputMixin, PrivateEstimator, ABC
         return tags
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class PrivateLinearRegression(PrivateLinearModel):
     """Least squares from one private release.
 
@@ -101,45 +100,18 @@ class PrivateLinearRegression(PrivateLinearModel):
     array([ 1., -2.])
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        bounds: Any = None,
-        target_bounds: Any = None,
-        mechanism: str = "gaussian-noise",
-        mechanism_options: dict | None = None,
-        neighbours: str | None = None,
-        row_bound: float | None = None,
-        fit_intercept: bool = True,
-        estimator: str = "shrunk",
-        random_state: int | None = None,
-        ledger: Ledger | None = None,
-    ):
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.target_bounds = target_bounds
-        self.mechanism = mechanism
-        self.mechanism_options = mechanism_options
-        self.neighbours = neighbours
-        self.row_bound = row_bound
-        self.fit_intercept = fit_intercept
-        self.estimator = estimator
-        self.random_state = random_state
-        self.ledger = ledger
+    estimator: str = "shrunk"
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if self.estimator not in ESTIMATORS:
             raise ModelError(f"estimator is {self.estimator!r} and must be one of {', '.join(ESTIMATORS)}.")
 
-    def _solve(self, release: GramRelease, features: tuple[str, ...], targets: tuple[str, ...]) -> tuple[Array, Array]:
-        plans = self._designs(release, features, targets)
-        return self._in_own_units([fit_linear(Evidence.of(release), plan, self.estimator).coefficients for plan in plans])
+    def _solve(self, evidence: Evidence, designs: list[Design]) -> list[Array]:
+        return [fit_linear(evidence, design, self.estimator).coefficients for design in designs]
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class PrivateRidge(PrivateLinearModel):
     """Ridge regression from one private release: scikit-learn's Ridge on the clamped rows, but for the noise.
 
@@ -147,46 +119,18 @@ class PrivateRidge(PrivateLinearModel):
     -1 and 1), what the smallest eigenvalue lacks to the size of the privacy noise: a fair choice when nothing is known. Other parameters as
     in PrivateLinearRegression."""
 
-    def __init__(
-        self,
-        *,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        bounds: Any = None,
-        target_bounds: Any = None,
-        alpha: float | None = None,
-        mechanism: str = "gaussian-noise",
-        mechanism_options: dict | None = None,
-        neighbours: str | None = None,
-        row_bound: float | None = None,
-        fit_intercept: bool = True,
-        random_state: int | None = None,
-        ledger: Ledger | None = None,
-    ):
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.target_bounds = target_bounds
-        self.alpha = alpha
-        self.mechanism = mechanism
-        self.mechanism_options = mechanism_options
-        self.neighbours = neighbours
-        self.row_bound = row_bound
-        self.fit_intercept = fit_intercept
-        self.random_state = random_state
-        self.ledger = ledger
+    alpha: float | None = None
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if self.alpha is not None:
             check_penalty("alpha", self.alpha)
 
-    def _solve(self, release: GramRelease, features: tuple[str, ...], targets: tuple[str, ...]) -> tuple[Array, Array]:
-        return self._in_own_units(
-            [ridge(Evidence.of(release), plan, self.alpha) for plan in self._designs(release, features, targets)]
-        )
+    def _solve(self, evidence: Evidence, designs: list[Design]) -> list[Array]:
+        return [ridge(evidence, design, self.alpha) for design in designs]
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class PrivateLasso(PrivateLinearModel):
     """Lasso, or an elastic net when ``l1_ratio`` < 1, from one private release: scikit-learn's on the clamped rows, but for
     the noise.
@@ -194,40 +138,10 @@ class PrivateLasso(PrivateLinearModel):
     ``alpha``, ``l1_ratio``, ``max_iter`` and ``tol`` mean what they mean there. The solver works on the release, so alpha may be
     changed at no cost: see ``refit_from_release``. Other parameters as in PrivateLinearRegression."""
 
-    def __init__(
-        self,
-        *,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        bounds: Any = None,
-        target_bounds: Any = None,
-        alpha: float = 1.0,
-        l1_ratio: float = 1.0,
-        mechanism: str = "gaussian-noise",
-        mechanism_options: dict | None = None,
-        neighbours: str | None = None,
-        row_bound: float | None = None,
-        fit_intercept: bool = True,
-        max_iter: int = 10_000,
-        tol: float = 1e-6,
-        random_state: int | None = None,
-        ledger: Ledger | None = None,
-    ):
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.target_bounds = target_bounds
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.mechanism = mechanism
-        self.mechanism_options = mechanism_options
-        self.neighbours = neighbours
-        self.row_bound = row_bound
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.ledger = ledger
+    alpha: float = 1.0
+    l1_ratio: float = 1.0
+    max_iter: int = 10_000
+    tol: float = 1e-6
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -237,12 +151,12 @@ class PrivateLasso(PrivateLinearModel):
         if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, int | np.integer) or self.max_iter < 1:
             raise ModelError(f"max_iter is {self.max_iter!r} and must be a whole number of at least 1.")
 
-    def _solve(self, release: GramRelease, features: tuple[str, ...], targets: tuple[str, ...]) -> tuple[Array, Array]:
-        found, iterations = [], 1
-        for plan in self._designs(release, features, targets):
-            of = normal_equations(Evidence.of(release), plan)
-            slopes, count = elastic_net_slopes(of, self.alpha, self.l1_ratio, max_iter=self.max_iter, tol=self.tol)
-            found.append(of.coefficients(slopes))
-            iterations = max(iterations, count)
-        self.n_iter_ = iterations
-        return self._in_own_units(found)
+    def _solve(self, evidence: Evidence, designs: list[Design]) -> list[Array]:
+        self.n_iter_ = 1
+        solutions = []
+        for design in designs:
+            of = normal_equations(evidence, design)
+            slopes, iterations = elastic_net_slopes(of, self.alpha, self.l1_ratio, max_iter=self.max_iter, tol=self.tol)
+            solutions.append(of.coefficients(slopes))
+            self.n_iter_ = max(self.n_iter_, iterations)
+        return solutions

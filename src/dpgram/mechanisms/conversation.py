@@ -23,7 +23,7 @@ from dpgram.terms.words import Words
 Array = np.ndarray
 Parameters = dict[str, float]
 
-EXACT, PAPER = "exact", "paper"
+EXACT_CURVE, PAPER = "exact", "paper"
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Task:
     neighbours: Neighbours
     dim: int
     row_bound: float
-    calibration: str = EXACT
+    calibration: str = EXACT_CURVE
     options: Mapping[str, float | str] = field(default_factory=dict)
     rows: int | None = None
     experiment: bool = False
@@ -55,12 +55,6 @@ class Task:
         value = self.options.get(name)
         return None if value is None else float(value)
 
-    def need(self, name: str, why: str) -> float:
-        value = self.number(name)
-        if value is None:
-            raise MechanismError(f"{name} is not given: {why}.")
-        return value
-
 
 @dataclass(frozen=True)
 class GramQuestion:
@@ -70,9 +64,7 @@ class GramQuestion:
 
     row_bound: float
     through: PublicMap | None = None
-    questions: int | None = (
-        None  # how many there will be, this one and earlier ones counted, where it is known; for progress only
-    )
+    questions: int | None = None  # how many there will be in all, where it is known; for progress only
 
 
 @dataclass(frozen=True)
@@ -106,7 +98,7 @@ class Outcome:
     condition: str = ""  # what the guarantee hangs on besides its proof, in words
 
 
-def plain_cost(task: Task, found: Parameters) -> Cost:
+def plain_cost(task: Task, parameters: Parameters) -> Cost:
     """What a release costs of which only the budget is known."""
     return PlainCost(task.budget.epsilon, task.budget.delta)
 
@@ -181,6 +173,12 @@ def ask_back(task: Task, mechanism: str, delta: float) -> None:
             f"{task.budget.delta:.3g} was asked for. Use calibration='exact'."
         )
     raise CalibrationError(mechanism=mechanism, delta=delta, needed=task.budget.delta)
+
+
+def one_sum(task: Task, mechanism: str, parameters: Parameters) -> Generator[GramQuestion, GramAnswer, GramAnswer]:
+    """The sum over rows under the task's own bound, asked for only if the true curve of ``parameters`` is within the budget."""
+    ask_back(task, mechanism, parameters["delta_at_epsilon"])
+    return (yield GramQuestion(task.row_bound))
 
 
 def require(condition: bool, what: str) -> None:

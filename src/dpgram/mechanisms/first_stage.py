@@ -19,11 +19,11 @@ from dpgram.accounting.laplace import truncated_laplace_delta, truncation
 from dpgram.accounting.roots import largest
 from dpgram.accounting.wishart import calibrate_degrees, calibrate_floor, sampling_delta
 from dpgram.errors import MechanismError
-from dpgram.mechanisms.conversation import PAPER, Parameters, Task, require
+from dpgram.mechanisms.conversation import PAPER, Conversation, Outcome, Parameters, Task, one_sum, require
 from dpgram.mechanisms.gaussian_sketch import printed_floor
 from dpgram.mechanisms.options import Option
 from dpgram.mechanisms.proven import proven
-from dpgram.sampling.base import FLOAT, Matrix, RandomSource, grid_step
+from dpgram.sampling.base import FLOAT, Matrix, RandomSource, grid_step, known
 from dpgram.sampling.variates import laplace, plain, truncated_laplace, truncated_normal
 from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.words import SCALED, Words
@@ -60,9 +60,24 @@ class TwoStages:
     row_bound: float
     scale: float  # of the first stage's noise
     offset: float  # c: what is subtracted from the smallest eigenvalue
+    costs: Parameters  # what of the budget each stage has, and what the whole costs
     second: Budget  # what the second stage may cost (laplace, printed)
-    mixture: tuple[float, float]  # (mu2, beta) of the second stage (gauss)
-    parameters: Parameters
+    mixture: tuple[float, float] = (0.0, 0.0)  # (mu2, beta) of the second stage (gauss)
+
+    @property
+    def base_ridge(self) -> float:
+        """What the second stage's scale matrices must have with r0 degrees of freedom, rounded up."""
+        return math.nextafter(self.base_floor * self.row_bound**2, math.inf)
+
+    @property
+    def parameters(self) -> Parameters:
+        return {
+            "base_degrees_of_freedom": self.base_degrees,
+            "base_w_squared": self.base_ridge,
+            "first_stage_scale": self.scale,
+            "first_stage_offset": self.offset,
+            **self.costs,
+        }
 
 
 def plan_stages(task: Task, base_degrees: float) -> TwoStages:
@@ -71,6 +86,18 @@ def plan_stages(task: Task, base_degrees: float) -> TwoStages:
     if task.calibration == PAPER:
         return _printed(task, base_degrees)
     return _laplace(task, base_degrees) if kind == "laplace" else _gauss(task, base_degrees)
+
+
+def both_stages(
+    task: Task, rng: RandomSource, mechanism: str, base_degrees: Callable[[Task], float], drawn: Callable[..., Outcome]
+) -> Conversation:
+    """The smallest eigenvalue from below, then one draw, whose ridge and degrees of freedom follow from it."""
+    stages = plan_stages(task, base_degrees(task))
+    answer = yield from one_sum(task, mechanism, stages.parameters)
+    gram = known(answer.gram, rng)
+    s = release_smallest_eigenvalue(gram, stages, rng)
+    ridge, degrees = second_stage(task, stages, s)
+    return drawn(gram, ridge, degrees, rng, {**stages.parameters, "first_stage_value": s}, least=s)
 
 
 @proven("adaptive.md#theorem-1")
@@ -93,9 +120,7 @@ def _laplace(task: Task, r0: float) -> TwoStages:
     spent = truncated_laplace_delta(first.epsilon, scale, offset, sensitivity)
     total = spent + sampling_delta(second.epsilon, r0, base, task.neighbours, task.dim)
     costs = {"first_stage_epsilon": first.epsilon, "first_stage_delta": first.delta, "delta_at_epsilon": total}
-    return TwoStages(
-        "laplace", r0, base, task.row_bound, scale, offset, second, (0.0, 0.0), _described(task, r0, base, scale, offset, costs)
-    )
+    return TwoStages("laplace", r0, base, task.row_bound, scale, offset, costs, second)
 
 
 @proven("adaptive.md#theorem-2")
@@ -121,17 +146,7 @@ def _gauss(task: Task, r0: float) -> TwoStages:
     scale = math.nextafter(eigenvalue_sensitivity(task.row_bound) / mu1, math.inf)
     costs = {"first_stage_mu": mu1, "second_stage_mu": mu2, "first_stage_delta": spent, "delta_at_epsilon": total}
     offset = math.nextafter(z * scale, math.inf)
-    return TwoStages(
-        "gauss",
-        r0,
-        base,
-        task.row_bound,
-        scale,
-        offset,
-        task.budget,
-        (mu2, beta),
-        _described(task, r0, base, scale, offset, costs),
-    )
+    return TwoStages("gauss", r0, base, task.row_bound, scale, offset, costs, task.budget, (mu2, beta))
 
 
 def _printed(task: Task, r0: float) -> TwoStages:
@@ -148,24 +163,7 @@ def _printed(task: Task, r0: float) -> TwoStages:
     left, floor = second.epsilon * (1 - EIGENVALUE_SLACK), base - 1 - EIGENVALUE_SLACK
     total = delta / 4 + sampling_delta(left, r0, floor, task.neighbours, task.dim)
     costs = {"first_stage_epsilon": epsilon / 2, "first_stage_delta": delta / 4, "delta_at_epsilon": total}
-    return TwoStages(
-        "printed", r0, base, task.row_bound, scale, offset, second, (0.0, 0.0), _described(task, r0, base, scale, offset, costs)
-    )
-
-
-def _described(task: Task, r0: float, base: float, scale: float, offset: float, costs: Parameters) -> Parameters:
-    return {
-        "base_degrees_of_freedom": r0,
-        "base_w_squared": base_ridge(task, base),
-        "first_stage_scale": scale,
-        "first_stage_offset": offset,
-        **costs,
-    }
-
-
-def base_ridge(task: Task, base_floor: float) -> float:
-    """What the second stage's scale matrices must have with r0 degrees of freedom, rounded up."""
-    return math.nextafter(base_floor * task.row_bound**2, math.inf)
+    return TwoStages("printed", r0, base, task.row_bound, scale, offset, costs, second)
 
 
 @proven("adaptive.md#theorem-1")
@@ -179,9 +177,8 @@ def release_smallest_eigenvalue(gram: Matrix, stages: TwoStages, rng: RandomSour
         noise = truncated_normal(stages.scale, stages.offset, rng)
     if rng.arithmetic == FLOAT:
         values = np.linalg.eigvalsh(gram)
-        smallest = max(
-            0.0, float(values[0] - 1e-14 * len(gram) * abs(values[-1]))
-        )  # rounding may not lift it above the true one
+        # rounding may not lift it above the true one
+        smallest = max(0.0, float(values[0] - 1e-14 * len(gram) * abs(values[-1])))
         return plain(np.maximum(0.0, rng.publish_below(smallest - stages.offset + noise, grid_step(stages.scale))))
     from dpgram.sampling.certified import smallest_from_below
     from dpgram.sampling.reals import lifted
@@ -193,11 +190,11 @@ def release_smallest_eigenvalue(gram: Matrix, stages: TwoStages, rng: RandomSour
 @proven("adaptive.md#theorem-1")
 def second_stage(task: Task, stages: TwoStages, s: Any) -> tuple[Any, Any]:
     """(ridge, degrees of freedom) for the released ``s``: a smaller ridge, or none and as many degrees as s allows."""
-    base = base_ridge(task, stages.base_floor)
+    base = stages.base_ridge
     if np.ndim(s) == 0:
-        return (
-            (math.nextafter(base - s, math.inf), stages.base_degrees) if s < base else (0.0, allowed_degrees(task, stages, s))
-        )
+        if s < base:
+            return math.nextafter(base - s, math.inf), stages.base_degrees
+        return 0.0, allowed_degrees(task, stages, s)
     ridge = np.where(s < base, np.nextafter(base - s, np.inf), 0.0)  # many releases at once
     degrees = np.full(len(s), stages.base_degrees)
     degrees[s >= base] = _of_each(s[s >= base], lambda each: allowed_degrees(task, stages, each))

@@ -16,17 +16,7 @@ from dpgram.accounting.compose import Cost, GaussianCost
 from dpgram.accounting.gaussian import calibrate_mu, gaussian_delta
 from dpgram.linalg.norms import expected_norm
 from dpgram.linalg.symmetric import positive_part, smallest_eigenvalue
-from dpgram.mechanisms.conversation import (
-    PAPER,
-    Conversation,
-    GramQuestion,
-    Mechanism,
-    Outcome,
-    Parameters,
-    Task,
-    ask_back,
-    publish,
-)
+from dpgram.mechanisms.conversation import PAPER, Conversation, Mechanism, Outcome, Parameters, Task, one_sum, publish
 from dpgram.mechanisms.options import Option, by_name
 from dpgram.mechanisms.proven import proven
 from dpgram.sampling.base import Matrix, RandomSource, known
@@ -70,27 +60,23 @@ def diagonal_sd(off: float) -> float:
     return math.nextafter(math.sqrt(2) * off, math.inf)
 
 
-def printed_sd(task: Task, sensitivity: float) -> float:
-    """The printed sd, the same on and off the diagonal."""
-    return sensitivity * math.sqrt(2 * math.log(2 / task.budget.delta)) / task.budget.epsilon
-
-
 def calibrate(task: Task) -> Parameters:
-    sensitivity = gram_sensitivity(task.row_bound, task.neighbours)
+    return gaussian_parameters(task, gram_sensitivity(task.row_bound, task.neighbours), printed=task.row_bound**2)
+
+
+def gaussian_cost(task: Task, parameters: Parameters) -> Cost:
+    return GaussianCost(parameters["mu"])
+
+
+def gaussian_parameters(task: Task, sensitivity: float, printed: float) -> Parameters:
+    """The parameters of a Gaussian mechanism on symmetric matrices, with their true curve.
+
+    ``printed`` is the sensitivity of the paper, whose noise has the same sd on and off the diagonal."""
     if task.calibration == PAPER:
-        off = on = printed_sd(task, task.row_bound**2)
+        off = on = printed * math.sqrt(2 * math.log(2 / task.budget.delta)) / task.budget.epsilon
     else:
         off = smallest_sd(task, sensitivity)
         on = diagonal_sd(off)
-    return with_curve(task, off, on, sensitivity)
-
-
-def gaussian_cost(task: Task, found: Parameters) -> Cost:
-    return GaussianCost(found["mu"])
-
-
-def with_curve(task: Task, off: float, on: float, sensitivity: float) -> Parameters:
-    """The parameters of a Gaussian mechanism on symmetric matrices, with their true curve."""
     mu = shift(off, on, sensitivity)
     return {
         "sd_off_diagonal": off,
@@ -112,18 +98,18 @@ def add_symmetric_noise(matrix: Matrix, sd_off_diagonal: float, sd_diagonal: flo
 
 def start(task: Task, rng: RandomSource) -> Conversation:
     repair = REPAIR.of(task.options)
-    found = calibrate(task)
-    ask_back(task, MECHANISM.name, found["delta_at_epsilon"])
-    off, on = found["sd_off_diagonal"], found["sd_diagonal"]
-    answer = yield GramQuestion(task.row_bound)
+    parameters = calibrate(task)
+    off, on = parameters["sd_off_diagonal"], parameters["sd_diagonal"]
+    answer = yield from one_sum(task, MECHANISM.name, parameters)
     noisy = add_symmetric_noise(known(answer.gram, rng), off, on, rng)
-    (gram, grid), lift = publish(noisy, SymmetricGaussian(off, on), rng), 0.0
+    gram, grid = publish(noisy, SymmetricGaussian(off, on), rng)
+    lift = 0.0
     if repair == "psd":
         gram = positive_part(gram)
     if repair == "shift" and smallest_eigenvalue(gram) <= 0:
         lift = expected_norm(task.dim, off, on)
         gram = gram + lift * np.eye(task.dim)
-    return Outcome(gram, SymmetricGaussian(off, on, lift), found, grid if repair == "none" else None)
+    return Outcome(gram, SymmetricGaussian(off, on, lift), parameters, grid if repair == "none" else None)
 
 
 MECHANISM = Mechanism(

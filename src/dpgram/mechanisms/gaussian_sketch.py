@@ -7,6 +7,7 @@ Proof: proofs/gaussian_sketch.md, in real arithmetic."""
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from dpgram.accounting.compose import Cost, SamplingCost
 from dpgram.accounting.wishart import calibrate_floor, sampling_delta
@@ -14,12 +15,11 @@ from dpgram.errors import MechanismError
 from dpgram.mechanisms.conversation import (
     PAPER,
     Conversation,
-    GramQuestion,
     Mechanism,
     Outcome,
     Parameters,
     Task,
-    ask_back,
+    one_sum,
     plain_cost,
     publish,
     require,
@@ -50,26 +50,34 @@ def printed_floor(r: float, epsilon: float, delta: float) -> float:
 
 
 def calibrate(task: Task) -> Parameters:
-    r, budget = sketch_rows(task), task.budget
+    r = sketch_rows(task)
+    return draw_parameters(task, r, "w_squared", "sketch_rows", r > task.dim, "a whole number of sketch rows above d")
+
+
+def draw_parameters(task: Task, degrees: float, ridge_name: str, degrees_name: str, enough: bool, needed: str) -> Parameters:
+    """The parameters of a draw with so many degrees of freedom: the smallest ridge that meets the budget.
+
+    The printed theorem needs a whole number of degrees that is ``enough``; ``needed`` says so."""
+    epsilon, delta = task.budget.epsilon, task.budget.delta
     if task.calibration == PAPER:
-        require(budget.delta < 1 / math.e, "delta < 1/e")
-        require(r.is_integer() and r > task.dim, "a whole number of sketch rows above d")
-        floor = printed_floor(r, budget.epsilon, budget.delta)
+        require(delta < 1 / math.e, "delta < 1/e")
+        require(degrees.is_integer() and enough, needed)
+        floor = printed_floor(degrees, epsilon, delta)
     else:
-        floor = calibrate_floor(budget, r, task.neighbours, task.dim)
+        floor = calibrate_floor(task.budget, degrees, task.neighbours, task.dim)
     return {
-        "w_squared": math.nextafter(floor * task.row_bound**2, math.inf),
-        "sketch_rows": r,
+        ridge_name: math.nextafter(floor * task.row_bound**2, math.inf),
+        degrees_name: degrees,
         "floor": floor,
-        "delta_at_epsilon": sampling_delta(budget.epsilon, r, floor, task.neighbours, task.dim),
+        "delta_at_epsilon": sampling_delta(epsilon, degrees, floor, task.neighbours, task.dim),
     }
 
 
-def sampling_cost(task: Task, found: Parameters) -> Cost:
+def sampling_cost(task: Task, parameters: Parameters) -> Cost:
     """A draw's curve composes where it is symmetric: under REPLACE, with two columns or more."""
     if task.neighbours is not Neighbours.REPLACE or task.dim < 2:
-        return plain_cost(task, found)
-    return SamplingCost(found.get("sketch_rows") or found["degrees_of_freedom"], found["floor"])
+        return plain_cost(task, parameters)
+    return SamplingCost(parameters.get("sketch_rows") or parameters["degrees_of_freedom"], parameters["floor"])
 
 
 @proven("gaussian_sketch.md#theorem-2")
@@ -79,14 +87,17 @@ def draw_sketch(gram: Matrix, ridge: float, r: float, rng: RandomSource) -> Matr
     return root @ root.mT / per_copy(r)
 
 
+def drawn(gram: Matrix, ridge: Any, r: Any, rng: RandomSource, parameters: Parameters, least: Any = 0.0) -> Outcome:
+    """One draw as it is published; ``least`` is what the eigenvalues of ``gram`` are known to have."""
+    noise = WishartSample(degrees_of_freedom=r, shift=ridge, floor=ridge + least)
+    sketch, grid = publish(draw_sketch(gram, ridge, r, rng), noise, rng)
+    return Outcome(sketch, noise, {**parameters, "w_squared": ridge, "sketch_rows": r}, grid)
+
+
 def start(task: Task, rng: RandomSource) -> Conversation:
-    found = calibrate(task)
-    ask_back(task, MECHANISM.name, found["delta_at_epsilon"])
-    answer = yield GramQuestion(task.row_bound)
-    w_squared, r = found["w_squared"], found["sketch_rows"]
-    noise = WishartSample(degrees_of_freedom=r, shift=w_squared, floor=w_squared)
-    gram, grid = publish(draw_sketch(known(answer.gram, rng), w_squared, r, rng), noise, rng)
-    return Outcome(gram, noise, found, grid)
+    parameters = calibrate(task)
+    answer = yield from one_sum(task, MECHANISM.name, parameters)
+    return drawn(known(answer.gram, rng), parameters["w_squared"], parameters["sketch_rows"], rng, parameters)
 
 
 WORDS = {"w_squared": Words("ridge added to the matrix", SCALED), "sketch_rows": Words("rows of the sketch")}

@@ -6,27 +6,14 @@ Proof: proofs/inverse_wishart.md, in real arithmetic."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from dpgram.accounting.wishart import calibrate_floor, sampling_delta
 from dpgram.errors import MechanismError
-from dpgram.mechanisms.conversation import (
-    PAPER,
-    Conversation,
-    GramQuestion,
-    Mechanism,
-    Outcome,
-    Parameters,
-    Task,
-    ask_back,
-    publish,
-    require,
-)
-from dpgram.mechanisms.gaussian_sketch import printed_floor, sampling_cost
+from dpgram.mechanisms.conversation import Conversation, GramQuestion, Mechanism, Outcome, Parameters, Task, ask_back, publish
+from dpgram.mechanisms.gaussian_sketch import draw_parameters, sampling_cost
 from dpgram.mechanisms.options import Option, by_name
 from dpgram.mechanisms.proven import proven
 from dpgram.sampling.base import Matrix, RandomSource, known
@@ -54,19 +41,9 @@ def degrees_of_freedom(task: Task) -> float:
 
 
 def calibrate(task: Task) -> Parameters:
-    nu, budget = degrees_of_freedom(task), task.budget
-    if task.calibration == PAPER:
-        require(budget.delta < 1 / math.e, "delta < 1/e")
-        require(nu.is_integer() and nu >= task.dim, "a whole number of degrees of freedom of at least d")
-        floor = printed_floor(nu, budget.epsilon, budget.delta)  # the printed psi is the printed w^2 with r = nu
-    else:
-        floor = calibrate_floor(budget, nu, task.neighbours, task.dim)
-    return {
-        "psi": math.nextafter(floor * task.row_bound**2, math.inf),
-        "degrees_of_freedom": nu,
-        "floor": floor,
-        "delta_at_epsilon": sampling_delta(budget.epsilon, nu, floor, task.neighbours, task.dim),
-    }
+    nu = degrees_of_freedom(task)
+    enough = "a whole number of degrees of freedom of at least d"  # the printed psi is the printed w^2 with r = nu
+    return draw_parameters(task, nu, "psi", "degrees_of_freedom", nu >= task.dim, enough)
 
 
 @proven("inverse_wishart.md#theorem-1")
@@ -82,20 +59,24 @@ def multiple_of(nu: Any, dim: int) -> Any:
     return plain(np.where(nu > dim + 1, nu - dim - 1, nu))
 
 
+def drawn(gram: Matrix, psi: Any, nu: Any, rng: RandomSource, parameters: Parameters, least: Any = 0.0) -> Outcome:
+    """One draw as it is published; ``least`` is what the eigenvalues of ``gram`` are known to have."""
+    multiple = multiple_of(nu, len(gram))
+    noise = InverseWishartSample(nu, shift=psi, floor=psi + least, multiple=multiple)
+    draw, grid = publish(per_copy(multiple) * draw_posterior(gram, psi, nu, rng), noise, rng)
+    return Outcome(draw, noise, {**parameters, "psi": psi, "degrees_of_freedom": nu}, grid)
+
+
 def start(task: Task, rng: RandomSource) -> Conversation:
     early = "degrees_of_freedom" in task.options or task.neighbours is Neighbours.ADD_REMOVE
-    found = calibrate(task) if early else {}
+    parameters = calibrate(task) if early else {}
     if early:
-        ask_back(task, MECHANISM.name, found["delta_at_epsilon"])
+        ask_back(task, MECHANISM.name, parameters["delta_at_epsilon"])
     answer = yield GramQuestion(task.row_bound)
     if not early:
-        found = calibrate(replace(task, rows=answer.rows))
-        ask_back(task, MECHANISM.name, found["delta_at_epsilon"])
-    psi, nu = found["psi"], found["degrees_of_freedom"]
-    multiple = multiple_of(nu, task.dim)
-    noise = InverseWishartSample(nu, shift=psi, floor=psi, multiple=multiple)
-    gram, grid = publish(per_copy(multiple) * draw_posterior(known(answer.gram, rng), psi, nu, rng), noise, rng)
-    return Outcome(gram, noise, found, grid)
+        parameters = calibrate(replace(task, rows=answer.rows))
+        ask_back(task, MECHANISM.name, parameters["delta_at_epsilon"])
+    return drawn(known(answer.gram, rng), parameters["psi"], parameters["degrees_of_freedom"], rng, parameters)
 
 
 WORDS = {"psi": Words("ridge of the prior", SCALED), "degrees_of_freedom": Words("degrees of freedom", early=True)}
@@ -110,9 +91,7 @@ MECHANISM = Mechanism(
     batched=True,
     options=by_name(
         Option(
-            "degrees_of_freedom",
-            float,
-            "nu; the number of rows plus columns when left out, where the number of rows is public",
+            "degrees_of_freedom", float, "nu; the number of rows plus columns when left out, where the number of rows is public"
         )
     ),
 )

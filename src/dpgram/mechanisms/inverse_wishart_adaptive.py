@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from dpgram.errors import MechanismError
 from dpgram.mechanisms import first_stage, inverse_wishart
-from dpgram.mechanisms.conversation import Conversation, GramQuestion, Mechanism, Outcome, Parameters, Task, ask_back, publish
-from dpgram.mechanisms.first_stage import FIRST_STAGE, plan_stages, release_smallest_eigenvalue, second_stage
-from dpgram.mechanisms.inverse_wishart import draw_posterior, multiple_of
+from dpgram.mechanisms.conversation import Conversation, Mechanism, Parameters, Task
+from dpgram.mechanisms.first_stage import FIRST_STAGE, both_stages, plan_stages
+from dpgram.mechanisms.inverse_wishart import drawn
 from dpgram.mechanisms.options import Option, by_name
-from dpgram.sampling.base import RandomSource, known
-from dpgram.sampling.variates import per_copy
-from dpgram.terms.noise import InverseWishartSample
+from dpgram.sampling.base import RandomSource
 
 
 def base_degrees(task: Task) -> float:
@@ -26,22 +24,12 @@ def base_degrees(task: Task) -> float:
 
 def calibrate(task: Task) -> Parameters:
     """What is known before the data: the prior that is needed when the smallest eigenvalue turns out to be zero."""
-    found = plan_stages(task, base_degrees(task)).parameters
-    return {**found, "psi": found["base_w_squared"], "degrees_of_freedom": found["base_degrees_of_freedom"]}
+    stages = plan_stages(task, base_degrees(task))
+    return {**stages.parameters, "psi": stages.base_ridge, "degrees_of_freedom": stages.base_degrees}
 
 
 def start(task: Task, rng: RandomSource) -> Conversation:
-    stages = plan_stages(task, base_degrees(task))
-    ask_back(task, MECHANISM.name, stages.parameters["delta_at_epsilon"])
-    answer = yield GramQuestion(task.row_bound)
-    true = known(answer.gram, rng)
-    s = release_smallest_eigenvalue(true, stages, rng)
-    psi, nu = second_stage(task, stages, s)
-    multiple = multiple_of(nu, task.dim)
-    noise = InverseWishartSample(nu, shift=psi, floor=psi + s, multiple=multiple)
-    gram, grid = publish(per_copy(multiple) * draw_posterior(true, psi, nu, rng), noise, rng)
-    found = {**stages.parameters, "first_stage_value": s, "psi": psi, "degrees_of_freedom": nu}
-    return Outcome(gram, noise, found, grid)
+    return both_stages(task, rng, MECHANISM.name, base_degrees, drawn)
 
 
 MECHANISM = Mechanism(

@@ -13,26 +13,8 @@ from fractions import Fraction
 import numpy as np
 
 from dpgram.errors import MechanismError
-from dpgram.mechanisms.conversation import (
-    PAPER,
-    Conversation,
-    GramQuestion,
-    Mechanism,
-    Outcome,
-    Parameters,
-    Task,
-    ask_back,
-    publish,
-    require,
-)
-from dpgram.mechanisms.gaussian_noise import (
-    add_symmetric_noise,
-    diagonal_sd,
-    gaussian_cost,
-    printed_sd,
-    smallest_sd,
-    with_curve,
-)
+from dpgram.mechanisms.conversation import PAPER, Conversation, Mechanism, Outcome, Parameters, Task, one_sum, publish, require
+from dpgram.mechanisms.gaussian_noise import add_symmetric_noise, gaussian_cost, gaussian_parameters
 from dpgram.mechanisms.options import Option, by_name
 from dpgram.mechanisms.proven import proven
 from dpgram.sampling.base import Matrix, RandomSource, exactly, known
@@ -48,24 +30,20 @@ def inverse_sensitivity(row_bound: float, rho: float, neighbours: Neighbours) ->
     return one_row * (math.sqrt(2) if neighbours is Neighbours.REPLACE else 1.0)
 
 
-def _rho(task: Task) -> float:
-    rho = task.need("rho", "claim, from public knowledge, that every eigenvalue of the Gram is at least (1 + rho) row_bound^2")
+def calibrate(task: Task) -> Parameters:
+    rho = task.number("rho")
+    if rho is None:
+        raise MechanismError(
+            "rho is not given: claim, from public knowledge, that every eigenvalue of the Gram is at least (1 + rho) row_bound^2."
+        )
     if not rho > 0:
         raise MechanismError(f"rho is {rho:g} and must be positive.")
-    return rho
-
-
-def calibrate(task: Task) -> Parameters:
-    rho = _rho(task)
     sensitivity = inverse_sensitivity(task.row_bound, rho, task.neighbours)
     if task.calibration == PAPER:
         require(task.budget.epsilon < 1, "epsilon < 1")
         require(task.budget.delta < 1 / math.e, "delta < 1/e")
-        off = on = printed_sd(task, 2 / rho)
-    else:
-        off = smallest_sd(task, sensitivity)
-        on = diagonal_sd(off)
-    return {"rho": rho, "claimed_floor": (1 + rho) * task.row_bound**2, **with_curve(task, off, on, sensitivity)}
+    noise = gaussian_parameters(task, sensitivity, printed=2 / rho)
+    return {"rho": rho, "claimed_floor": (1 + rho) * task.row_bound**2, **noise}
 
 
 @proven("noisy_inverse.md#theorem-2")
@@ -93,17 +71,16 @@ def inverse_or_zero(published: np.ndarray) -> np.ndarray:
 
 
 def start(task: Task, rng: RandomSource) -> Conversation:
-    found = calibrate(task)
-    ask_back(task, MECHANISM.name, found["delta_at_epsilon"])
-    answer = yield GramQuestion(task.row_bound)
-    off, on, floor = found["sd_off_diagonal"], found["sd_diagonal"], found["claimed_floor"]
+    parameters = calibrate(task)
+    answer = yield from one_sum(task, MECHANISM.name, parameters)
+    off, on, floor = parameters["sd_off_diagonal"], parameters["sd_diagonal"], parameters["claimed_floor"]
     noisy_inverse = add_symmetric_noise(bounded_inverse(known(answer.gram, rng), floor), off, on, rng)
     published, grid = publish(noisy_inverse, SymmetricGaussian(off, on), rng)
     gram = inverse_or_zero(published)  # a map of what could be published: nothing is gained
     condition = f"the guarantee holds only if every eigenvalue of the Gram is at least {floor:.6g}, as the custodian claimed"
     if grid is not None:
-        found = {**found, "grid_of_inverse": grid}
-    return Outcome((gram + gram.mT) / 2, NoisyInverse(off, on, floor), found, condition=condition)
+        parameters = {**parameters, "grid_of_inverse": grid}
+    return Outcome((gram + gram.mT) / 2, NoisyInverse(off, on, floor), parameters, condition=condition)
 
 
 MECHANISM = Mechanism(

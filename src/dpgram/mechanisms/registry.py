@@ -15,7 +15,7 @@ from dpgram.mechanisms import (
     whitened_noise,
     wishart_noise,
 )
-from dpgram.mechanisms.conversation import EXACT, PAPER, Mechanism, Task
+from dpgram.mechanisms.conversation import EXACT_CURVE, PAPER, Mechanism, Task
 from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.schema import Schema
 
@@ -43,13 +43,13 @@ def task(
     neighbours: Neighbours,
     dim: int,
     row_bound: float,
-    calibration: str = EXACT,
+    calibration: str = EXACT_CURVE,
     options: Mapping[str, float | str | None] | None = None,
     intercept: bool = False,
     half_ranges: tuple[float, ...] = (),
 ) -> Task:
     """A task for ``mechanism``, with its options checked; options that are None were not given."""
-    if calibration not in (EXACT, PAPER):
+    if calibration not in (EXACT_CURVE, PAPER):
         raise MechanismError(f"calibration is {calibration!r} and must be 'exact' or 'paper'.")
     given = {name: value for name, value in (options or {}).items() if value is not None}
     for name, value in given.items():
@@ -64,7 +64,7 @@ def schema_task(
     mechanism: Mechanism,
     budget: Budget,
     schema: Schema,
-    calibration: str = EXACT,
+    calibration: str = EXACT_CURVE,
     options: Mapping[str, float | str | None] | None = None,
 ) -> Task:
     """The task of a release under ``schema``."""

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from dpgram.accounting.compose import Cost, GaussianCost
+from dpgram.accounting.compose import GaussianCost
 from dpgram.accounting.gaussian import calibrate_mu, gaussian_delta
 from dpgram.errors import MechanismError
 from dpgram.mechanisms import whitening
@@ -29,7 +29,7 @@ from dpgram.mechanisms.conversation import (
     ask_back,
     publish,
 )
-from dpgram.mechanisms.gaussian_noise import add_symmetric_noise, diagonal_sd, gram_sensitivity, shift
+from dpgram.mechanisms.gaussian_noise import add_symmetric_noise, diagonal_sd, gaussian_cost, gram_sensitivity, shift
 from dpgram.mechanisms.options import Option, by_name
 from dpgram.mechanisms.proven import proven
 from dpgram.sampling.base import RandomSource, known
@@ -71,7 +71,8 @@ def hinted_rows(task: Task) -> float | None:
 def calibrate(task: Task) -> Parameters:
     """The shift of all rounds together; what each round has of it too, where the number of rows is known or a hint is given."""
     check(task)
-    mu, rows = calibrate_mu(task.budget), hinted_rows(task)
+    mu = calibrate_mu(task.budget)
+    rows = hinted_rows(task)
     if rows is None and task.neighbours is Neighbours.REPLACE:  # the first pass counts the rows, which are public
         return {"mu": mu, "delta_at_epsilon": gaussian_delta(task.budget.epsilon, mu)}
     return with_rounds(task, round_sds(mu, whitening.rules(task.dim, rows, mu).shares, task.neighbours))
@@ -93,20 +94,21 @@ def check(task: Task) -> None:
 
 def with_rounds(task: Task, sds: tuple[float, ...]) -> Parameters:
     """The parameters of all rounds, with their true curve."""
-    mu, sensitivity = total_shift(sds, task.neighbours), gram_sensitivity(MAPPED_BOUND, task.neighbours)
-    found = {
+    mu = total_shift(sds, task.neighbours)
+    sensitivity = gram_sensitivity(MAPPED_BOUND, task.neighbours)
+    parameters = {
         "mu": mu,
         "delta_at_epsilon": gaussian_delta(task.budget.epsilon, mu),
         "frobenius_sensitivity": sensitivity,
         "rounds": float(len(sds)),
     }
     for place, off in enumerate(sds, 1):
-        found[f"round_{place}_sd_off_diagonal"] = off
-        found[f"round_{place}_mu"] = shift(off, diagonal_sd(off), sensitivity)
+        parameters[f"round_{place}_sd_off_diagonal"] = off
+        parameters[f"round_{place}_mu"] = shift(off, diagonal_sd(off), sensitivity)
     hint = task.number("table_rows")
     if hint is not None and task.neighbours is Neighbours.ADD_REMOVE:  # else the rules follow the table's own number
-        found["table_rows"] = hint
-    return found
+        parameters["table_rows"] = hint
+    return parameters
 
 
 @proven("whitened_noise.md#theorem-2")
@@ -115,20 +117,18 @@ def start(
 ) -> Conversation:
     """Whatever ``next_map`` and ``finished`` do, the release is private: they look at nothing but what they are given here."""
     ask_back(task, MECHANISM.name, calibrate(task)["delta_at_epsilon"])
-    mu = calibrate_mu(
-        task.budget
-    )  # not that of rounds: it would be rounded twice, and what is released not be what was calibrated
+    mu = calibrate_mu(task.budget)  # not that of rounds, rounded twice: what is released would not be what was calibrated
     through = whitening.first_map(task.dim, task.row_bound)
     answer = yield GramQuestion(MAPPED_BOUND, through)
     rows = hinted_rows(task) if answer.rows is None else float(answer.rows)
-    plan = whitening.rules(task.dim, rows, mu)  # public: the number of rows is, or stands in for, a public one
-    sds = round_sds(mu, plan.shares, task.neighbours)
-    found = with_rounds(task, sds)
-    ask_back(task, MECHANISM.name, found["delta_at_epsilon"])
+    rules = whitening.rules(task.dim, rows, mu)  # public: the number of rows is, or stands in for, a public one
+    sds = round_sds(mu, rules.shares, task.neighbours)
+    parameters = with_rounds(task, sds)
+    ask_back(task, MECHANISM.name, parameters["delta_at_epsilon"])
     seen: list[Round] = []
     for place, off in enumerate(sds, 1):
         if seen:
-            through = next_map(seen, plan, rows, task)
+            through = next_map(seen, rules, rows, task)
             answer = yield GramQuestion(MAPPED_BOUND, through, questions=len(sds))
         on = diagonal_sd(off)
         yield Drawing(place, len(sds), GaussianCost(total_shift(sds[:place], task.neighbours)))
@@ -136,11 +136,7 @@ def start(
         gram, _ = publish(noisy, SymmetricGaussian(off, on), rng)
         seen.append(Round(through.matrix, gram, off, kept=1.0))
     made = finished(seen, rows, task)
-    return replace(made, parameters={**found, **made.parameters})
-
-
-def whole_cost(task: Task, found: Parameters) -> Cost:
-    return GaussianCost(found["mu"])
+    return replace(made, parameters={**parameters, **made.parameters})
 
 
 MECHANISM = Mechanism(
@@ -149,7 +145,7 @@ MECHANISM = Mechanism(
     proof="whitened_noise.md",
     words={
         "table_rows": Words("rows, as guessed in public"),
-        "round_mu": Words("share of the budget", show=lambda mu, found: percent((mu / found["mu"]) ** 2)),
+        "round_mu": Words("share of the budget", show=lambda mu, parameters: percent((mu / parameters["mu"]) ** 2)),
         "round_sd_off_diagonal": Words("noise sd", "off the diagonal, for whitened rows"),
         "round_kept": Words(
             "squared length kept", "the share that shrinking left of a row, on average, as far as the release can tell", percent
@@ -159,7 +155,7 @@ MECHANISM = Mechanism(
     },
     calibrate=calibrate,
     start=start,
-    cost=whole_cost,
+    cost=gaussian_cost,
     several=True,
     options=by_name(
         Option(

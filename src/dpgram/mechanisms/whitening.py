@@ -45,7 +45,7 @@ class Rules:
         return dim * self._multiple(place, dim, rows) + max(0, FEW_COLUMNS - dim)
 
     def _multiple(self, place: int, dim: int, rows: float) -> float:
-        """The same in units of the expectation, where columns are many.
+        """The clip of round ``place`` as a multiple of the number of columns, where they are many.
 
         Early rounds clip where their noise is a fifth of what they measure. In the last one a clip of x, the square root of n times mu / d,
         makes noise as large as what the sampling of rows leaves open. Rows are clipped well below that; further out, up to 3, while little
@@ -79,12 +79,12 @@ def first_map(dim: int, row_bound: float) -> PublicMap:
     return PublicMap.near(np.eye(dim) / (math.sqrt(FIRST_CLIP) * row_bound))
 
 
-def next_map(seen: Sequence[Round], plan: Rules, rows: float | None, task: Task) -> PublicMap:
+def next_map(seen: Sequence[Round], rules: Rules, rows: float | None, task: Task) -> PublicMap:
     """The map that whitens rows by all that was published, and brings those of the clipped length to one."""
-    dim, count = task.dim, row_count(seen, rows)
+    count = row_count(seen, rows)
     moments = steering_estimate(seen, rows, task) / count
-    square = plan.clip(len(seen), dim, count)
-    whitening = inverse_root(with_least_leverage(moments, square, plan.mu * count, task.spans))
+    square = rules.clip(len(seen), task.dim, count)
+    whitening = inverse_root(with_least_leverage(moments, square, rules.mu * count, task.spans))
     longest = float(np.linalg.norm(whitening, 2)) ** 2 * task.row_bound**2
     return PublicMap.near(whitening / math.sqrt(min(square, longest)))
 
@@ -105,7 +105,7 @@ def with_least_leverage(moments: Array, square: float, budget_rows: float, spans
     """``moments`` with more on the diagonal, so that no column alone makes a row stand out without limit; rows are clipped at ``square``.
 
     A level that few rows have is a direction of little variance. Whitened, these rows are long, and clipped whatever the map; the next
-    round sees less of them, and would stretch them further, until what they say of the label is lost. So the least that a column must
+    round sees less of them, and would stretch them further, until what they say of the target is lost. So the least that a column must
     have of its own, given all others, is what lets its indicator stand out by about the clip's length and no further. Numbers may
     stand out further by a lot, because most are far from their bounds, and bounds may be wide. A ridge of a few rows comes before it:
     for numbers, of the column's own variance as far as it is known."""
@@ -162,8 +162,8 @@ def finished(seen: Sequence[Round], rows: float | None, task: Task) -> Outcome:
 
 def choices(seen: Sequence[Round]) -> dict[str, float]:
     """What was chosen between rounds, for the label: the longest that a row can be before it is shrunk is 1 / ``stretch``."""
-    found = {}
+    shown = {}
     for place, each in enumerate(seen, 1):
-        found[f"round_{place}_stretch"] = float(np.linalg.norm(each.through, 2))
-        found[f"round_{place}_kept"] = each.kept
-    return found
+        shown[f"round_{place}_stretch"] = float(np.linalg.norm(each.through, 2))
+        shown[f"round_{place}_kept"] = each.kept
+    return shown

@@ -16,18 +16,7 @@ import numpy as np
 from dpgram.accounting.additive_wishart import additive_delta, calibrate_b, calibrate_degrees, meets_budget
 from dpgram.accounting.gaussian import calibrate_mu
 from dpgram.errors import MechanismError
-from dpgram.mechanisms.conversation import (
-    PAPER,
-    Conversation,
-    GramQuestion,
-    Mechanism,
-    Outcome,
-    Parameters,
-    Task,
-    ask_back,
-    publish,
-    require,
-)
+from dpgram.mechanisms.conversation import PAPER, Conversation, Mechanism, Outcome, Parameters, Task, one_sum, publish, require
 from dpgram.mechanisms.options import Option, by_name
 from dpgram.mechanisms.proven import proven
 from dpgram.sampling.base import Matrix, RandomSource, known
@@ -41,7 +30,7 @@ WITHIN = 1.05  # the default scale keeps the noise within 5 % of its Gaussian li
 
 
 def calibrate(task: Task) -> Parameters:
-    bound = task.row_bound**2
+    squared_bound = task.row_bound**2
     scale, k = task.number("scale"), task.number("degrees_of_freedom")
     if k is not None and (not k.is_integer() or not task.dim + 1 <= k <= 1e12):
         raise MechanismError(f"degrees_of_freedom is {k:g} and must be whole, from d + 1 = {task.dim + 1} to 1e12.")
@@ -50,15 +39,15 @@ def calibrate(task: Task) -> Parameters:
     if task.calibration == PAPER:
         require(task.budget.epsilon < 1, "epsilon < 1")
         require(task.budget.delta < 1 / math.e, "delta < 1/e")
-        scale = bound
+        scale = squared_bound
         k = math.floor(task.dim + 28 / task.budget.epsilon**2 * math.log(4 / task.budget.delta))
     elif scale is not None and k is None:
         try:
-            k = calibrate_degrees(task.budget, task.dim, bound / scale, task.neighbours)
+            k = calibrate_degrees(task.budget, task.dim, squared_bound / scale, task.neighbours)
         except ValueError as error:
             raise MechanismError(f"{error}.") from None
     elif k is not None and scale is None:
-        scale = math.nextafter(bound / _b(task, int(k)), math.inf)
+        scale = math.nextafter(squared_bound / _b(task, int(k)), math.inf)
     elif k is None or scale is None:
         k, scale = _near_the_gaussian_limit(task)
     return {
@@ -66,7 +55,7 @@ def calibrate(task: Task) -> Parameters:
         "degrees_of_freedom": float(k),
         "sd_off_diagonal": scale * math.sqrt(k),
         "mean_shift": scale * k,
-        "delta_at_epsilon": additive_delta(task.budget.epsilon, int(k), task.dim, bound / scale, task.neighbours),
+        "delta_at_epsilon": additive_delta(task.budget.epsilon, int(k), task.dim, squared_bound / scale, task.neighbours),
     }
 
 
@@ -79,18 +68,19 @@ def _b(task: Task, k: int) -> float:
 
 def _near_the_gaussian_limit(task: Task) -> tuple[int, float]:
     """Few degrees of freedom whose calibrated noise is within 5 % of what Gaussian noise would be, where that can be had."""
-    bound, mu = task.row_bound**2, calibrate_mu(task.budget)
-    limit = bound / mu if task.neighbours is Neighbours.REPLACE else bound / (math.sqrt(2) * mu)
+    squared_bound = task.row_bound**2
+    mu = calibrate_mu(task.budget)
+    limit = squared_bound / mu if task.neighbours is Neighbours.REPLACE else squared_bound / (math.sqrt(2) * mu)
     excess = 1.3 * (task.budget.epsilon / mu) ** 2 + (task.dim - 2) / 2  # the noise exceeds its limit by about this over kappa
     tries = [task.dim - 2 + max(3, math.ceil(1.1 * excess / (WITHIN - 1)))]
     for _ in range(12):
         tries.append(task.dim + math.ceil(1.5 * (tries[-1] - task.dim)))
 
     def near(k: int) -> bool:  # whether 5 % more than the limit is enough: what is calibrated below is then no more
-        return meets_budget(task.budget, k, task.dim, bound * math.sqrt(k) / (WITHIN * limit), task.neighbours)
+        return meets_budget(task.budget, k, task.dim, squared_bound * math.sqrt(k) / (WITHIN * limit), task.neighbours)
 
     k = tries[0] if near(tries[0]) else tries[bisect_left(tries, True, lo=1, hi=12, key=near)]  # the last where none is near
-    return k, math.nextafter(bound / _b(task, k), math.inf)
+    return k, math.nextafter(squared_bound / _b(task, k), math.inf)
 
 
 @proven("wishart_noise.md#theorem-3")
@@ -106,10 +96,10 @@ def removable(dim: int, scale: float, k: float, delta: float) -> float:
 
 
 def start(task: Task, rng: RandomSource) -> Conversation:
-    found = calibrate(task)
-    ask_back(task, MECHANISM.name, found["delta_at_epsilon"])
-    answer = yield GramQuestion(task.row_bound)
-    scale, k, eye = found["scale"], found["degrees_of_freedom"], np.eye(task.dim)
+    parameters = calibrate(task)
+    answer = yield from one_sum(task, MECHANISM.name, parameters)
+    scale, k = parameters["scale"], parameters["degrees_of_freedom"]
+    eye = np.eye(task.dim)
     sd = scale * math.sqrt(k)
     noisy, grid = publish(draw_noise(task.dim, scale, k, rng) + known(answer.gram, rng), SymmetricGaussian.orthogonal(sd), rng)
     removed: Any = 0.0
@@ -118,7 +108,7 @@ def start(task: Task, rng: RandomSource) -> Conversation:
         definite = np.linalg.eigvalsh(noisy - whole * eye)[..., 0] > 0
         removed = plain(np.where(definite, whole, part))
     noise = SymmetricGaussian.orthogonal(sd, shift=scale * k - removed)
-    return Outcome(noisy - per_copy(removed) * eye, noise, {**found, "shift_removed": removed}, grid)
+    return Outcome(noisy - per_copy(removed) * eye, noise, {**parameters, "shift_removed": removed}, grid)
 
 
 def _on_grid(number: float, grid: float | None) -> float:

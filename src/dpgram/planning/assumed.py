@@ -38,11 +38,12 @@ class Assumptions:
 
     def __post_init__(self) -> None:
         for name, value in [("spread", self.spread), *((f"spread of {column!r}", v) for column, v in self.spreads.items())]:
-            _check(
-                name, value, 0 < _number(name, value) <= 1, "lie above 0 and be at most 1: the sd over half the bounds' width"
-            )
-        _check("correlation", self.correlation, 0 <= _number("correlation", self.correlation) < 1, "be at least 0 and below 1")
-        _check("signal", self.signal, 0 <= _number("signal", self.signal) < 1, "be at least 0 and below 1")
+            if not 0 < _number(name, value) <= 1:
+                needed = "lie above 0 and be at most 1: the sd over half the bounds' width"
+                raise PlanError(f"the {name} is {value:g} and must {needed}.")
+        for name, value in (("correlation", self.correlation), ("signal", self.signal)):
+            if not 0 <= _number(name, value) < 1:
+                raise PlanError(f"the {name} is {value:g} and must be at least 0 and below 1.")
 
     def to_dict(self) -> dict:
         spreads = {"spreads": dict(self.spreads)} if self.spreads else {}
@@ -75,8 +76,8 @@ def assumed_table(
             numbers = ", ".join(c.name for c in schema.columns if isinstance(c, Numeric | Date)) or "none"
             raise PlanError(f"a spread is given for {name!r}, and the numbers and dates of the schema are: {numbers}.")
     rng = np.random.default_rng(seed)
-    labels = _declared_parents(schema, target)
-    names = [name for name in schema.names if name not in labels]
+    explained = _declared_parents(schema, target)
+    names = [name for name in schema.names if name not in explained]
     common = rng.standard_normal(rows)
     latent = {
         name: math.sqrt(assumptions.correlation) * common + math.sqrt(1 - assumptions.correlation) * rng.standard_normal(rows)
@@ -85,7 +86,7 @@ def assumed_table(
     sum_variance = len(names) * (1 + (len(names) - 1) * assumptions.correlation)
     signal = sum(latent.values(), np.zeros(rows)) / math.sqrt(max(sum_variance, 1.0))
     share = assumptions.signal if names else 0.0
-    for name in labels:
+    for name in explained:
         latent[name] = math.sqrt(share) * signal + math.sqrt(1 - share) * rng.standard_normal(rows)
     return {c.name: _cells(c, latent[c.name], assumptions.spreads.get(c.name, assumptions.spread)) for c in schema.columns}
 
@@ -128,8 +129,3 @@ def _number(name: str, value: object) -> float:
     if isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(float(value)):
         return float(value)
     raise PlanError(f"the {name} is {value!r} and must be a finite number.")
-
-
-def _check(name: str, value: float, holds: bool, needed: str) -> None:
-    if not holds:
-        raise PlanError(f"the {name} is {value:g} and must {needed}.")

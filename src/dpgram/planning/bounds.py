@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Unpack
 
 import numpy as np
 
 from dpgram.mechanisms import registry
-from dpgram.mechanisms.conversation import EXACT
-from dpgram.planning.expected import expect
+from dpgram.planning.expected import How, expect
 from dpgram.planning.ground import Ground
 from dpgram.terms.budget import Budget
 from dpgram.terms.schema import SMALLEST_ROW_BOUND
@@ -45,35 +44,22 @@ def bound_hardly_matters(mechanism: str) -> str:
     )
 
 
-def row_bounds(
-    found: Ground,
-    mechanism: str,
-    budget: Budget,
-    rows: int,
-    *,
-    calibration: str = EXACT,
-    options: Mapping[str, float | str] | None = None,
-    copies: int | None = None,
-) -> tuple[BoundTrade, ...]:
+def row_bounds(ground: Ground, mechanism: str, budget: Budget, rows: int, **how: Unpack[How]) -> tuple[BoundTrade, ...]:
     """The trade for some eight bounds, largest first. The largest that is about as good as the best is recommended.
 
     The largest, because shrinking is a regression with weights, which is harmless where a linear model holds; assumed rows obey one, and
     real ones may not."""
-    own, norms = found.schema.effective_row_bound, found.norms()
-    tried = {own, found.schema.largest_norm}
-    for share in SHARES:
-        bound = float(f"{np.quantile(norms, 1 - share):.4g}")
-        if SMALLEST_ROW_BOUND <= bound < found.schema.largest_norm:
-            tried.add(bound)
-    out: list[tuple[float, float, float, float, float]] = []
-    for bound in sorted(tried, reverse=True):
-        at = expect(found.with_bound(bound), registry.find(mechanism), budget, rows, calibration, options, copies).typical
+    own = ground.schema.effective_row_bound
+    norms = ground.norms()
+    shown = (float(f"{np.quantile(norms, 1 - share):.4g}") for share in SHARES)
+    tried = {own, ground.schema.largest_norm, *(b for b in shown if SMALLEST_ROW_BOUND <= b < ground.schema.largest_norm)}
+    trades = []
+    for row_bound in sorted(tried, reverse=True):
+        at = expect(ground.with_bound(row_bound), registry.find(mechanism), budget, rows, **how).typical
         if at is not None:
-            shrunk = float(np.mean(norms > bound * (1 + 1e-12)))
-            out.append((bound, shrunk, at.shrinking_error, at.noise_error, at.error))
-    if not out:
-        return ()
-    limit = CLOSE * min(row[-1] for row in out)
-    good = [bound for bound, *_, error in out if error <= limit]
-    best = own if own in good else good[0]
-    return tuple(BoundTrade(*row, own=row[0] == own, recommended=row[0] == best) for row in out)
+            shrunk = float(np.mean(norms > row_bound * (1 + 1e-12)))
+            trades.append(BoundTrade(row_bound, shrunk, at.shrinking_error, at.noise_error, at.error, own=row_bound == own))
+    limit = CLOSE * min((trade.error for trade in trades), default=0.0)
+    good = [trade for trade in trades if trade.error <= limit]
+    best = next((trade for trade in good if trade.own), good[0] if good else None)
+    return tuple(replace(trade, recommended=trade is best) for trade in trades)

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from dpgram.errors import MechanismError, ModelError, PlanError
 from dpgram.mechanisms import registry
-from dpgram.mechanisms.conversation import EXACT, Mechanism
+from dpgram.mechanisms.conversation import EXACT_CURVE, Mechanism
 from dpgram.planning.assumed import Assumptions, assumed_rows, default_target
 from dpgram.planning.expected import FEWEST, default_copies
 from dpgram.planning.forecast import check_rows, forecast, listed
-from dpgram.planning.ground import Ground, ground
+from dpgram.planning.ground import Ground, ground_of
 from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.schema import Schema
 
@@ -32,22 +32,22 @@ def check_hint(schema: Schema, rows: int | None, options: Mapping[str, object]) 
 
 
 def choose(
-    schema: Schema, rows: int | None, budget: Budget, calibration: str = EXACT, *, rereadable: bool = True
+    schema: Schema, rows: int | None, budget: Budget, calibration: str = EXACT_CURVE, *, rereadable: bool = True
 ) -> tuple[Mechanism, str]:
     """The mechanism that "auto" takes for a public number of ``rows``, and why, for the label. Costs nothing: nothing private is asked.
 
     One of several rounds is not looked at where the table can be read only once. Additive Gaussian noise, which is never larger than the
     others' at equal privacy, where there is nothing to forecast: no regression, or a stream whose number of rows (None) nobody gave."""
-    found = _assumed_ground(schema)
+    ground = _assumed_ground(schema)
     once = "" if rereadable else f" {ONCE}"
-    if found is None:
+    if ground is None:
         why = f"the schema has no regression to look at, or more than {WIDEST} encoded columns"
     elif rows is None:
         why = f"how many rows a stream has is not known before it is read, and table_rows was not given.{once}"
     else:
-        names = [name for name in listed(None, {}) if rereadable or not registry.find(name).several]
-        copies = min(FEWEST, default_copies(found))
-        made = forecast(found, budget, rows, mechanisms=names, calibration=calibration, copies=copies)
+        names = [name for name in listed(None) if rereadable or not registry.find(name).several]
+        copies = min(FEWEST, default_copies(ground))
+        made = forecast(ground, budget, rows, mechanisms=names, calibration=calibration, copies=copies)
         if made.best:
             typical = made.of(made.best).typical
             assert typical is not None
@@ -65,6 +65,6 @@ def _assumed_ground(schema: Schema) -> Ground | None:
         return None
     target = default_target(schema)
     try:
-        return ground(schema, assumed_rows(schema, Assumptions(), target), target)
+        return ground_of(schema, assumed_rows(schema, Assumptions(), target), target)
     except (ModelError, PlanError):
         return None

@@ -5,22 +5,22 @@ The same normal numbers stand behind every point, so that curves are smooth and 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any, Literal, Unpack
 
 import numpy as np
 from scipy.special import ndtri
 
 from dpgram.errors import PlanError
 from dpgram.mechanisms import registry
-from dpgram.mechanisms.conversation import EXACT
-from dpgram.planning.expected import CONFIDENCE, FEWEST, Coefficient, expect
+from dpgram.planning.expected import CONFIDENCE, FEWEST, How, expect
 from dpgram.planning.forecast import listed
 from dpgram.planning.ground import NORMAL_MEDIAN, Ground
 from dpgram.terms.budget import Budget
 
-POINTS = 9
+POINTS, SPAN = 9, 30.0
 LARGEST = {"epsilon": 100.0, "rows": 1e10}
 SMALLEST_EPSILON = 1e-3
 WITHIN = 1.01  # of a search's answer
@@ -37,13 +37,7 @@ class Curve:
     sampling: tuple[float, ...]  # not private
 
     def to_dict(self) -> dict:
-        errors = {name: [_plain(value) for value in line] for name, line in self.errors.items()}
-        return {
-            "quantity": self.quantity,
-            "at": list(self.at),
-            "errors": errors,
-            "sampling": [_plain(v) for v in self.sampling],
-        }
+        return plain_data(asdict(self))
 
 
 @dataclass(frozen=True)
@@ -58,39 +52,32 @@ class Answer:
 
 
 def curve(
-    found: Ground,
+    ground: Ground,
     quantity: Quantity,
     budget: Budget,
     rows: int,
     *,
     mechanisms: Sequence[str] | None = None,
-    calibration: str = EXACT,
-    options: Mapping[str, float | str] | None = None,
-    span: float = 30.0,
     points: int = POINTS,
-    copies: int | None = FEWEST,
+    **how: Unpack[How],
 ) -> Curve:
-    """Errors from 1/span of the given epsilon (or rows) to span times as much."""
+    """Errors from a thirtieth of the given epsilon (or rows) to thirty times as much."""
+    how.setdefault("copies", FEWEST)
     centre = budget.epsilon if quantity == "epsilon" else float(rows)
-    least = SMALLEST_EPSILON if quantity == "epsilon" else float(len(found.truth) + 1)
-    ends = max(centre / span, least), max(min(centre * span, LARGEST[quantity]), 2 * least)
+    least = SMALLEST_EPSILON if quantity == "epsilon" else float(len(ground.truth) + 1)
+    ends = max(centre / SPAN, least), max(min(centre * SPAN, LARGEST[quantity]), 2 * least)
     at = [float(f"{value:.3g}") if quantity == "epsilon" else float(math.ceil(value)) for value in np.geomspace(*ends, points)]
-    errors: dict[str, tuple[float, ...]] = {}
-    for name in listed(mechanisms, dict(options or {})):
-        line = [
-            typical.error
-            if (typical := _typical(found, name, quantity, x, budget, rows, calibration, options, copies))
-            else math.inf
-            for x in at
-        ]
-        errors[name] = tuple(line)
+    errors = {
+        name: tuple(expect(ground, registry.find(name), *_at(quantity, x, budget, rows), **how).error for x in at)
+        for name in listed(mechanisms, how.get("options"))
+    }
     counts = at if quantity == "rows" else [rows] * len(at)
-    sampling = tuple(NORMAL_MEDIAN * found.in_typical_units(found.sampling_sd(count)) for count in counts)
+    sampling = tuple(NORMAL_MEDIAN * ground.in_typical_units(ground.sampling_sd(count)) for count in counts)
     return Curve(quantity, tuple(at), errors, sampling)
 
 
 def smallest(
-    found: Ground,
+    ground: Ground,
     quantity: Quantity,
     width: float,
     delta: float,
@@ -98,9 +85,7 @@ def smallest(
     epsilon: float | None = None,
     rows: int | None = None,
     mechanisms: Sequence[str] | None = None,
-    calibration: str = EXACT,
-    options: Mapping[str, float | str] | None = None,
-    copies: int | None = None,
+    **how: Unpack[How],
 ) -> Answer:
     """The smallest epsilon at the given number of rows, or the fewest rows at the given epsilon, with typical intervals of ``width``."""
     if quantity not in LARGEST:
@@ -110,12 +95,12 @@ def smallest(
             f"the target width is {width!r} and must be a positive number, in the units of the typical coefficient."
         )
     top = LARGEST[quantity]
-    bottom = SMALLEST_EPSILON if quantity == "epsilon" else float(len(found.truth) + 2)
-    name = found.plan.names[found.typical]
+    bottom = SMALLEST_EPSILON if quantity == "epsilon" else float(len(ground.truth) + 2)
+    name = ground.design.names[ground.typical]
     if quantity == "epsilon":
         if rows is None:
             raise PlanError("table_rows is not given, and it is needed to find the smallest epsilon.")
-        floor = 2 * float(-ndtri((1 - CONFIDENCE) / 2)) * found.in_typical_units(found.sampling_sd(rows))
+        floor = 2 * float(-ndtri((1 - CONFIDENCE) / 2)) * ground.in_typical_units(ground.sampling_sd(rows))
         if floor >= width:
             words = (
                 f"with {rows:,} rows the interval of {name} is {floor:.4g} wide without any privacy, above the wanted {width:g}"
@@ -125,44 +110,30 @@ def smallest(
         raise PlanError("epsilon is not given, and it is needed to find the smallest number of rows.")
     start = Budget(epsilon or 1.0, delta)
 
-    def reaches(mechanism: str) -> Callable[[float], bool]:
-        def wide_enough(value: float) -> bool:
-            typical = _typical(found, mechanism, quantity, value, start, rows or 1, calibration, options, copies)
-            return typical is not None and typical.width <= width
+    def narrow(mechanism: str, value: float) -> bool:
+        typical = expect(ground, registry.find(mechanism), *_at(quantity, value, start, rows or 1), **how).typical
+        return typical is not None and typical.width <= width
 
-        return wide_enough
-
-    best: float | None = None
-    chosen: str | None = None
-    for mechanism in listed(mechanisms, dict(options or {})):
-        good = reaches(mechanism)
-        if not good(top if best is None else best / 1.05):  # a mechanism that is hardly better is not looked at
-            continue
-        best, chosen = _crossing(good, bottom, top if best is None else best / 1.05), mechanism
-    if best is None or chosen is None:
-        limit = f"{top:,.0f} rows" if quantity == "rows" else f"epsilon {top:g}"
-        return Answer(quantity, width, None, None, f"Nothing up to {limit} gives an interval of {name} as narrow as {width:g}.")
-    found_value = float(math.ceil(best)) if quantity == "rows" else _round_up(best)
-    what = f"{found_value:,.0f} rows" if quantity == "rows" else f"epsilon {found_value:g}"
+    best = math.inf
+    chosen = ""
+    for mechanism in listed(mechanisms, how.get("options")):
+        limit = min(top, best / 1.05)  # a mechanism that is hardly better is not looked at
+        if narrow(mechanism, limit):
+            best = _crossing(partial(narrow, mechanism), bottom, limit)
+            chosen = mechanism
+    if not chosen:
+        most = f"{top:,.0f} rows" if quantity == "rows" else f"epsilon {top:g}"
+        return Answer(quantity, width, None, None, f"Nothing up to {most} gives an interval of {name} as narrow as {width:g}.")
+    value = float(math.ceil(best)) if quantity == "rows" else _round_up(best)
+    what = f"{value:,.0f} rows" if quantity == "rows" else f"epsilon {value:g}"
     given = f"epsilon {epsilon:g}" if quantity == "rows" else f"{rows:,} rows"
     words = f"The smallest at {given} and delta {delta:g} is {what}, by {chosen}: 95 % intervals of {name} are then at most {width:g} wide."
-    return Answer(quantity, width, found_value, chosen, words)
+    return Answer(quantity, width, value, chosen, words)
 
 
-def _typical(
-    found: Ground,
-    mechanism: str,
-    quantity: str,
-    value: float,
-    budget: Budget,
-    rows: int,
-    calibration: str,
-    options: Mapping[str, float | str] | None,
-    copies: int | None,
-) -> Coefficient | None:
-    at = Budget(value, budget.delta) if quantity == "epsilon" else budget
-    count = math.ceil(value) if quantity == "rows" else rows
-    return expect(found, registry.find(mechanism), at, count, calibration, options, copies).typical
+def _at(quantity: str, value: float, budget: Budget, rows: int) -> tuple[Budget, int]:
+    """The budget and the number of rows, with ``value`` for one of them."""
+    return (Budget(value, budget.delta), rows) if quantity == "epsilon" else (budget, math.ceil(value))
 
 
 def _crossing(good: Callable[[float], bool], low: float, high: float) -> float:
@@ -181,5 +152,10 @@ def _round_up(value: float) -> float:
     return float(f"{math.ceil(value / step - 1e-9) * step:.3g}")
 
 
-def _plain(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def plain_data(value: Any) -> Any:
+    """``value`` for JSON: tuples as lists, and None for numbers that are infinite or unknown."""
+    if isinstance(value, dict):
+        return {key: plain_data(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_data(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -11,7 +11,7 @@ import dataclasses
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 from scipy.special import ndtri
@@ -20,7 +20,8 @@ from dpgram.errors import BudgetError, MechanismError, ModelError
 from dpgram.evidence.evidence import Evidence
 from dpgram.inference.intervals import quantile, uncertainty, weakly_identified
 from dpgram.mechanisms import registry
-from dpgram.mechanisms.conversation import EXACT, GramAnswer, GramQuestion, Mechanism, Task, hold
+from dpgram.mechanisms.conversation import EXACT_CURVE, GramAnswer, GramQuestion, Mechanism, Task, hold
+from dpgram.mechanisms.registry import TABLE_ROWS
 from dpgram.planning.ground import NORMAL_MEDIAN, Ground
 from dpgram.regression.channel import channel
 from dpgram.regression.fit import fit_linear, solve
@@ -35,6 +36,7 @@ FEWEST, MOST, ENOUGH = 48, 200, 1200  # releases of each mechanism, and errors o
 WIDE = 100  # columns, beyond which there are fewer releases
 FEW, SLOWER = 8, 6  # releases of a mechanism that is drawn one at a time: so many fewer, and no fewer than a few,
 NARROW, FEWEST_WIDE = 50, 3  # but fewer still beyond so many columns, where each has many coefficients to take a median over
+SEED = 0  # of the first release
 BATCHES = 8  # of a mechanism's releases, whose own errors say how sure a forecast is
 NORMALS = ndtri((np.arange(40) + 0.5) / 40)
 
@@ -59,7 +61,6 @@ class Expected:
     """What to expect of one mechanism; the ``typical`` coefficient is the median one, in the units of the one that it names."""
 
     mechanism: str
-    summary: str
     noise_sd: float = math.nan  # off the diagonal, in scaled units, along the weakest directions; the median draw's
     degrees: float = math.inf  # of freedom, where noise multiplies
     passes: int = 1  # over the table; the median draw's
@@ -68,35 +69,50 @@ class Expected:
     coefficients: tuple[Coefficient, ...] = ()
     refused: str = ""  # why there is no forecast, in words
 
+    @property
+    def error(self) -> float:
+        """Of the typical coefficient; infinite where the mechanism is refused."""
+        return math.inf if self.typical is None else self.typical.error
+
+
+class How(TypedDict, total=False):
+    """What else ``expect`` can be told, for those who pass it on. Each of ``options`` goes to the mechanisms that have it."""
+
+    calibration: str
+    options: Mapping[str, float | str] | None
+    copies: int | None
+
 
 def expect(
-    found: Ground,
+    ground: Ground,
     mechanism: Mechanism,
     budget: Budget,
     rows: int,
-    calibration: str = EXACT,
+    *,
+    calibration: str = EXACT_CURVE,
     options: Mapping[str, float | str] | None = None,
     copies: int | None = None,
-    seed: int = 0,
 ) -> Expected:
     """What one mechanism would give; where it cannot be used like this, why not."""
-    schema = found.schema
+    schema = ground.schema
     own = {name: value for name, value in (options or {}).items() if name in mechanism.options}
     try:
-        if "table_rows" in mechanism.options and schema.neighbours is Neighbours.ADD_REMOVE:
-            own["table_rows"] = rows
+        if TABLE_ROWS in mechanism.options and schema.neighbours is Neighbours.ADD_REMOVE:
+            own[TABLE_ROWS] = rows
         task = registry.schema_task(mechanism, budget, schema, calibration, own)
-        drawn = draw(found, mechanism, task, rows, copies or default_copies(found), seed)
+        drawn = draw(ground, mechanism, task, rows, copies or default_copies(ground))
     except (MechanismError, ModelError, BudgetError) as error:  # a part of a tiny budget can be too small
-        return Expected(mechanism.name, mechanism.summary, refused=str(error))
+        return Expected(mechanism.name, refused=str(error))
     except np.linalg.LinAlgError:
-        return Expected(mechanism.name, mechanism.summary, refused="its matrices leave double precision here.")
-    sampling, moved = found.sampling_sd(rows), found.shrinking(*drawn.shrunk_by)
-    errors, known = drawn.errors + moved.bias, np.isfinite(sampling)
+        return Expected(mechanism.name, refused="its matrices leave double precision here.")
+    sampling = ground.sampling_sd(rows)
+    known = np.isfinite(sampling)
+    moved = ground.shrinking(*drawn.shrunk_by)
+    errors = drawn.errors + moved.bias
     between = moved.per_row / math.sqrt(rows)
     whole = np.hypot(between, np.where(known, sampling, 0.0))
     columns = {
-        "size": np.abs(found.truth),
+        "size": np.abs(ground.truth),
         "sampling_error": NORMAL_MEDIAN * sampling,
         "noise_error": np.median(np.abs(drawn.errors), axis=0),
         "shrinking_error": median_size(moved.bias[None], between),
@@ -107,19 +123,18 @@ def expect(
     }
     return Expected(
         mechanism.name,
-        mechanism.summary,
         noise_sd=float(np.median(drawn.noise_sd)),
         degrees=float(np.median(drawn.degrees)),
         passes=round(float(np.median(drawn.passes))),
         typical=Coefficient(
-            found.plan.names[found.typical], **{name: found.in_typical_units(values) for name, values in columns.items()}
+            ground.design.names[ground.typical], **{name: ground.in_typical_units(values) for name, values in columns.items()}
         ),
         wobble=_wobble(
-            [found.in_typical_units(median_size(part, whole)) for part in np.array_split(errors, BATCHES) if len(part)]
+            [ground.in_typical_units(median_size(part, whole)) for part in np.array_split(errors, BATCHES) if len(part)]
         ),
         coefficients=tuple(
             Coefficient(name, **{key: float(values[place]) for key, values in columns.items()})
-            for place, name in enumerate(found.plan.names)
+            for place, name in enumerate(ground.design.names)
         ),
     )
 
@@ -138,47 +153,40 @@ def _wobble(parts: Sequence[float]) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class DrawnErrors:
     """Releases of a made-up table, as an analyst reads them: (copies, p) in own units."""
 
+    shrunk_by: tuple[float, Array | None]  # what rows were shrunk to, after which map; of the first copy
     errors: Array  # from least squares on the same shrunk rows
     widths: Array
     detectable: Array
     noise_sd: Array
     degrees: Array
     passes: Array
-    shrunk_by: tuple[float, Array | None]  # what rows were shrunk to, after which map; of the first copy
 
 
-def draw(found: Ground, mechanism: Mechanism, task: Task, rows: int, copies: int, seed: int = 0) -> Drawn:
-    """``copies`` releases of the table that ``found`` stands for, with noise from ``seed``.
+def draw(ground: Ground, mechanism: Mechanism, task: Task, rows: int, copies: int) -> DrawnErrors:
+    """``copies`` releases of the table that ``ground`` stands for.
 
-    The same seed gives the same underlying normal numbers for every budget and number of rows, so that curves are smooth."""
+    The same underlying normal numbers stand behind every budget and number of rows, so that curves are smooth."""
     made = _all_at_once if mechanism.batched else _one_by_one
     out: list[tuple[Array, Array, Array, float, float, int]] = []
-    first, moments, truth = None, np.empty(0), np.empty(0)
-    for gram, noise, by in made(found, mechanism, task, rows, copies, seed):
+    first: _Shrunk | None = None
+    moments = truth = np.empty(0)
+    for gram, noise, by in made(ground, mechanism, task, rows, copies):
         if by.moments is not moments:
-            moments, truth = by.moments, solve(by.moments, found.plan)
+            moments = by.moments
+            truth = solve(moments, ground.design)
         first = first or by
-        evidence = Evidence.made(found.schema, gram, noise, _public(task, rows))
-        seen = channel(evidence, found.plan)
-        se, reach = uncertainty(seen).se, quantile(CONFIDENCE, seen.degrees)
-        unknown = weakly_identified(seen)
-        width, effect = 2 * reach * se, (reach + float(ndtri(POWER))) * se
-        out.append(
-            (
-                fit_linear(evidence, found.plan, "shrunk").coefficients - truth,
-                np.where(unknown, np.inf, width),
-                np.where(unknown, np.inf, effect),
-                noise.sd_off_diagonal,
-                noise.degrees_of_freedom,
-                by.passes,
-            )
-        )
+        evidence = Evidence.made(ground.schema, gram, noise, _public(task, rows))
+        seen = channel(evidence, ground.design)
+        se = np.where(weakly_identified(seen), np.inf, uncertainty(seen).se)
+        reach = quantile(CONFIDENCE, seen.degrees)
+        errors = fit_linear(evidence, ground.design, "shrunk").coefficients - truth
+        effect = (reach + float(ndtri(POWER))) * se
+        out.append((errors, 2 * reach * se, effect, noise.sd_off_diagonal, noise.degrees_of_freedom, by.passes))
     assert first is not None
-    errors, widths, detectable, noise_sd, degrees, passes = (np.array(column) for column in zip(*out, strict=True))
-    return Drawn(errors, widths, detectable, noise_sd, degrees, passes, (first.row_bound, first.through))
+    return DrawnErrors((first.row_bound, first.through), *(np.array(column) for column in zip(*out, strict=True)))
 
 
 class _Shrunk(NamedTuple):
@@ -190,50 +198,50 @@ class _Shrunk(NamedTuple):
     passes: int = 1
 
 
-Made = Iterator[tuple[Array, NoiseModel, _Shrunk]]
+MadeUpReleases = Iterator[tuple[Array, NoiseModel, _Shrunk]]
 
 
-def _all_at_once(found: Ground, mechanism: Mechanism, task: Task, rows: int, copies: int, seed: int) -> Made:
+def _all_at_once(ground: Ground, mechanism: Mechanism, task: Task, rows: int, copies: int) -> MadeUpReleases:
     """Releases of a mechanism that asks for one sum: most of the cost is in the calibration."""
-    rng = SeededSource(seed)
+    rng = SeededSource(SEED)
     rng.copies = (copies,)
-    by = _Shrunk(task.row_bound, None, found.moments(task.row_bound))
+    by = _Shrunk(task.row_bound, None, ground.moments(task.row_bound))
     answer = GramAnswer(rows * by.moments, _public(task, rows))
     outcome = hold(mechanism.start(task, rng), lambda question: answer)
     for place in range(copies):
         yield outcome.gram[place], _of_copy(outcome.noise, place), by
 
 
-def _one_by_one(found: Ground, mechanism: Mechanism, task: Task, rows: int, copies: int, seed: int) -> Made:
+def _one_by_one(ground: Ground, mechanism: Mechanism, task: Task, rows: int, copies: int) -> MadeUpReleases:
     """Releases of a mechanism whose later questions follow from its noise."""
     asked: list[_Shrunk] = []
 
     def answer(question: GramQuestion) -> GramAnswer:
         through = None if question.through is None else question.through.matrix
-        moments = found.moments(question.row_bound, through)
+        moments = ground.moments(question.row_bound, through)
         asked.append(_Shrunk(question.row_bound, through, moments, len(asked) + 1))
         return GramAnswer(rows * (moments if through is None else through @ moments @ through.T), _public(task, rows))
 
-    for place in range(_few(found, copies)):
+    for place in range(_few(ground, copies)):
         asked.clear()
-        outcome = hold(mechanism.start(task, SeededSource(seed + place)), answer)
+        outcome = hold(mechanism.start(task, SeededSource(SEED + place)), answer)
         yield outcome.gram, outcome.noise, asked[-1]
 
 
-def _few(found: Ground, copies: int) -> int:
+def _few(ground: Ground, copies: int) -> int:
     """How many releases stand in for ``copies`` where each is made by itself."""
     few = max(FEW, copies // SLOWER)
-    return max(FEWEST_WIDE, round(few * min(1.0, NARROW / len(found.schema.encoded))))
+    return max(FEWEST_WIDE, round(few * min(1.0, NARROW / len(ground.schema.encoded))))
 
 
 def _public(task: Task, rows: int) -> int | None:
     return rows if task.neighbours is Neighbours.REPLACE else None
 
 
-def default_copies(found: Ground) -> int:
+def default_copies(ground: Ground) -> int:
     """As many as a median over few coefficients needs; fewer for wide tables, where each takes long."""
-    copies = min(max(FEWEST, math.ceil(ENOUGH / len(found.places))), MOST)
-    return max(4, round(copies * min(1.0, WIDE / len(found.schema.encoded))))
+    copies = min(max(FEWEST, math.ceil(ENOUGH / len(ground.places))), MOST)
+    return max(4, round(copies * min(1.0, WIDE / len(ground.schema.encoded))))
 
 
 def _of_copy(noise: Any, place: int) -> NoiseModel:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Unpack
 
 import numpy as np
 
 from dpgram.errors import MechanismError, PlanError
 from dpgram.linalg.symmetric import smallest_eigenvalue
 from dpgram.mechanisms import registry
-from dpgram.mechanisms.conversation import EXACT
-from dpgram.planning.expected import Coefficient, Expected, expect
+from dpgram.planning.expected import Coefficient, Expected, How, expect
 from dpgram.planning.ground import Ground
 from dpgram.terms.budget import Budget
 from dpgram.terms.schema import INTERCEPT
@@ -46,32 +46,28 @@ class Forecast:
 
 
 def forecast(
-    found: Ground,
-    budget: Budget,
-    rows: int,
-    *,
-    mechanisms: Sequence[str] | None = None,
-    calibration: str = EXACT,
-    options: Mapping[str, float | str] | None = None,
-    copies: int | None = None,
-    seed: int = 0,
+    ground: Ground, budget: Budget, rows: int, *, mechanisms: Sequence[str] | None = None, **how: Unpack[How]
 ) -> Forecast:
-    """What each mechanism would give for a table of ``rows`` rows like those that ``found`` stands for.
+    """What each mechanism would give for a table of ``rows`` rows like those that ``ground`` stands for.
 
-    ``rows`` is a public number: the table's own under REPLACE, somebody's guess under ADD_REMOVE. Each of ``options`` goes to the
-    mechanisms that have it. ``mechanisms`` are all unconditional ones by default, and the conditional one where its claim is given."""
+    ``rows`` is a public number: the table's own under REPLACE, somebody's guess under ADD_REMOVE. ``mechanisms`` are all
+    unconditional ones by default, and the conditional one where its claim is given."""
     check_rows(rows)
-    options = dict(options or {})
-    names = listed(mechanisms, options)
-    everything = [expect(found, registry.find(name), budget, int(rows), calibration, options, copies, seed) for name in names]
-    order = {name: place for place, name in enumerate(registry.MECHANISMS)}
-    usable = sorted((e for e in everything if e.typical is not None), key=_error)
+    names = listed(mechanisms, how.get("options"))
+    everything = [expect(ground, registry.find(name), budget, int(rows), **how) for name in names]
+    usable = sorted((e for e in everything if e.typical is not None), key=lambda expected: expected.error)
     fair = [expected for expected in usable if expected.mechanism != CONDITIONAL] or usable
-    best = min((e.mechanism for e in fair if _about_equal(e, fair[0])), key=order.__getitem__, default="")
-    usable.sort(key=lambda expected: (expected.mechanism != best, _error(expected)))
-    refused = tuple(expected for expected in everything if expected.typical is None)
-    bound = found.schema.effective_row_bound
-    return Forecast(budget, int(rows), found.plan.target, bound, (*usable, *refused), best, *_why(usable, found, int(rows)))
+    best = min((e.mechanism for e in fair if _about_equal(e, fair[0])), key=list(registry.MECHANISMS).index, default="")
+    usable.sort(key=lambda expected: (expected.mechanism != best, expected.error))
+    return Forecast(
+        budget,
+        int(rows),
+        ground.design.target,
+        ground.schema.effective_row_bound,
+        (*usable, *(expected for expected in everything if expected.typical is None)),
+        best,
+        *_why(usable, ground, int(rows)),
+    )
 
 
 def check_rows(rows: object) -> None:
@@ -84,11 +80,12 @@ def _about_equal(one: Expected, best: Expected) -> bool:
     assert best.typical is not None
     hidden = best.typical.privacy_error >= HIDDEN * best.typical.size
     margin = max(ABOUT_EQUAL, 1 + 3 * math.hypot(one.wobble, best.wobble), EQUALLY_HIDDEN if hidden else 1.0)
-    return not _error(one) > margin * _error(best)
+    return not one.error > margin * best.error
 
 
-def listed(mechanisms: Sequence[str] | None, options: Mapping[str, float | str]) -> list[str]:
+def listed(mechanisms: Sequence[str] | None, options: Mapping[str, float | str] | None = None) -> list[str]:
     """The mechanisms to forecast; raises where one is unknown, or an option that none of them has."""
+    options = options or {}
     claimed = options.get("rho") is not None
     names = list(mechanisms or [name for name in registry.MECHANISMS if name != CONDITIONAL or claimed])
     known = {option for name in names for option in registry.find(name).options}
@@ -99,11 +96,7 @@ def listed(mechanisms: Sequence[str] | None, options: Mapping[str, float | str])
     return list(dict.fromkeys(names))
 
 
-def _error(expected: Expected) -> float:
-    return expected.typical.error if expected.typical else math.inf
-
-
-def _why(usable: Sequence[Expected], found: Ground, rows: int) -> tuple[str, str]:
+def _why(usable: Sequence[Expected], ground: Ground, rows: int) -> tuple[str, str]:
     """Which is the best, in a sentence, and why, in another."""
     if not usable:
         return "No mechanism can be used like this.", "Each was refused."
@@ -112,16 +105,16 @@ def _why(usable: Sequence[Expected], found: Ground, rows: int) -> tuple[str, str
     assert typical is not None
     others = [expected for expected in usable[1:] if expected.mechanism != CONDITIONAL]
     level = [e.mechanism for e in others if _about_equal(e, best)]
-    behind = [f"{e.mechanism} {_error(e) / _error(best):.3g} times" for e in others if not _about_equal(e, best)]
+    behind = [f"{e.mechanism} {e.error / best.error:.3g} times" for e in others if not _about_equal(e, best)]
     told = f"{best.mechanism} is expected to be best" if others else f"{best.mechanism} alone was looked at"
     if level:
         told += f" (as good, but less simple: {', '.join(level)})"
     if behind:
         told += f"; errors of the others are larger: {', '.join(behind)}"
-    return f"{told}.", _reason(best, typical, found, rows)
+    return f"{told}.", _reason(best, typical, ground, rows)
 
 
-def _reason(best: Expected, typical: Coefficient, found: Ground, rows: int) -> str:
+def _reason(best: Expected, typical: Coefficient, ground: Ground, rows: int) -> str:
     if not math.isfinite(typical.error):
         return "But there are not more rows than coefficients: nothing can be learned, with or without noise."
     if typical.privacy_error >= HIDDEN * typical.size and typical.name != INTERCEPT:
@@ -135,8 +128,8 @@ def _reason(best: Expected, typical: Coefficient, found: Ground, rows: int) -> s
             f"Its noise multiplies, with {best.degrees:.4g} degrees of freedom, and is smallest along weak directions, where "
             f"coefficients are decided."
         )
-    moments = found.moments(found.schema.effective_row_bound)
-    weakest = rows * smallest_eigenvalue(found.plan.regressors.T @ moments @ found.plan.regressors)
+    moments = ground.moments(ground.schema.effective_row_bound)
+    weakest = rows * smallest_eigenvalue(ground.design.regressors.T @ moments @ ground.design.regressors)
     return (
         f"Its noise has one size, sd {best.noise_sd:.4g}, along all directions, of which the weakest of the features is expected to "
         f"have {weakest:.4g}; the noise of draws grows with the directions themselves."

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpgram.errors import PlanError
-from dpgram.regression.design import Design, design
+from dpgram.regression.design import Design
+from dpgram.regression.design import design as design_of
 from dpgram.regression.fit import solve
 from dpgram.terms.columns import Date, Numeric
 from dpgram.terms.schema import INTERCEPT, Schema
@@ -34,7 +35,7 @@ class Ground:
 
     schema: Schema
     rows: Array  # (any number, d), scaled, not shrunk
-    plan: Design
+    design: Design
     truth: Array  # (p,) least squares on the rows
     per_row: Array  # (p,) standard errors of least squares on a table of one such row; of n rows, over sqrt(n)
     size: Array  # (p,) a coefficient's standardised value over its own: sd of its column over sd of the target
@@ -78,75 +79,80 @@ class Ground:
         weights = self._weights(row_bound, through)
         if (weights == 1.0).all():
             return Shrinking(np.zeros_like(self.truth), np.zeros_like(self.truth))
-        x, y = self.rows @ self.plan.regressors, self.rows @ self.plan.label
-        moved, influence = np.zeros_like(self.truth), np.zeros((len(x), len(self.truth)))
+        x, y = self.rows @ self.design.regressors, self.rows @ self.design.label
+        moved = np.zeros_like(self.truth)
+        influence = np.zeros((len(x), len(self.truth)))
         for sign, w in ((1.0, weights), (-1.0, np.ones_like(weights))):
             inverse = np.linalg.pinv((x * w[:, None]).T @ x / len(x), hermitian=True)
-            b = inverse @ (x.T @ (w * y)) / len(x)
-            moved += sign * (self.plan.to_own_units @ b)
-            influence += sign * ((x * (w * (y - x @ b))[:, None]) @ inverse @ self.plan.to_own_units.T)
+            beta = inverse @ (x.T @ (w * y)) / len(x)
+            moved += sign * (self.design.to_own_units @ beta)
+            influence += sign * ((x * (w * (y - x @ beta))[:, None]) @ inverse @ self.design.to_own_units.T)
         variance = influence.var(axis=0)
         chance = np.maximum(variance[self.places] / len(x), np.finfo(float).tiny)
         shown = float(np.mean(moved[self.places] ** 2 / chance))  # one, where all of it is chance
         return Shrinking(moved * (1 - 1 / shown if shown > 1 else 0.0), np.sqrt(variance))
 
     def with_bound(self, row_bound: float) -> Ground:
-        """The same ground under a schema with another row bound."""
+        """This ground under a schema with another row bound."""
         return replace(self, schema=replace(self.schema, row_bound=row_bound))
 
 
-def ground(schema: Schema, rows: Array, target: str, features: Sequence[str] | None = None) -> Ground:
+def ground_of(schema: Schema, rows: Array, target: str, features: Sequence[str] | None = None) -> Ground:
     """The regression of ``target`` on ``features`` (by default all others) over scaled ``rows``."""
     if len(rows) < 2 or not np.isfinite(rows).all():
         raise PlanError("a forecast needs a sample of two rows or more.")
-    plan = design(schema, target, features, None)
+    design = design_of(schema, target, features, None)
     moments = rows.T @ rows / len(rows)
-    sd = _standard_deviations(moments, plan.regressors, schema.intercept)
-    constant = tuple(name for name, s in zip(plan.names, sd, strict=True) if name != INTERCEPT and s < 1e-12)
+    sd = _standard_deviations(moments, design.regressors, schema.intercept)
+    constant = tuple(name for name, s in zip(design.names, sd, strict=True) if name != INTERCEPT and s < 1e-12)
     if constant:  # such as a category that a sample does not hold
-        plan = design(schema, target, [name for name in plan.names if name != INTERCEPT and name not in constant], None)
-        sd = _standard_deviations(moments, plan.regressors, schema.intercept)
-    label_sd = _standard_deviations(moments, plan.label[:, None], schema.intercept)[0]
-    if label_sd < 1e-12:
-        raise PlanError(f"{plan.target!r} is constant in the sample: name another target, or give a larger sample.")
-    own = plan.regressors.T @ moments @ plan.regressors
+        design = design_of(schema, target, [name for name in design.names if name != INTERCEPT and name not in constant], None)
+        sd = _standard_deviations(moments, design.regressors, schema.intercept)
+    target_sd = _standard_deviations(moments, design.label[:, None], schema.intercept)[0]
+    if target_sd < 1e-12:
+        raise PlanError(f"{design.target!r} is constant in the sample: name another target, or give a larger sample.")
+    own = design.regressors.T @ moments @ design.regressors
     scale = np.sqrt(np.diag(own))
     if np.linalg.cond(own / np.outer(scale, scale)) > MOST_CONDITION:
-        raise PlanError(f"the features of {plan.target!r} are dependent in the sample: name fewer features, or give more rows.")
-    inverse, cross = np.linalg.inv(own), plan.regressors.T @ moments @ plan.label
-    left = max(float(plan.label @ moments @ plan.label - cross @ inverse @ cross), 0.0)
-    rows = _without_chance(rows, plan, own, inverse @ cross, left)
-    truth = solve(rows.T @ rows / len(rows), plan)
-    per_row = np.sqrt(left * np.einsum("ij,jk,ik->i", plan.to_own_units, inverse, plan.to_own_units))
-    units = np.abs(np.diag(plan.to_own_units))  # of the label over the feature's
+        raise PlanError(
+            f"the features of {design.target!r} are dependent in the sample: name fewer features, or give more rows."
+        )
+    inverse = np.linalg.inv(own)
+    cross = design.regressors.T @ moments @ design.label
+    left = max(float(design.label @ moments @ design.label - cross @ inverse @ cross), 0.0)
+    rows = _without_chance(rows, design, own, inverse @ cross, left)
+    truth = solve(rows.T @ rows / len(rows), design)
+    per_row = np.sqrt(left * np.einsum("ij,jk,ik->i", design.to_own_units, inverse, design.to_own_units))
+    units = np.abs(np.diag(design.to_own_units))  # of the target over the feature's
     return Ground(
         schema=schema,
         rows=rows,
-        plan=plan,
+        design=design,
         truth=truth,
         per_row=per_row,
-        size=np.where(sd > 0, sd, 1.0) / (label_sd * units),
-        places=_numbers(schema, plan.names),
+        size=np.where(sd > 0, sd, 1.0) / (target_sd * units),
+        places=_numbers(schema, design.names),
         left_out=constant,
     )
 
 
-def _without_chance(rows: Array, plan: Design, own: Array, b: Array, left: float) -> Array:
-    """The rows with a label whose coefficients are smaller, along weak directions of the features, by what chance explains of them.
+def _without_chance(rows: Array, design: Design, own: Array, beta: Array, left: float) -> Array:
+    """The rows with a target whose coefficients are smaller, along weak directions of the features, by what chance explains of them.
 
     Along a weak direction a sample's coefficient is mostly chance, and too large on average; an estimator that shrinks would then be
     forecast to lose what is not there. Errors of the regression stay as they are."""
     values, axes = np.linalg.eigh(own)
-    seen, chance = axes.T @ b, left / (len(rows) * np.maximum(values, np.finfo(float).tiny))
+    seen = axes.T @ beta
+    chance = left / (len(rows) * np.maximum(values, np.finfo(float).tiny))
     kept = np.maximum(1 - chance / np.where(seen != 0, seen**2, np.inf), 0.0)  # positive part of Stein's rule
-    change = (rows @ plan.regressors) @ (axes @ ((kept - 1) * seen))
-    return rows + np.outer(change, plan.label / (plan.label @ plan.label))
+    change = (rows @ design.regressors) @ (axes @ ((kept - 1) * seen))
+    return rows + np.outer(change, design.label / (design.label @ design.label))
 
 
-def _standard_deviations(moments: Array, columns: Array, intercept: bool) -> Array:
-    """Of combinations of columns (d, any number) in scaled units; root mean squares where there is no intercept to measure from."""
-    squares = np.einsum("ij,ik,kj->j", columns, moments, columns)
-    means = columns.T @ moments[:, 0] if intercept else np.zeros(len(squares))
+def _standard_deviations(moments: Array, weights: Array, intercept: bool) -> Array:
+    """Of each column that ``weights`` makes, in scaled units; root mean squares where there is no intercept to measure from."""
+    squares = np.einsum("ij,ik,kj->j", weights, moments, weights)
+    means = weights.T @ moments[:, 0] if intercept else np.zeros(len(squares))
     return np.sqrt(np.maximum(squares - means**2, 0.0))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -10,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from dpgram.errors import PlanError
-from dpgram.mechanisms.conversation import EXACT
+from dpgram.mechanisms.conversation import EXACT_CURVE
 from dpgram.planning.assumed import Assumptions, assumed_rows, default_target
 from dpgram.planning.bounds import BoundTrade, bound_hardly_matters, row_bounds
-from dpgram.planning.curves import Answer, Quantity, smallest
+from dpgram.planning.curves import Answer, Quantity, plain_data, smallest
+from dpgram.planning.expected import How
 from dpgram.planning.forecast import Forecast, forecast
-from dpgram.planning.ground import NORMAL_MEDIAN, Ground, ground
+from dpgram.planning.ground import NORMAL_MEDIAN, Ground, ground_of
 from dpgram.terms.budget import Budget
 from dpgram.terms.schema import Schema
 
@@ -53,7 +53,7 @@ class Plan:
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON: numbers that are infinite, not identified, are None."""
         made, schema = self.forecast, self.ground.schema
-        return _plain(
+        return plain_data(
             {
                 "epsilon": made.budget.epsilon,
                 "delta": made.budget.delta,
@@ -63,9 +63,9 @@ class Plan:
                 "assumptions": self.assumptions,
                 "sample_is_public": self.assumptions is None,
                 "target": made.target,
-                "features": [name for name in self.ground.plan.names],
-                "left_out": list(self.ground.left_out),
-                "typical": self.ground.plan.names[self.ground.typical],
+                "features": self.ground.design.names,
+                "left_out": self.ground.left_out,
+                "typical": self.ground.design.names[self.ground.typical],
                 "row_bound": made.row_bound,
                 "sampling_error": self.sampling_error,
                 "best": made.best,
@@ -99,7 +99,7 @@ def make_plan(
     target: str | None = None,
     features: Sequence[str] | None = None,
     mechanisms: Sequence[str] | None = None,
-    calibration: str = EXACT,
+    calibration: str = EXACT_CURVE,
     assumptions: Assumptions | None = None,
     sample: Array | None = None,
     target_width: float | None = None,
@@ -115,10 +115,11 @@ def make_plan(
         stands_for, words, data = assumed_rows(schema, guess, named), guess.in_words, guess.to_dict()
     else:
         stands_for, words, data = sample, SAMPLE_WORDS.format(rows=f"{len(sample):,}"), None
-    found, answer = ground(schema, stands_for, named, features), None
-    how: dict[str, Any] = {"calibration": calibration, "options": options}
+    ground = ground_of(schema, stands_for, named, features)
+    answer = None
+    how: How = {"calibration": calibration, "options": options}
     if target_width is not None:
-        answer = smallest(found, solve, target_width, delta, epsilon=epsilon, rows=rows, mechanisms=mechanisms, **how)
+        answer = smallest(ground, solve, target_width, delta, epsilon=epsilon, rows=rows, mechanisms=mechanisms, **how)
         if answer.value is not None:
             epsilon, rows = (answer.value, rows) if solve == "epsilon" else (epsilon, int(answer.value))
     if epsilon is None or rows is None:
@@ -126,10 +127,10 @@ def make_plan(
         unanswered = f"{answer.in_words} " if answer else ""
         raise PlanError(f"{unanswered}{missing} is not given: a forecast needs it.")
     budget = Budget(epsilon, delta)
-    made = forecast(found, budget, rows, mechanisms=mechanisms, **how)
+    made = forecast(ground, budget, rows, mechanisms=mechanisms, **how)
     why_not = bound_hardly_matters(made.best) if made.best else ""
-    trade = row_bounds(found, made.best, budget, rows, **how) if made.best and not why_not else ()
-    return Plan(made, found, words, data, trade, why_not, answer)
+    trade = row_bounds(ground, made.best, budget, rows, **how) if made.best and not why_not else ()
+    return Plan(made, ground, words, data, trade, why_not, answer)
 
 
 def check_sample(public: bool, assumptions: Assumptions | None) -> None:
@@ -142,11 +143,3 @@ def check_sample(public: bool, assumptions: Assumptions | None) -> None:
         )
     if assumptions is not None:
         raise PlanError("both a sample and assumptions are given, and the sample would replace them: give one of the two.")
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -63,7 +63,7 @@ def title(plan: Plan) -> str:
 def captions(plan: Plan) -> dict[str, str]:
     """What stands below each table."""
     made, schema = plan.forecast, plan.ground.schema
-    names = plan.ground.plan.names
+    names = plan.ground.design.names
     typical = names[plan.ground.typical]
     numbers = len(plan.ground.places)
     hint = " (your public guess; the table's own number is protected)" if schema.neighbours is Neighbours.ADD_REMOVE else ""

@@ -15,7 +15,7 @@ from dpgram.audits.laws.base import TOLERANCE, Options, published
 from dpgram.audits.laws.gaussian_sketch import GaussianSketchLaw
 from dpgram.audits.neighbours import Pair
 from dpgram.linalg.symmetric import smallest_eigenvalue
-from dpgram.mechanisms.conversation import EXACT, PAPER, Outcome, Parameters, Task
+from dpgram.mechanisms.conversation import EXACT_CURVE, PAPER, Outcome, Parameters, Task
 from dpgram.mechanisms.first_stage import EIGENVALUE_SLACK
 from dpgram.terms.budget import Neighbours
 
@@ -38,9 +38,9 @@ class FirstStageLaw(GaussianSketchLaw):
         """With many degrees of freedom the ridge is large beside the doubt about the smallest eigenvalue, and the proof, which adds up the
         worst of both stages, comes close to the truth; with few, both branches of the second stage are taken."""
         found: list[Options] = [{}]
-        if calibration == EXACT:
+        if calibration == EXACT_CURVE:
             found.append({cls.degrees: MANY})
-        if calibration == EXACT and neighbours is Neighbours.REPLACE and dim >= 2:
+        if calibration == EXACT_CURVE and neighbours is Neighbours.REPLACE and dim >= 2:
             found.append({cls.degrees: MANY, "first_stage": "gauss"})
         return found
 

@@ -9,7 +9,7 @@ from dpgram.accounting.additive_wishart import additive_delta
 from dpgram.audits import reference
 from dpgram.audits.laws.base import Law, Options, published
 from dpgram.audits.neighbours import Pair
-from dpgram.mechanisms.conversation import EXACT, Outcome
+from dpgram.mechanisms.conversation import EXACT_CURVE, Outcome
 from dpgram.terms.budget import Neighbours
 
 Array = np.ndarray
@@ -21,7 +21,7 @@ class WishartNoiseLaw(Law):
     @classmethod
     def settings(cls, neighbours: Neighbours, dim: int, calibration: str) -> list[Options]:
         """Few degrees of freedom are where the noise may be too small to hide a row."""
-        return [{}, {"degrees_of_freedom": dim + 10.0}] if calibration == EXACT else [{}]
+        return [{}, {"degrees_of_freedom": dim + 10.0}] if calibration == EXACT_CURVE else [{}]
 
     def _noisy(self, many: Outcome) -> Array:
         return many.gram + published(many, "shift_removed")[:, None, None] * np.eye(self.task.dim)

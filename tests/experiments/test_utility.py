@@ -8,8 +8,8 @@ import pytest
 from dpgram.mechanisms.gaussian_noise import add_symmetric_noise
 from dpgram.mechanisms.gaussian_sketch import draw_sketch
 from dpgram.mechanisms.wishart_noise import draw_noise
-from dpgram.planning.utility import gaussian_noise_error, sketch_error, wishart_noise_error
 from dpgram.sampling.seeded import SeededSource
+from experiments.sheffet2015.utility import gaussian_noise_error, sketch_error, wishart_noise_error
 
 P, FAILURE, DRAWS = 6, 0.1, 400
 
