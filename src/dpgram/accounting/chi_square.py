@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaln
+
+from dpgram.linalg.special import gammaln
 
 Array = np.ndarray
 

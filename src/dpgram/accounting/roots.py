@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from scipy.special import ndtri
+from dpgram.linalg.special import ndtri
 
 PATIENCE = 12  # evaluations after which every third one halves the bracket, so that the search ends whatever the curve
 LEAP = math.log(64.0)  # the farthest a single step goes, in ln x
