@@ -67,9 +67,8 @@ class Law(ABC):
         """The task as it is audited; raises where releases for it tell nothing."""
         return task
 
-    @classmethod
-    def many_at_once(cls, mechanism: Mechanism) -> Mechanism:
-        """The mechanism as it makes many releases at once."""
+    def many_at_once(self, mechanism: Mechanism) -> Mechanism:
+        """The mechanism as it makes many releases at once, where it can."""
         return mechanism
 
     def level(self) -> float:
