@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from dpgram.audits.fresh import faults_of_processes
 from dpgram.audits.laws.base import in_words
@@ -46,42 +43,28 @@ def audit(
     confidence: float = 0.999,
     random: int = 1,
     option: tuple[str, ...] = (),
-    json: Annotated[bool, Parameter(negative="")] = False,
+    json: bool = False,
     plot: Path | None = None,
 ) -> int:
     """Attack mechanism NAME on its worst neighbours, and compare what is found with what is claimed.
 
-    Parameters
-    ----------
-    name
-        The mechanism.
-    epsilon
-        The budget that it is calibrated for; 1, or 0.9 for the printed formulas, some of which hold below one only.
-    delta
-        The budget that it is calibrated for. Counting shows little at a small one: 0.01 needs some 100,000 draws, 0.001 some 2,000,000.
-    dim
-        Number of columns. Two are enough for the worst case, and fastest.
-    row_bound
-        Largest norm B of a row; not 1, where B and B^2 could be taken for each other.
-    neighbours
-        replace or add-remove.
-    calibration
-        exact, or paper for the printed formulas of Sheffet 2015.
-    arithmetic
-        float draws many releases at once, and a few hundred one at a time in both arithmetics; exact draws all of them one at a time.
-    draws
-        Releases of each of the two tables: 100,000, or 3,000 in exact arithmetic, when left out.
-    confidence
-        Of all lower bounds together.
-    random
-        Random pairs of neighbours to try besides the worst ones.
-    option
-        An option of the mechanism, as NAME=VALUE; may be repeated. Without any, it is audited with several.
-    json
-        Print JSON.
-    plot
-        Figure of the trade-off curves (.png, .svg or .pdf).
-    """
+    Args:
+        name: The mechanism.
+        epsilon: The budget that it is calibrated for; 1, or 0.9 for the printed formulas, some of which hold below one only.
+        delta: The budget that it is calibrated for.
+            Counting shows little at a small one: 0.01 needs some 100,000 draws, 0.001 some 2,000,000.
+        dim: Number of columns. Two are enough for the worst case, and fastest.
+        row_bound: Largest norm B of a row; not 1, where B and B^2 could be taken for each other.
+        neighbours: replace or add-remove.
+        calibration: exact, or paper for the printed formulas of Sheffet 2015.
+        arithmetic: float draws many releases at once, and a few hundred one at a time in both arithmetics;
+            exact draws all of them one at a time.
+        draws: Releases of each of the two tables: 100,000, or 3,000 in exact arithmetic, when left out.
+        confidence: Of all lower bounds together.
+        random: Random pairs of neighbours to try besides the worst ones.
+        option: An option of the mechanism, as NAME=VALUE; may be repeated. Without any, it is audited with several.
+        json: Print JSON.
+        plot: Figure of the trade-off curves (.png, .svg or .pdf)."""
     if plot is not None:
         check_figure_path(plot)
     if arithmetic not in DRAWS:

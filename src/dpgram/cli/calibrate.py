@@ -32,41 +32,28 @@ def calibrate(
     neighbours: str = "replace",
     calibration: str = EXACT,
     table_rows: int | None = None,
-    intercept: bool = True,
+    intercept: Annotated[bool, Parameter(negative="--no-intercept")] = True,
     option: tuple[str, ...] = (),
-    compare: Annotated[bool, Parameter(negative="")] = False,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    compare: bool = False,
+    json: bool = False,
     **options: Any,
 ) -> None:
     """Print the parameters of mechanism NAME for a budget.
 
-    Parameters
-    ----------
-    name
-        The mechanism.
-    epsilon
-        Privacy budget.
-    delta
-        Privacy budget.
-    dim
-        Number of encoded columns d, the intercept included.
-    row_bound
-        Largest norm B of a row.
-    neighbours
-        replace or add-remove.
-    calibration
-        exact, or paper for the printed formulas of Sheffet 2015.
-    table_rows
-        inverse-wishart, whitened-noise: number of rows, public under replace; a public guess for whitened-noise under add-remove.
-    intercept
-        whitened-noise: whether the first column is one in every row.
-    option
-        An option of the mechanism, as NAME=VALUE instead of by its flag; may be repeated.
-    compare
-        Show paper against exact, side by side.
-    json
-        Print JSON.
-    """
+    Args:
+        name: The mechanism.
+        epsilon: Privacy budget.
+        delta: Privacy budget.
+        dim: Number of encoded columns d, the intercept included.
+        row_bound: Largest norm B of a row.
+        neighbours: replace or add-remove.
+        calibration: exact, or paper for the printed formulas of Sheffet 2015.
+        table_rows: inverse-wishart, whitened-noise: number of rows, public under replace;
+            a public guess for whitened-noise under add-remove.
+        intercept: whitened-noise: whether the first column is one in every row.
+        option: An option of the mechanism, as NAME=VALUE instead of by its flag; may be repeated.
+        compare: Show paper against exact, side by side.
+        json: Print JSON."""
     mechanism = registry.find(name)
     given = given_options(option, options)
     if table_rows is not None and TABLE_ROWS in mechanism.options:  # checked there; others are told the table's own

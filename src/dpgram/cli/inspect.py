@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from dpgram.artifact.files import load
 from dpgram.cli.label import print_label
@@ -13,16 +10,12 @@ from dpgram.cli.output import print_json
 from dpgram.report.label import label_data
 
 
-def inspect(release: Path, /, *, json: Annotated[bool, Parameter(negative="")] = False) -> None:
+def inspect(release: Path, /, *, json: bool = False) -> None:
     """Print the privacy label of RELEASE: what was promised, how, and what in the file is public or protected.
 
-    Parameters
-    ----------
-    release
-        A release file.
-    json
-        Print JSON.
-    """
+    Args:
+        release: A release file.
+        json: Print JSON."""
     made = load(release)
     if json:
         print_json(label_data(made))

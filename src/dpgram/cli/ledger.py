@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated, Any
-
-from cyclopts import Parameter
+from typing import Any
 
 from dpgram.accounting.total import rounded_up
 from dpgram.cli.app import note
@@ -28,39 +26,26 @@ def open_command(
 ) -> None:
     """Open an account for a data set, once.
 
-    Parameters
-    ----------
-    epsilon
-        The epsilon that all releases together may cost at most.
-    delta
-        The delta that all releases together may cost at most.
-    unit
-        Whom a release protects, as its schema says, such as person.
-    dataset
-        A public name for the data set, such as visits-2026.
-    neighbours
-        replace or add-remove, as the schema says.
-    composition
-        composed (exact curves where they are known), or plain (epsilons and deltas are added).
-    ledger
-        The ledger's file, which must not exist yet.
-    """
+    Args:
+        epsilon: The epsilon that all releases together may cost at most.
+        delta: The delta that all releases together may cost at most.
+        unit: Whom a release protects, as its schema says, such as person.
+        dataset: A public name for the data set, such as visits-2026.
+        neighbours: replace or add-remove, as the schema says.
+        composition: composed (exact curves where they are known), or plain (epsilons and deltas are added).
+        ledger: The ledger's file, which must not exist yet."""
     FileLedger.create(
         ledger, epsilon=epsilon, delta=delta, unit=unit, dataset=dataset, neighbours=neighbours, composition=composition
     )
     note(f"opened {ledger} for {dataset}: epsilon {epsilon:g}, delta {delta:g}. Pass --ledger {ledger} to `dpgram release`.")
 
 
-def show(*, ledger: Path = LEDGER, json: Annotated[bool, Parameter(negative="")] = False) -> None:
+def show(*, ledger: Path = LEDGER, json: bool = False) -> None:
     """Print what was spent.
 
-    Parameters
-    ----------
-    ledger
-        The ledger's file.
-    json
-        Print JSON.
-    """
+    Args:
+        ledger: The ledger's file.
+        json: Print JSON."""
     account = FileLedger(ledger).account()
     if json:
         print_json(account_data(account))
@@ -90,13 +75,9 @@ def show(*, ledger: Path = LEDGER, json: Annotated[bool, Parameter(negative="")]
 def settle(line: int, /, *, ledger: Path = LEDGER) -> None:
     """Give back the rounds of the release of LINE that were never drawn.
 
-    Parameters
-    ----------
-    line
-        The line of the release, as `dpgram ledger show` prints it: one of several rounds that was reserved, and ended early.
-    ledger
-        The ledger's file.
-    """
+    Args:
+        line: The line of the release, as `dpgram ledger show` prints it: one of several rounds that was reserved, and ended early.
+        ledger: The ledger's file."""
     drawn = FileLedger(ledger).settle(line)
     note(
         f"settled line {line} of {ledger}: {drawn.in_words} drawn, and from now on only that counts. Had the release still been running, "
