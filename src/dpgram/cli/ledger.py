@@ -9,7 +9,8 @@ from typing import Any
 from dpgram.accounting.total import rounded_up
 from dpgram.cli.app import note
 from dpgram.cli.output import print_json, print_table
-from dpgram.ledger.file import Account, Entry, FileLedger
+from dpgram.ledger.file import Account, FileLedger
+from dpgram.terms.budget import Budget
 
 LEDGER = Path("ledger.sqlite")
 
@@ -47,8 +48,9 @@ def show(*, ledger: Path = LEDGER, json: bool = False) -> None:
         ledger: The ledger's file.
         json: Print JSON."""
     account = FileLedger(ledger).account()
+    data = account_data(account)
     if json:
-        print_json(account_data(account))
+        print_json(data)
         return
     by_rounds = any(entry.drawn is not None for entry in account.entries)
     print_table(
@@ -65,9 +67,9 @@ def show(*, ledger: Path = LEDGER, json: bool = False) -> None:
                 "made" if entry["committed"] else "settled" if entry["settled"] else "RESERVED ONLY",
                 *([_rounds(entry["rounds"])] if by_rounds else []),
             )
-            for entry in account_data(account)["releases"]
+            for entry in data["releases"]
         ],
-        caption=_totals(account),
+        caption=_totals(data),
         words=["time", "release", "known by", "state"],  # the line is what `settle` asks for
     )
 
@@ -92,10 +94,7 @@ def _rounds(rounds: dict[str, int | None] | None) -> str:
     return f"{rounds['drawn']} of {rounds['of']}" if rounds["of"] else "none"
 
 
-def _counts(entry: Entry) -> dict[str, float] | None:
-    if entry.counted is None:
-        return None
-    budget, _ = entry.counted
+def _plain(budget: Budget) -> dict[str, float]:
     return {"epsilon": budget.epsilon, "delta": budget.delta}
 
 
@@ -110,7 +109,7 @@ def account_data(account: Account) -> dict[str, Any]:
         "neighbours": account.neighbours.value,
         "composition": "composed" if account.composed else "plain",
         "opened": account.opened,
-        "budget": {"epsilon": total.epsilon, "delta": total.delta},
+        "budget": _plain(total),
         "spent": {
             "plain_sum": {"epsilon": rounded_up(plain[0]), "delta": rounded_up(plain[1])},  # type: ignore[arg-type]
             "composed": None if composed is None or math.isinf(composed) else {"epsilon": composed, "delta": total.delta},
@@ -123,9 +122,8 @@ def account_data(account: Account) -> dict[str, Any]:
                 "settled": entry.settled,
                 "rounds": None if entry.drawn is None else {"drawn": entry.drawn.number, "of": entry.drawn.rounds or None},
                 "what": entry.what,
-                "epsilon": entry.budget.epsilon,
-                "delta": entry.budget.delta,
-                "counts": _counts(entry),  # None: settled before its first round
+                **_plain(entry.budget),
+                "counts": entry.counted and _plain(entry.counted[0]),  # None: settled before its first round
                 "known_by": type(entry.cost).__name__.removesuffix("Cost").lower(),
             }
             for entry in account.entries
@@ -134,10 +132,10 @@ def account_data(account: Account) -> dict[str, Any]:
     }
 
 
-def _totals(account: Account) -> str:
-    data = account_data(account)
-    plain, composed = data["spent"]["plain_sum"], data["spent"]["composed"]
-    sums = f"Plain sum: epsilon {plain['epsilon']:.6g}, delta {plain['delta']:.6g}."
+def _totals(data: dict[str, Any]) -> str:
+    plain, composed, budget = data["spent"]["plain_sum"], data["spent"]["composed"], data["budget"]
     together = f" Composed: epsilon {composed['epsilon']:.4g} at delta {composed['delta']:g}." if composed else ""
-    budget = f" Budget: epsilon {account.total.epsilon:g}, delta {account.total.delta:g}."
-    return f"{sums}{together}{budget} Reserved and not made counts as spent. Seal: {account.seal[:16]}"
+    return (
+        f"Plain sum: epsilon {plain['epsilon']:.6g}, delta {plain['delta']:.6g}.{together} Budget: epsilon {budget['epsilon']:g}, "
+        f"delta {budget['delta']:g}. Reserved and not made counts as spent. Seal: {data['seal'][:16]}"
+    )

@@ -32,15 +32,15 @@ def cov_command(
     if plot is not None:
         check_figure_path(plot)
     made = load(release)
-    found = covariance(made, listed_names(made.schema, columns))
-    found.matrix(kind)
+    moments = covariance(made, listed_names(made.schema, columns))
+    moments.matrix(kind)
     if json:
-        print_json(found.to_dict())
+        print_json(moments.to_dict())
     else:
-        print(found.summary(kind))
+        print(moments.summary(kind))
     if plot is not None:
         drawn = "partial" if kind == "partial" else "correlation"
-        save_figure(plot, lambda ax: found.plot(drawn, ax), rows=max(len(found.names), 12))
+        save_figure(plot, lambda ax: moments.plot(drawn, ax), rows=max(len(moments.names), 12))
 
 
 def pca_command(
@@ -67,10 +67,10 @@ def pca_command(
     if components is not None and components < 1:
         raise ModelError(f"components is {components} and must be a whole number of at least 1.")
     made = load(release)
-    found = pca(made, listed_names(made.schema, columns), standardise=standardise)
+    result = pca(made, listed_names(made.schema, columns), standardise=standardise)
     if json:
-        print_json(found.to_dict())
+        print_json(result.to_dict())
     else:
-        print(found.summary(components))
+        print(result.summary(components))
     if plot is not None:
-        save_figure(plot, found.plot, rows=12)
+        save_figure(plot, result.plot, rows=12)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from dpgram import curator
 from dpgram.cli.app import note
@@ -67,7 +67,8 @@ def plan(
         plot: Figure of errors against epsilon and against the number of rows (.png, .svg or .pdf)."""
     if plot is not None:
         check_figure_path(plot)
-    given, declared = given_options(option, {**options, TABLE_ROWS: table_rows}), Schema.load(schema)
+    given = given_options(option, {**options, TABLE_ROWS: table_rows})
+    declared = Schema.load(schema)
     table_rows = given.pop(TABLE_ROWS, None)
     made = curator.plan(
         declared,
@@ -85,7 +86,6 @@ def plan(
         solve=solve,
         **given,
     )
-    quantities: tuple[Quantity, ...] = ("epsilon", "rows")
     curves = [
         curve(
             made.ground,
@@ -96,7 +96,7 @@ def plan(
             calibration=calibration,
             options=given,
         )
-        for quantity in (quantities if plot is not None else ())
+        for quantity in (get_args(Quantity) if plot is not None else ())
     ]
     if json:
         print_json({**made.to_dict(), **({"curves": [one.to_dict() for one in curves]} if curves else {})})

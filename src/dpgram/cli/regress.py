@@ -58,7 +58,7 @@ def regress(
         raise ModelError("give --target (with --features) or --formula, one of the two.")
     made = load(release)
     with working_bar("fitting") as bar:
-        found = fit_models(
+        fitted = fit_models(
             made,
             formula or target or [],
             listed_names(made.schema, features),
@@ -70,7 +70,7 @@ def regress(
             l1_ratio=l1_ratio,
             progress=bar,
         )
-    fits = Fits([found]) if isinstance(found, Fit) else found
+    fits = Fits([fitted]) if isinstance(fitted, Fit) else fitted
     models = side_by_side(fits)
     if json:
         print_json(fits[0].to_dict() if len(fits) == 1 and not compare else models.to_dict())

@@ -10,7 +10,7 @@ from dpgram.artifact.atomic import check_writable
 from dpgram.cli.app import note
 from dpgram.cli.dry_run import show_without_release
 from dpgram.cli.options import given_options, with_flags
-from dpgram.cli.output import print_json, reading_bar
+from dpgram.cli.output import print_json, working_bar
 from dpgram.errors import OutputError
 from dpgram.mechanisms.registry import TABLE_ROWS
 from dpgram.report.label import label_data
@@ -103,7 +103,7 @@ def release(
     width = len(declared.encoded)
     if chosen(arithmetic, width, private=insecure_seed is None) == "exact" and exact_seconds(width) >= WORTH_SAYING:
         note(f"exact arithmetic on {width} columns takes about {exact_seconds(width):.0f} s after every pass over the rows")
-    with reading_bar() as progress:
+    with working_bar("reading") as progress:
         made = curator.release(
             data,
             declared,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -111,5 +112,5 @@ def rounds_of(many: Outcome) -> tuple[Round, ...]:
     return many.noise.rounds if isinstance(many.noise, WhitenedGaussian) else ()
 
 
-def in_words(options: Options) -> str:
+def in_words(options: Mapping[str, float | str]) -> str:
     return ", ".join(f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}" for name, value in options.items())
