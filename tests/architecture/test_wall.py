@@ -52,6 +52,19 @@ assert not (found := [name for name in sys.modules if name.startswith(slow)]), f
     assert done.returncode == 0, done.stderr
 
 
+def test_a_label_is_printed_without_scipy(tmp_path, small_release):
+    """Its import takes as long as all else that `dpgram inspect` does."""
+    small_release.save(tmp_path / "release.json")
+    script = f"""
+import sys
+sys.modules["scipy"] = None
+from dpgram.cli.app import run
+assert run(["inspect", {str(tmp_path / "release.json")!r}]) == 0
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_curator_orders_calls_and_stays_short():
     """At most 250 lines: what computes belongs into a room."""
     assert len(Path(curator.__file__).read_text().splitlines()) <= 250

@@ -37,7 +37,9 @@ def neighbours(dim: int = 4, rows: int = 20, ridge: float = 0.0) -> tuple[Array,
 
 def released(name: str, asked: Task, gram: Array, source: RandomSource) -> Outcome:
     """A release of a table with this Gram sum, whatever it is asked through; maps, where there are some, are quickly made."""
-    return hold(law_of(name).many_at_once(MECHANISMS[name]).start(asked, source), lambda question: GramAnswer(gram, None))
+    return hold(
+        law_of(name)(asked, {}).many_at_once(MECHANISMS[name]).start(asked, source), lambda question: GramAnswer(gram, None)
+    )
 
 
 def upper(matrix: Array) -> Array:

@@ -14,6 +14,8 @@ from flint import arb
 
 from dpgram.accounting import additive_wishart, gaussian, wishart
 from dpgram.audits.neighbours import Rows
+from dpgram.linalg.norms import expected_norm
+from dpgram.linalg.symmetric import smallest_eigenvalue
 from dpgram.mechanisms import (
     first_stage,
     gaussian_noise,
@@ -25,6 +27,7 @@ from dpgram.mechanisms import (
 )
 from dpgram.sampling import exact, variates
 from dpgram.sampling.base import EXACT, FLOAT
+from dpgram.sampling.certified import middles
 from dpgram.sampling.variates import bartlett_factor, normal_matrix, square_root
 from dpgram.terms.budget import Budget, Neighbours
 
@@ -219,6 +222,22 @@ def looks_at_the_true_gram(task, rng):
 RIGHT_START = wishart_noise.MECHANISM.start
 
 
+def repairs_by_the_true_gram(task, rng):
+    """Whether the matrix is shifted is decided by the Gram itself."""
+    conversation = gaussian_noise.MECHANISM.start(replace(task, options={}), rng)
+    answer = yield next(conversation)
+    try:
+        conversation.send(answer)
+    except StopIteration as end:
+        outcome = end.value
+    gram = answer.gram if isinstance(answer.gram, np.ndarray) else middles(answer.gram)
+    if smallest_eigenvalue(gram) > 0:
+        return outcome
+    off, on = outcome.noise.sd_off_diagonal, outcome.noise.sd_diagonal
+    lift = expected_norm(task.dim, off, on)
+    return replace(outcome, gram=outcome.gram + lift * np.eye(task.dim), noise=replace(outcome.noise, shift=lift), grid=None)
+
+
 def reused_radius(self, bits):
     """Both numbers of a pair from one angle's cosine."""
     uniforms = iter(self._uniforms.balls(bits))
@@ -357,6 +376,12 @@ MISTAKES: dict[str, tuple[str, Neighbours, dict, list[Patch]]] = {
         REPLACE,
         {},
         [(gaussian_noise, "add_symmetric_noise", scale_of_the_data)],
+    ),
+    "a repair decided on the true Gram": (
+        "gaussian-noise",
+        REPLACE,
+        {"repair": "shift"},
+        [(gaussian_noise.MECHANISM, "start", repairs_by_the_true_gram)],
     ),
     "another law of the same variance": ("gaussian-noise", REPLACE, {}, [noise(lambda draw: np.sign(draw))]),
     "no two in the chi-square": ("gaussian-sketch", REPLACE, {}, [times(0.5, variates, "chi_square")]),

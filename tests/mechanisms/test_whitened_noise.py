@@ -146,7 +146,7 @@ def test_the_noise_of_every_round_has_the_promised_scale(neighbours, scale, acce
     dim, draws = 3, 30_000
     asked = task(dim, neighbours=neighbours, hint=2000)
     rows = Rows(table(6, dim), np.full(6, 333.0))
-    many = releases(law_of(WHITENED.name).many_at_once(WHITENED), asked, rows, SeededSource(3), draws)
+    many = releases(law_of(WHITENED.name)(asked, {}).many_at_once(WHITENED), asked, rows, SeededSource(3), draws)
     for each in many.noise.rounds:
         noise = (each.gram - rows.gram(each.through)) / (scale * each.sd_off_diagonal)
         assert inside(noise) == accepted

@@ -16,12 +16,12 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import betainc, k0e
 
 from dpgram.accounting.chi_square import expm1_minus, log_constant, log_excess, log_expectation, log_integral, refuse_nonsense
 from dpgram.accounting.gaussian import steepness, usual_mu
 from dpgram.accounting.roots import largest, smallest
 from dpgram.accounting.wishart import mover_factor
+from dpgram.linalg.special import betainc, k0e
 from dpgram.terms.budget import Budget, Neighbours
 
 Array = np.ndarray

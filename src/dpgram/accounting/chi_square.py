@@ -9,7 +9,8 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import gammaln
+
+from dpgram.linalg.special import gammaln
 
 Array = np.ndarray
 

@@ -12,9 +12,9 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import erfcx, ndtr, ndtri
 
 from dpgram.accounting.roots import largest
+from dpgram.linalg.special import erfcx, ndtr, ndtri
 from dpgram.terms.budget import Budget
 
 Array = np.ndarray

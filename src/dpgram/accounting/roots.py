@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from scipy.special import ndtri
+from dpgram.linalg.special import ndtri
 
 Curve = Callable[[float], float]
 

@@ -16,10 +16,9 @@ from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any
 
-from scipy.special import gammainccinv
-
 from dpgram.accounting.compose import Cost, GaussianCost, PlainCost, SamplingCost, composed_delta
 from dpgram.accounting.wishart import spread
+from dpgram.linalg.special import gammainccinv
 from dpgram.terms.budget import Budget
 
 FAILS = 1e-3  # the share of delta that a Wishart draw's failure may take in the numerical composition

@@ -18,7 +18,7 @@ from dpgram.audits.scores import Score, scores
 from dpgram.errors import MechanismError
 from dpgram.mechanisms.conversation import Mechanism, Outcome, Task, hold
 from dpgram.sampling.base import EXACT, FloatSource, RandomSource, grid_step
-from dpgram.terms.noise import Round, WhitenedGaussian
+from dpgram.terms.noise import NoiseModel, Round, SymmetricGaussian, WhitenedGaussian
 
 Array = np.ndarray
 
@@ -154,12 +154,16 @@ def releases(mechanism: Mechanism, task: Task, table: Table, rng: RandomSource, 
         )
     grid = grids.pop() if len(grids) == 1 else math.nan
     many = np.array([outcome.gram for outcome in outcomes])
-    noise = _together(outcomes) if rounds_of(outcomes[0]) else outcomes[0].noise
-    return Outcome(many, noise, numbers, grid)  # type: ignore[arg-type]
+    return Outcome(many, _together(outcomes), numbers, grid)  # type: ignore[arg-type]
 
 
-def _together(outcomes: Sequence[Outcome]) -> WhitenedGaussian:
-    """The rounds of many releases; those that not all of them have are left out."""
+def _together(outcomes: Sequence[Outcome]) -> NoiseModel:
+    """What is published of the noise of many releases: their shifts, or their rounds but for those that not all of them have."""
+    noise = outcomes[0].noise
+    if isinstance(noise, SymmetricGaussian):
+        return replace(noise, shift=np.array([outcome.noise.shift for outcome in outcomes]))  # type: ignore[arg-type]
+    if not rounds_of(outcomes[0]):
+        return noise
     rounds = zip(*(rounds_of(outcome) for outcome in outcomes), strict=False)
     return WhitenedGaussian(
         tuple(

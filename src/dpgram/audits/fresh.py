@@ -6,6 +6,7 @@ import json
 import pickle
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 
@@ -33,7 +34,7 @@ def faults_of_processes(mechanism: str, task: Task) -> list[str]:
 
 def _main(sent: str) -> None:
     name, task = pickle.loads(bytes.fromhex(sent))
-    mechanism = registry.find(name)
+    mechanism = replace(registry.find(name), batched=False)
     table = law_of(name)(task, mechanism.calibrate(task)).worst_pairs()[0].first
     sources: list[RandomSource] = [SecureSource(), ExactSource()]
     made = {source.arithmetic: releases(mechanism, task, table, source, 1).gram[0] for source in sources}

@@ -7,7 +7,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, Parameter
 
 from dpgram.errors import DpgramError, DpgramWarning
 from dpgram.version import __version__
@@ -67,6 +67,7 @@ app = App(
     help="Publish the Gram matrix of a table once, with differential privacy, and run every linear regression on it.",
     version=__version__,
     help_format="plaintext",
+    default_parameter=Parameter(negative_bool=""),  # a flag is given or not
     suppress_keyboard_interrupt=False,
 )
 schema_app = App(name="schema", help="Schemas: what is declared about a table.")

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from dpgram.audits.fresh import faults_of_processes
 from dpgram.audits.laws.base import in_words
@@ -46,42 +43,28 @@ def audit(
     confidence: float = 0.999,
     random: int = 1,
     option: tuple[str, ...] = (),
-    json: Annotated[bool, Parameter(negative="")] = False,
+    json: bool = False,
     plot: Path | None = None,
 ) -> int:
     """Attack mechanism NAME on its worst neighbours, and compare what is found with what is claimed.
 
-    Parameters
-    ----------
-    name
-        The mechanism.
-    epsilon
-        The budget that it is calibrated for; 1, or 0.9 for the printed formulas, some of which hold below one only.
-    delta
-        The budget that it is calibrated for. Counting shows little at a small one: 0.01 needs some 100,000 draws, 0.001 some 2,000,000.
-    dim
-        Number of columns. Two are enough for the worst case, and fastest.
-    row_bound
-        Largest norm B of a row; not 1, where B and B^2 could be taken for each other.
-    neighbours
-        replace or add-remove.
-    calibration
-        exact, or paper for the printed formulas of Sheffet 2015.
-    arithmetic
-        float draws many releases at once, and a few hundred one at a time in both arithmetics; exact draws all of them one at a time.
-    draws
-        Releases of each of the two tables: 100,000, or 3,000 in exact arithmetic, when left out.
-    confidence
-        Of all lower bounds together.
-    random
-        Random pairs of neighbours to try besides the worst ones.
-    option
-        An option of the mechanism, as NAME=VALUE; may be repeated. Without any, it is audited with several.
-    json
-        Print JSON.
-    plot
-        Figure of the trade-off curves (.png, .svg or .pdf).
-    """
+    Args:
+        name: The mechanism.
+        epsilon: The budget that it is calibrated for; 1, or 0.9 for the printed formulas, some of which hold below one only.
+        delta: The budget that it is calibrated for.
+            Counting shows little at a small one: 0.01 needs some 100,000 draws, 0.001 some 2,000,000.
+        dim: Number of columns. Two are enough for the worst case, and fastest.
+        row_bound: Largest norm B of a row; not 1, where B and B^2 could be taken for each other.
+        neighbours: replace or add-remove.
+        calibration: exact, or paper for the printed formulas of Sheffet 2015.
+        arithmetic: float draws many releases at once, and a few hundred one at a time in both arithmetics;
+            exact draws all of them one at a time.
+        draws: Releases of each of the two tables: 100,000, or 3,000 in exact arithmetic, when left out.
+        confidence: Of all lower bounds together.
+        random: Random pairs of neighbours to try besides the worst ones.
+        option: An option of the mechanism, as NAME=VALUE; may be repeated. Without any, it is audited with several.
+        json: Print JSON.
+        plot: Figure of the trade-off curves (.png, .svg or .pdf)."""
     if plot is not None:
         check_figure_path(plot)
     if arithmetic not in DRAWS:
@@ -91,62 +74,55 @@ def audit(
     tasks = [asked_task(name, budget, neighbours, dim, row_bound, calibration, given_options(option, {}))]
     if not option:
         tasks = [replace(tasks[0], options=each) for each in law_of(name).settings(tasks[0].neighbours, dim, calibration)]
-    found: list[list[Audit]] = []
+    audits: list[tuple[Task, list[Audit]]] = []
     for task in tasks:
         with working_bar("drawing") as advance:
-            found.append(
-                run_audit(
-                    mechanism,
-                    task,
-                    ExactSource() if arithmetic == "exact" else SecureSource(),
-                    draws=draws,
-                    confidence=1 - (1 - confidence) / len(tasks),
-                    searches=random,
-                    others=() if arithmetic == "exact" else (SecureSource(), ExactSource()),
-                    progress=_teller(advance, task),
-                )
+            results = run_audit(
+                mechanism,
+                task,
+                ExactSource() if arithmetic == "exact" else SecureSource(),
+                draws=draws,
+                confidence=1 - (1 - confidence) / len(tasks),
+                searches=random,
+                others=() if arithmetic == "exact" else (SecureSource(), ExactSource()),
+                progress=_teller(advance, task),
             )
+        audits.append((task, results))
     strange = faults_of_processes(name, tasks[0]) + faults_of_rows()
     if json:
-        print_json([_plain(result, task) for task, results in zip(tasks, found, strict=True) for result in results])
+        print_json([_plain(result, task) for task, results in audits for result in results])
     else:
-        for task, results in zip(tasks, found, strict=True):
-            _print(results, f"{_title(name, task)}, {draws} releases of each table, {arithmetic} arithmetic")
+        for task, results in audits:
+            how = ", ".join(filter(None, [calibration, in_words(task.options)]))
+            title = f"{name} ({how}), d = {dim}, {neighbours}, delta {delta:g}"
+            _print(results, f"{title}, {draws} releases of each table, {arithmetic} arithmetic")
     if plot is not None:
-        save_figure(plot, lambda ax: draw_trade_off([result.to_dict() for result in found[0]], ax), rows=13)
+        save_figure(plot, lambda ax: draw_trade_off([result.to_dict() for result in audits[0][1]], ax), rows=13)
         note(f"wrote {plot}")
-    return _verdict(tasks, found, strange)
-
-
-def _title(name: str, task: Task) -> str:
-    how = ", ".join(filter(None, [task.calibration, in_words(dict(task.options))]))
-    return f"{name} ({how}), d = {task.dim}, {task.neighbours.value}, delta {task.budget.delta:g}"
-
-
-def _verdict(tasks: list[Task], found: list[list[Audit]], strange: list[str]) -> int:
-    """The exit code; says what was found."""
-    broken = list(strange)
-    for task, results in zip(tasks, found, strict=True):
+    for task, results in audits:
         for result in results:
             if result.broken:
-                options = f" ({in_words(dict(task.options))})" if task.options else ""
-                broken.append(f"{result.pair}{options}{': ' if result.faults else ''}{'; '.join(result.faults)}")
-    for words in broken:
+                told = ": " if result.faults else ""
+                strange.append(f"{_named(result.pair, task)}{told}{'; '.join(result.faults)}")
+    for words in strange:
         note(f"refuted on {words}.")
-    if not broken:
+    if not strange:
         note("not refuted.")
-    return BROKEN if broken else 0
+    return BROKEN if strange else 0
+
+
+def _named(pair: str, task: Task) -> str:
+    return f"{pair} ({in_words(task.options)})" if task.options else pair
 
 
 def _teller(advance: Callable[[float], None] | None, task: Task) -> Callable[[str, float], None]:
     """Says which pair is at work, once, and moves the bar where there is one."""
     seen: list[str] = []
-    options = f" ({in_words(dict(task.options))})" if task.options else ""
 
     def tell(pair: str, share: float) -> None:
         if pair not in seen:
             seen.append(pair)
-            note(f"pair {len(seen)}: {pair}{options}")
+            note(f"pair {len(seen)}: {_named(pair, task)}")
         if advance is not None:
             advance(share)
 
@@ -159,7 +135,7 @@ def _plain(result: Audit, task: Task) -> dict:
     return {key: None if value in (float("inf"), float("-inf")) else value for key, value in told.items()}
 
 
-def _print(found: list[Audit], title: str) -> None:
+def _print(audits: list[Audit], title: str) -> None:
     header = ["neighbours", "claimed", "proven", "this pair", "counted", "by shape", "power", ""]
     rows = [
         (
@@ -172,7 +148,7 @@ def _print(found: list[Audit], title: str) -> None:
             f"{result.power:.0%}",
             "REFUTED" if result.broken else "",
         )
-        for result in found
+        for result in audits
     ]
     caption = (
         "Epsilon at delta: as claimed, by the proven curve of the parameters in use, of the proven law on this pair of tables (estimated), "

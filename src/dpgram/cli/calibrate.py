@@ -9,12 +9,12 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from dpgram.cli.label import print_rounds
+from dpgram.cli.inspect import print_rounds
 from dpgram.cli.options import given_options, with_flags
 from dpgram.cli.output import print_json, print_table
 from dpgram.errors import MechanismError, SchemaError
 from dpgram.mechanisms import registry
-from dpgram.mechanisms.conversation import EXACT_CURVE, PAPER, Task
+from dpgram.mechanisms.conversation import EXACT_CURVE, PAPER, Mechanism, Task
 from dpgram.mechanisms.registry import TABLE_ROWS
 from dpgram.report.facts import parameter_facts
 from dpgram.terms.budget import Budget, Neighbours
@@ -32,41 +32,28 @@ def calibrate(
     neighbours: str = "replace",
     calibration: str = EXACT_CURVE,
     table_rows: int | None = None,
-    intercept: bool = True,
+    intercept: Annotated[bool, Parameter(negative="--no-intercept")] = True,
     option: tuple[str, ...] = (),
-    compare: Annotated[bool, Parameter(negative="")] = False,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    compare: bool = False,
+    json: bool = False,
     **options: Any,
 ) -> None:
     """Print the parameters of mechanism NAME for a budget.
 
-    Parameters
-    ----------
-    name
-        The mechanism.
-    epsilon
-        Privacy budget.
-    delta
-        Privacy budget.
-    dim
-        Number of encoded columns d, the intercept included.
-    row_bound
-        Largest norm B of a row.
-    neighbours
-        replace or add-remove.
-    calibration
-        exact, or paper for the printed formulas of Sheffet 2015.
-    table_rows
-        inverse-wishart, whitened-noise: number of rows, public under replace; a public guess for whitened-noise under add-remove.
-    intercept
-        whitened-noise: whether the first column is one in every row.
-    option
-        An option of the mechanism, as NAME=VALUE instead of by its flag; may be repeated.
-    compare
-        Show paper against exact, side by side.
-    json
-        Print JSON.
-    """
+    Args:
+        name: The mechanism.
+        epsilon: Privacy budget.
+        delta: Privacy budget.
+        dim: Number of encoded columns d, the intercept included.
+        row_bound: Largest norm B of a row.
+        neighbours: replace or add-remove.
+        calibration: exact, or paper for the printed formulas of Sheffet 2015.
+        table_rows: inverse-wishart, whitened-noise: number of rows, public under replace;
+            a public guess for whitened-noise under add-remove.
+        intercept: whitened-noise: whether the first column is one in every row.
+        option: An option of the mechanism, as NAME=VALUE instead of by its flag; may be repeated.
+        compare: Show paper against exact, side by side.
+        json: Print JSON."""
     mechanism = registry.find(name)
     given = given_options(option, options)
     if table_rows is not None and TABLE_ROWS in mechanism.options:  # checked there; others are told the table's own
@@ -74,24 +61,24 @@ def calibrate(
     task = asked_task(name, Budget(epsilon, delta), neighbours, dim, row_bound, calibration, given)
     task = replace(task, rows=table_rows, intercept=intercept)
     columns = [PAPER, EXACT_CURVE] if compare else [calibration]
-    found = {column: _parameters(mechanism.calibrate, replace(task, calibration=column), lenient=compare) for column in columns}
+    calibrated = {column: _parameters(mechanism, replace(task, calibration=column), lenient=compare) for column in columns}
     if json:
-        print_json(found if compare else found[calibration])
+        print_json(calibrated if compare else calibrated[calibration])
         return
-    refusals = [f"{column}: {values.pop('refused')}" for column, values in found.items() if "refused" in values]
-    listed = [fact for values in found.values() for fact in parameter_facts(mechanism, values, made=False)]
+    refusals = [f"{column}: {values.pop('refused')}" for column, values in calibrated.items() if "refused" in values]
+    listed = [fact for values in calibrated.values() for fact in parameter_facts(mechanism, values, made=False)]
     names = {fact.key[-1]: fact.name for fact in listed if fact.name}
-    rows = [(text, *(_text(found[column].get(key)) for column in columns)) for key, text in names.items()]
+    rows = [(text, *(_text(calibrated[column].get(key)) for column in columns)) for key, text in names.items()]
     caption = ". ".join([mechanism.summary, *refusals])
     print_table(f"{name}, d = {dim}, B = {row_bound:g}, {neighbours}", ["", *columns], rows, caption=caption)
     print_rounds(listed)
 
 
-def _parameters(calibrate_: object, task: Task, *, lenient: bool) -> dict:
+def _parameters(mechanism: Mechanism, task: Task, *, lenient: bool) -> dict:
     """Budget and parameters; beside another column, a refusal is told in its place."""
     budget = {"epsilon": task.budget.epsilon, "delta": task.budget.delta}
     try:
-        return {**budget, **calibrate_(task)}  # type: ignore[operator]
+        return {**budget, **mechanism.calibrate(task)}
     except MechanismError as error:
         if not lenient:
             raise
@@ -106,23 +93,10 @@ def asked_task(
     name: str, budget: Budget, neighbours: str, dim: int, row_bound: float, calibration: str, options: Mapping[str, float | str]
 ) -> Task:
     """The task that a command line describes."""
-    relation, columns, bound = _named_neighbours(neighbours), _checked_dim(dim), _checked_bound(row_bound)
-    return registry.task(registry.find(name), budget, relation, columns, bound, calibration, options)
-
-
-def _named_neighbours(text: str) -> Neighbours:
-    if text not in (n.value for n in Neighbours):
-        raise SchemaError(f"neighbours is {text!r} and must be replace or add-remove.")
-    return Neighbours(text)
-
-
-def _checked_dim(dim: int) -> int:
+    if neighbours not in (relation.value for relation in Neighbours):
+        raise SchemaError(f"neighbours is {neighbours!r} and must be replace or add-remove.")
     if dim < 1:
         raise MechanismError(f"dim is {dim} and must be at least 1.")
-    return dim
-
-
-def _checked_bound(bound: float) -> float:
-    if not (math.isfinite(bound) and bound > 0):
-        raise MechanismError(f"row_bound is {bound:g} and must be positive and finite.")
-    return bound
+    if not (math.isfinite(row_bound) and row_bound > 0):
+        raise MechanismError(f"row_bound is {row_bound:g} and must be positive and finite.")
+    return registry.task(registry.find(name), budget, Neighbours(neighbours), dim, row_bound, calibration, options)

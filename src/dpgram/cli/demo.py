@@ -13,15 +13,10 @@ from dpgram.report.summary import number
 def demo(*, out: Path = Path("demo"), epsilon: float = script.EPSILON, delta: float = script.DELTA) -> None:
     """Run the main job on the bundled table of flights: one private release, three regressions from it, one figure, one page.
 
-    Parameters
-    ----------
-    out
-        Folder for the release, the figure, the page, the table and its schema; it is made if needed.
-    epsilon
-        Privacy budget of the release.
-    delta
-        Privacy budget of the release.
-    """
+    Args:
+        out: Folder for the release, the figure, the page, the table and its schema; it is made if needed.
+        epsilon: Privacy budget of the release.
+        delta: Privacy budget of the release."""
     result = script.run(out, epsilon=epsilon, delta=delta)
     made = result.release
     note(f"One release of {made.rows} flights, {len(made.columns)} columns: epsilon {epsilon:g}, delta {delta:g}.")

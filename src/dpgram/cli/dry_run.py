@@ -12,7 +12,7 @@ import numpy as np
 
 from dpgram import curator
 from dpgram.cli.app import note
-from dpgram.cli.label import print_label
+from dpgram.cli.inspect import print_label
 from dpgram.cli.output import print_json
 from dpgram.cli.plan import print_plan
 from dpgram.errors import MechanismError
@@ -20,7 +20,6 @@ from dpgram.mechanisms import registry
 from dpgram.mechanisms.conversation import GramAnswer, Mechanism, Task, hold
 from dpgram.mechanisms.registry import AUTO, TABLE_ROWS
 from dpgram.planning.choose import check_hint, choose
-from dpgram.planning.plan import Plan
 from dpgram.report.fact import Planned
 from dpgram.report.label import label_data
 from dpgram.sampling.base import FLOAT
@@ -51,17 +50,17 @@ def show_without_release(
                 "a dry run of mechanism 'auto' needs --table-rows: the choice follows a public number of rows."
             )
         check_hint(schema, table_rows, options)
-        found, choice = choose(schema, table_rows, budget, calibration)
+        named, choice = choose(schema, table_rows, budget, calibration)
     else:
-        found = registry.find(mechanism)
-    hint = {} if table_rows is None or TABLE_ROWS not in found.options else {TABLE_ROWS: table_rows}
-    task = registry.schema_task(found, budget, schema, calibration, {**options, **hint})
-    parameters, condition = _known(found, replace(task, rows=table_rows if schema.neighbours is Neighbours.REPLACE else None))
+        named = registry.find(mechanism)
+    hint = {} if table_rows is None or TABLE_ROWS not in named.options else {TABLE_ROWS: table_rows}
+    task = registry.schema_task(named, budget, schema, calibration, {**options, **hint})
+    parameters, condition = _known(named, replace(task, rows=table_rows if schema.neighbours is Neighbours.REPLACE else None))
     taken = chosen_arithmetic(arithmetic, len(schema.encoded), private=private)
     planned = Planned(
         schema=schema,
         budget=budget,
-        mechanism=found.name,
+        mechanism=named.name,
         calibration=calibration,
         parameters=parameters,
         condition=condition,
@@ -70,15 +69,14 @@ def show_without_release(
         arithmetic={"float": FLOAT}.get(taken, taken),  # as the release will say it
         private=private,
     )
-    plan: Plan | None = None
+    plan = None
     if table_rows is not None:
-        mechanisms = None if choice else [found.name]
         plan = curator.plan(
             schema,
             epsilon=budget.epsilon,
             delta=budget.delta,
             table_rows=table_rows,
-            mechanisms=mechanisms,
+            mechanisms=None if choice else [named.name],
             calibration=calibration,
             **options,
         )

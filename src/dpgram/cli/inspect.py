@@ -1,30 +1,39 @@
-"""dpgram inspect"""
+"""dpgram inspect, and how the commands print facts about a release"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from dpgram.artifact.files import load
-from dpgram.cli.label import print_label
-from dpgram.cli.output import print_json
-from dpgram.report.label import label_data
+from dpgram.artifact.release import GramRelease
+from dpgram.cli.output import console, print_json, print_pairs, print_table
+from dpgram.report.fact import Fact, Planned
+from dpgram.report.label import label_data, label_groups, pairs
 
 
-def inspect(release: Path, /, *, json: Annotated[bool, Parameter(negative="")] = False) -> None:
+def inspect(release: Path, /, *, json: bool = False) -> None:
     """Print the privacy label of RELEASE: what was promised, how, and what in the file is public or protected.
 
-    Parameters
-    ----------
-    release
-        A release file.
-    json
-        Print JSON.
-    """
+    Args:
+        release: A release file.
+        json: Print JSON."""
     made = load(release)
     if json:
         print_json(label_data(made))
     else:
         print_label(made)
+
+
+def print_label(of: GramRelease | Planned) -> None:
+    """The privacy label of a release, or of one that is planned."""
+    for title, listed in label_groups(of):
+        print_pairs(title, pairs(listed))
+        print_rounds(listed)
+
+
+def print_rounds(listed: Sequence[Fact]) -> None:
+    """A short table where there were rounds."""
+    for rounds in (fact.rounds for fact in listed if fact.rounds):
+        print_table("Rounds", rounds.header, rounds.short, rounds.caption)
+        console().print()

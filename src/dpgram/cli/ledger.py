@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated, Any
-
-from cyclopts import Parameter
+from typing import Any
 
 from dpgram.accounting.total import rounded_up
 from dpgram.cli.app import note
 from dpgram.cli.output import print_json, print_table
-from dpgram.ledger.file import Account, Entry, FileLedger
+from dpgram.ledger.file import Account, FileLedger
+from dpgram.terms.budget import Budget
 
 LEDGER = Path("ledger.sqlite")
 
@@ -28,42 +27,30 @@ def open_command(
 ) -> None:
     """Open an account for a data set, once.
 
-    Parameters
-    ----------
-    epsilon
-        The epsilon that all releases together may cost at most.
-    delta
-        The delta that all releases together may cost at most.
-    unit
-        Whom a release protects, as its schema says, such as person.
-    dataset
-        A public name for the data set, such as visits-2026.
-    neighbours
-        replace or add-remove, as the schema says.
-    composition
-        composed (exact curves where they are known), or plain (epsilons and deltas are added).
-    ledger
-        The ledger's file, which must not exist yet.
-    """
+    Args:
+        epsilon: The epsilon that all releases together may cost at most.
+        delta: The delta that all releases together may cost at most.
+        unit: Whom a release protects, as its schema says, such as person.
+        dataset: A public name for the data set, such as visits-2026.
+        neighbours: replace or add-remove, as the schema says.
+        composition: composed (exact curves where they are known), or plain (epsilons and deltas are added).
+        ledger: The ledger's file, which must not exist yet."""
     FileLedger.create(
         ledger, epsilon=epsilon, delta=delta, unit=unit, dataset=dataset, neighbours=neighbours, composition=composition
     )
     note(f"opened {ledger} for {dataset}: epsilon {epsilon:g}, delta {delta:g}. Pass --ledger {ledger} to `dpgram release`.")
 
 
-def show(*, ledger: Path = LEDGER, json: Annotated[bool, Parameter(negative="")] = False) -> None:
+def show(*, ledger: Path = LEDGER, json: bool = False) -> None:
     """Print what was spent.
 
-    Parameters
-    ----------
-    ledger
-        The ledger's file.
-    json
-        Print JSON.
-    """
+    Args:
+        ledger: The ledger's file.
+        json: Print JSON."""
     account = FileLedger(ledger).account()
+    data = account_data(account)
     if json:
-        print_json(account_data(account))
+        print_json(data)
         return
     by_rounds = any(entry.drawn is not None for entry in account.entries)
     print_table(
@@ -80,9 +67,9 @@ def show(*, ledger: Path = LEDGER, json: Annotated[bool, Parameter(negative="")]
                 "made" if entry["committed"] else "settled" if entry["settled"] else "RESERVED ONLY",
                 *([_rounds(entry["rounds"])] if by_rounds else []),
             )
-            for entry in account_data(account)["releases"]
+            for entry in data["releases"]
         ],
-        caption=_totals(account),
+        caption=_totals(data),
         words=["time", "release", "known by", "state"],  # the line is what `settle` asks for
     )
 
@@ -90,13 +77,9 @@ def show(*, ledger: Path = LEDGER, json: Annotated[bool, Parameter(negative="")]
 def settle(line: int, /, *, ledger: Path = LEDGER) -> None:
     """Give back the rounds of the release of LINE that were never drawn.
 
-    Parameters
-    ----------
-    line
-        The line of the release, as `dpgram ledger show` prints it: one of several rounds that was reserved, and ended early.
-    ledger
-        The ledger's file.
-    """
+    Args:
+        line: The line of the release, as `dpgram ledger show` prints it: one of several rounds that was reserved, and ended early.
+        ledger: The ledger's file."""
     drawn = FileLedger(ledger).settle(line)
     note(
         f"settled line {line} of {ledger}: {drawn.in_words} drawn, and from now on only that counts. Had the release still been running, "
@@ -111,10 +94,7 @@ def _rounds(rounds: dict[str, int | None] | None) -> str:
     return f"{rounds['drawn']} of {rounds['of']}" if rounds["of"] else "none"
 
 
-def _counts(entry: Entry) -> dict[str, float] | None:
-    if entry.counted is None:
-        return None
-    budget, _ = entry.counted
+def _plain(budget: Budget) -> dict[str, float]:
     return {"epsilon": budget.epsilon, "delta": budget.delta}
 
 
@@ -129,7 +109,7 @@ def account_data(account: Account) -> dict[str, Any]:
         "neighbours": account.neighbours.value,
         "composition": "composed" if account.composed else "plain",
         "opened": account.opened,
-        "budget": {"epsilon": total.epsilon, "delta": total.delta},
+        "budget": _plain(total),
         "spent": {
             "plain_sum": {"epsilon": rounded_up(plain[0]), "delta": rounded_up(plain[1])},  # type: ignore[arg-type]
             "composed": None if composed is None or math.isinf(composed) else {"epsilon": composed, "delta": total.delta},
@@ -142,9 +122,8 @@ def account_data(account: Account) -> dict[str, Any]:
                 "settled": entry.settled,
                 "rounds": None if entry.drawn is None else {"drawn": entry.drawn.number, "of": entry.drawn.rounds or None},
                 "what": entry.what,
-                "epsilon": entry.budget.epsilon,
-                "delta": entry.budget.delta,
-                "counts": _counts(entry),  # None: settled before its first round
+                **_plain(entry.budget),
+                "counts": entry.counted and _plain(entry.counted[0]),  # None: settled before its first round
                 "known_by": type(entry.cost).__name__.removesuffix("Cost").lower(),
             }
             for entry in account.entries
@@ -153,10 +132,10 @@ def account_data(account: Account) -> dict[str, Any]:
     }
 
 
-def _totals(account: Account) -> str:
-    data = account_data(account)
-    plain, composed = data["spent"]["plain_sum"], data["spent"]["composed"]
-    sums = f"Plain sum: epsilon {plain['epsilon']:.6g}, delta {plain['delta']:.6g}."
+def _totals(data: dict[str, Any]) -> str:
+    plain, composed, budget = data["spent"]["plain_sum"], data["spent"]["composed"], data["budget"]
     together = f" Composed: epsilon {composed['epsilon']:.4g} at delta {composed['delta']:g}." if composed else ""
-    budget = f" Budget: epsilon {account.total.epsilon:g}, delta {account.total.delta:g}."
-    return f"{sums}{together}{budget} Reserved and not made counts as spent. Seal: {account.seal[:16]}"
+    return (
+        f"Plain sum: epsilon {plain['epsilon']:.6g}, delta {plain['delta']:.6g}.{together} Budget: epsilon {budget['epsilon']:g}, "
+        f"delta {budget['delta']:g}. Reserved and not made counts as spent. Seal: {data['seal'][:16]}"
+    )

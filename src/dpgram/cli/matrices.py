@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from dpgram.analysis.matrices import covariance, pca
 from dpgram.artifact.files import load
@@ -22,35 +19,28 @@ def cov_command(
     columns: str | None = None,
     kind: str = "covariance",
     plot: Path | None = None,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    json: bool = False,
 ) -> None:
     """Print means, covariances and correlations from RELEASE. Costs no budget.
 
-    Parameters
-    ----------
-    release
-        A release file.
-    columns
-        Separated by commas; all when left out.
-    kind
-        covariance, correlation or partial (correlation given all the other columns).
-    plot
-        Also draw the correlations to this file (.png, .svg or .pdf).
-    json
-        Print JSON, with all three matrices and standard errors.
-    """
+    Args:
+        release: A release file.
+        columns: Separated by commas; all when left out.
+        kind: covariance, correlation or partial (correlation given all the other columns).
+        plot: Also draw the correlations to this file (.png, .svg or .pdf).
+        json: Print JSON, with all three matrices and standard errors."""
     if plot is not None:
         check_figure_path(plot)
     made = load(release)
-    found = covariance(made, listed_names(made.schema, columns))
-    found.matrix(kind)
+    moments = covariance(made, listed_names(made.schema, columns))
+    moments.matrix(kind)
     if json:
-        print_json(found.to_dict())
+        print_json(moments.to_dict())
     else:
-        print(found.summary(kind))
+        print(moments.summary(kind))
     if plot is not None:
         drawn = "partial" if kind == "partial" else "correlation"
-        save_figure(plot, lambda ax: found.plot(drawn, ax), rows=max(len(found.names), 12))
+        save_figure(plot, lambda ax: moments.plot(drawn, ax), rows=max(len(moments.names), 12))
 
 
 def pca_command(
@@ -59,36 +49,28 @@ def pca_command(
     *,
     columns: str | None = None,
     components: int | None = None,
-    standardise: Annotated[bool, Parameter(negative="")] = False,
+    standardise: bool = False,
     plot: Path | None = None,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    json: bool = False,
 ) -> None:
     """Print principal components from RELEASE. Costs no budget.
 
-    Parameters
-    ----------
-    release
-        A release file.
-    columns
-        Separated by commas; all when left out.
-    components
-        How many to print; up to six when left out.
-    standardise
-        Of the correlations, so that columns in large units do not rule.
-    plot
-        Also draw the shares of the variance to this file (.png, .svg or .pdf).
-    json
-        Print JSON, with all components.
-    """
+    Args:
+        release: A release file.
+        columns: Separated by commas; all when left out.
+        components: How many to print; up to six when left out.
+        standardise: Of the correlations, so that columns in large units do not rule.
+        plot: Also draw the shares of the variance to this file (.png, .svg or .pdf).
+        json: Print JSON, with all components."""
     if plot is not None:
         check_figure_path(plot)
     if components is not None and components < 1:
         raise ModelError(f"components is {components} and must be a whole number of at least 1.")
     made = load(release)
-    found = pca(made, listed_names(made.schema, columns), standardise=standardise)
+    result = pca(made, listed_names(made.schema, columns), standardise=standardise)
     if json:
-        print_json(found.to_dict())
+        print_json(result.to_dict())
     else:
-        print(found.summary(components))
+        print(result.summary(components))
     if plot is not None:
-        save_figure(plot, found.plot, rows=12)
+        save_figure(plot, result.plot, rows=12)

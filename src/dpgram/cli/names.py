@@ -10,11 +10,11 @@ def listed_names(schema: Schema, names: str | None) -> list[str] | None:
     if names is None:
         return None
     known = {*schema.encoded_names, *schema.all_names}
-    found: list[str] = []
+    listed: list[str] = []
     parts = names.split(",") if names else []
     while parts:
         joined = [",".join(parts[:k]) for k in range(len(parts), 0, -1)]
         first = next((name for name in joined if name in known or name.strip() in known), parts[0])
-        found.append(first if first in known else first.strip())
+        listed.append(first if first in known else first.strip())
         parts = parts[first.count(",") + 1 :]
-    return found
+    return listed

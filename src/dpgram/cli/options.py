@@ -30,11 +30,11 @@ def with_flags(command: C) -> C:
 
 def declared_options() -> dict[str, dict[str, Option]]:
     """Every option by its name, and then by the name of the mechanism that declares it."""
-    found: dict[str, dict[str, Option]] = {}
+    declared: dict[str, dict[str, Option]] = {}
     for mechanism in MECHANISMS.values():
         for option in mechanism.options.values():
-            found.setdefault(option.name, {})[mechanism.name] = option
-    return found
+            declared.setdefault(option.name, {})[mechanism.name] = option
+    return declared
 
 
 def _flag(name: str, declared: Mapping[str, Option]) -> inspect.Parameter:
@@ -53,7 +53,7 @@ def _default(option: Option) -> str:
 
 def given_options(others: Sequence[str], flags: Mapping[str, Any]) -> dict[str, Any]:
     """The options that were given, by name. Whether a mechanism has them is for the registry to say; some mechanism must."""
-    found: dict[str, Any] = {name: value for name, value in flags.items() if value is not None}
+    given: dict[str, Any] = {name: value for name, value in flags.items() if value is not None}
     declared = declared_options()
     for text in others:
         name, equals, value = text.partition("=")
@@ -62,8 +62,8 @@ def given_options(others: Sequence[str], flags: Mapping[str, Any]) -> dict[str, 
             raise MechanismError(f"--option is {text!r} and must be NAME=VALUE, such as sketch_rows=44.")
         if name not in declared:
             raise MechanismError(f"--option {name} is not an option of a mechanism: they have {', '.join(declared)}.")
-        found[name] = _number_or_word(value)
-    return found
+        given[name] = _number_or_word(value)
+    return given
 
 
 def _number_or_word(text: str) -> float | str:

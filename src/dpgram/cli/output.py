@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 
 from rich import box
 from rich.console import Console
@@ -84,8 +84,3 @@ class Bar:
     def begin(self, number: int, of: int | None) -> None:
         """Pass ``number`` begins, of so many where that is known."""
         self._bar.update(self._task, description=f"{self._word}, round {number}{f' of {of}' if of else ''}")
-
-
-def reading_bar() -> AbstractContextManager[Callable[[float], None] | None]:
-    """The bar while a table is read."""
-    return working_bar("reading")

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
-
-from cyclopts import Parameter
+from typing import Any, get_args
 
 from dpgram import curator
 from dpgram.cli.app import note
@@ -38,58 +36,39 @@ def plan(
     correlation: float | None = None,
     signal: float | None = None,
     sample: str | None = None,
-    sample_is_public: Annotated[bool, Parameter(negative="")] = False,
+    sample_is_public: bool = False,
     target_width: float | None = None,
     solve: Quantity = "epsilon",
     option: tuple[str, ...] = (),
-    json: Annotated[bool, Parameter(negative="")] = False,
+    json: bool = False,
     plot: Path | None = None,
     **options: Any,
 ) -> None:
     """Forecast what a release would give, from public facts alone. No table is read and nothing is spent.
 
-    Parameters
-    ----------
-    schema
-        TOML file that declares the columns.
-    delta
-        Privacy budget; well below 1/(number of rows).
-    epsilon
-        Privacy budget; found by the plan where --target-width is given.
-    table_rows
-        The number of rows: the table's own where that is public, your public guess under neighbours = "add-remove".
-    target
-        The column to explain; by default the first number.
-    features
-        Comma-separated columns to explain it by; by default all others.
-    mechanism
-        Only this one; may be repeated. By default all, but noisy-inverse without a --rho.
-    calibration
-        exact, or paper for the printed formulas of Sheffet 2015.
-    spread
-        Assumed: a column's sd over half the width of its bounds, 0.25 by default; NAME=VALUE for one column. May be repeated.
-    correlation
-        Assumed: correlation of any two features; 0.2 by default.
-    signal
-        Assumed: share of the target's variance that the features explain; 0.5 by default.
-    sample
-        A table of the same columns that stands in for the assumptions. It must be public.
-    sample_is_public
-        Says that the sample is public; without it, it is not read.
-    target_width
-        Find the smallest epsilon, or number of rows, for which a typical 95 % interval is this narrow.
-    solve
-        Which of the two: epsilon or rows.
-    option
-        An option of a mechanism, as NAME=VALUE instead of by its flag; may be repeated.
-    json
-        Print JSON.
-    plot
-        Figure of errors against epsilon and against the number of rows (.png, .svg or .pdf).
-    """
+    Args:
+        schema: TOML file that declares the columns.
+        delta: Privacy budget; well below 1/(number of rows).
+        epsilon: Privacy budget; found by the plan where --target-width is given.
+        table_rows: The number of rows: the table's own where that is public, your public guess under neighbours = "add-remove".
+        target: The column to explain; by default the first number.
+        features: Comma-separated columns to explain it by; by default all others.
+        mechanism: Only this one; may be repeated. By default all, but noisy-inverse without a --rho.
+        calibration: exact, or paper for the printed formulas of Sheffet 2015.
+        spread: Assumed: a column's sd over half the width of its bounds, 0.25 by default; NAME=VALUE for one column. May be repeated.
+        correlation: Assumed: correlation of any two features; 0.2 by default.
+        signal: Assumed: share of the target's variance that the features explain; 0.5 by default.
+        sample: A table of the same columns that stands in for the assumptions. It must be public.
+        sample_is_public: Says that the sample is public; without it, it is not read.
+        target_width: Find the smallest epsilon, or number of rows, for which a typical 95 % interval is this narrow.
+        solve: Which of the two: epsilon or rows.
+        option: An option of a mechanism, as NAME=VALUE instead of by its flag; may be repeated.
+        json: Print JSON.
+        plot: Figure of errors against epsilon and against the number of rows (.png, .svg or .pdf)."""
     if plot is not None:
         check_figure_path(plot)
-    given, declared = given_options(option, {**options, TABLE_ROWS: table_rows}), Schema.load(schema)
+    given = given_options(option, {**options, TABLE_ROWS: table_rows})
+    declared = Schema.load(schema)
     table_rows = given.pop(TABLE_ROWS, None)
     made = curator.plan(
         declared,
@@ -107,7 +86,6 @@ def plan(
         solve=solve,
         **given,
     )
-    quantities: tuple[Quantity, ...] = ("epsilon", "rows")
     curves = [
         curve(
             made.ground,
@@ -118,7 +96,7 @@ def plan(
             calibration=calibration,
             options=given,
         )
-        for quantity in (quantities if plot is not None else ())
+        for quantity in (get_args(Quantity) if plot is not None else ())
     ]
     if json:
         print_json({**made.to_dict(), **({"curves": [one.to_dict() for one in curves]} if curves else {})})

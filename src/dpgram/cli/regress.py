@@ -30,50 +30,35 @@ def regress(
     confidence: float = 0.95,
     penalty: float | None = None,
     l1_ratio: float | None = None,
-    intercept: bool | None = None,
-    compare: Annotated[bool, Parameter(negative="")] = False,
+    intercept: Annotated[bool | None, Parameter(negative="--no-intercept")] = None,
+    compare: bool = False,
     plot: Path | None = None,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    json: bool = False,
 ) -> None:
     """Fit linear regressions from RELEASE. Costs no budget: fit as many as you like.
 
-    Parameters
-    ----------
-    release
-        A release file.
-    target
-        The column to explain; may be given several times.
-    formula
-        Instead of target and features, as in "arr_delay ~ dep_delay + carrier"; may be given several times.
-    features
-        Columns to explain it by, separated by commas; all other columns when left out.
-    estimator
-        What predictions use: shrunk, debiased, log-det, plain, ridge, lasso or elastic-net. Intervals are about the
-        debiased coefficients, whatever is chosen here.
-    intervals
-        auto (Wald, and Fieller where identification is weak), wald, fieller or bootstrap.
-    confidence
-        Of the intervals.
-    penalty
-        For ridge, lasso and elastic-net, as scikit-learn's alpha; from the size of the noise when left out.
-    l1_ratio
-        For elastic-net.
-    intercept
-        Fit with or without an intercept; with one where the release has it.
-    compare
-        Print all models side by side.
-    plot
-        Also draw coefficients with intervals to this file (.png, .svg or .pdf).
-    json
-        Print JSON.
-    """
+    Args:
+        release: A release file.
+        target: The column to explain; may be given several times.
+        formula: Instead of target and features, as in "arr_delay ~ dep_delay + carrier"; may be given several times.
+        features: Columns to explain it by, separated by commas; all other columns when left out.
+        estimator: What predictions use: shrunk, debiased, log-det, plain, ridge, lasso or elastic-net. Intervals are about the
+            debiased coefficients, whatever is chosen here.
+        intervals: auto (Wald, and Fieller where identification is weak), wald, fieller or bootstrap.
+        confidence: Of the intervals.
+        penalty: For ridge, lasso and elastic-net, as scikit-learn's alpha; from the size of the noise when left out.
+        l1_ratio: For elastic-net.
+        intercept: Fit with or without an intercept; with one where the release has it.
+        compare: Print all models side by side.
+        plot: Also draw coefficients with intervals to this file (.png, .svg or .pdf).
+        json: Print JSON."""
     if plot is not None:
         check_figure_path(plot)
     if bool(target) == bool(formula):
         raise ModelError("give --target (with --features) or --formula, one of the two.")
     made = load(release)
     with working_bar("fitting") as bar:
-        found = fit_models(
+        fitted = fit_models(
             made,
             formula or target or [],
             listed_names(made.schema, features),
@@ -85,7 +70,7 @@ def regress(
             l1_ratio=l1_ratio,
             progress=bar,
         )
-    fits = Fits([found]) if isinstance(found, Fit) else found
+    fits = Fits([fitted]) if isinstance(fitted, Fit) else fitted
     models = side_by_side(fits)
     if json:
         print_json(fits[0].to_dict() if len(fits) == 1 and not compare else models.to_dict())

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
-
-from cyclopts import Parameter
+from typing import Any
 
 from dpgram import curator
 from dpgram.artifact.atomic import check_writable
 from dpgram.cli.app import note
 from dpgram.cli.dry_run import show_without_release
 from dpgram.cli.options import given_options, with_flags
-from dpgram.cli.output import print_json, reading_bar
+from dpgram.cli.output import print_json, working_bar
 from dpgram.errors import OutputError
 from dpgram.mechanisms.registry import TABLE_ROWS
 from dpgram.report.label import label_data
@@ -43,58 +41,39 @@ def release(
     cache: Path | None = None,
     arithmetic: str | None = None,
     insecure_seed: int | None = None,
-    overwrite: Annotated[bool, Parameter(negative="")] = False,
-    dry_run: Annotated[bool, Parameter(negative="")] = False,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    overwrite: bool = False,
+    dry_run: bool = False,
+    json: bool = False,
     **options: Any,
 ) -> None:
     """Write a private Gram release of DATA to OUT. Epsilon and delta are your choice, so they have no default.
 
-    Parameters
-    ----------
-    data
-        CSV, Parquet or Arrow: a file, a folder or a glob; a DuckDB file, `duckdb:`, a postgresql:// URI,
-        or a Spark table such as spark:sales.visits.
-    schema
-        TOML file that declares the columns; `dpgram schema draft` writes one to fill in.
-    epsilon
-        Privacy budget; smaller is more private.
-    delta
-        Privacy budget; well below 1/(number of rows).
-    out
-        Where to write the release, a JSON file.
-    mechanism
-        How noise is added; `dpgram calibrate --help` names them. auto takes the one that `dpgram plan` expects to be best.
-    calibration
-        exact, or paper for the printed formulas of Sheffet 2015.
-    table_rows
-        A public number of rows for auto, whitened-noise and --dry-run. Under neighbours = "replace" a release counts its own; under
-        "add-remove" auto needs it, and whitened-noise without an intercept.
-    query
-        A database's answer to this SQL is the table; its text stays out of the release.
-    device
-        Sum the rows there with PyTorch, such as cuda.
-    threads
-        How many threads read and sum; by default one per core.
-    option
-        An option of the mechanism, as NAME=VALUE instead of by its flag; may be repeated.
-    ledger
-        The account of the data set (`dpgram ledger open`): the budget is set aside there before any row is summed.
-    cache
-        A folder in which a query's result is kept while a mechanism of several rounds reads it again and again: in a file without a name
-        that only you can read, and that is gone when the command ends. Files and tables are read again without it.
-    arithmetic
-        exact (rounded once; the default up to 200 columns, and beyond where it takes a minute at most) or float
-        (leakage through floating-point rounding is not excluded).
-    insecure_seed
-        Draw the noise from this seed, for tests and experiments only: the release is then NOT PRIVATE and says so.
-    overwrite
-        Replace OUT if it exists.
-    dry_run
-        Show the label as far as it is known, and with --table-rows a forecast. DATA is not opened, and nothing is spent.
-    json
-        Print the release's label as JSON, as `dpgram inspect --json` does.
-    """
+    Args:
+        data: CSV, Parquet or Arrow: a file, a folder or a glob; a DuckDB file, `duckdb:`, a postgresql:// URI,
+            or a Spark table such as spark:sales.visits.
+        schema: TOML file that declares the columns; `dpgram schema draft` writes one to fill in.
+        epsilon: Privacy budget; smaller is more private.
+        delta: Privacy budget; well below 1/(number of rows).
+        out: Where to write the release, a JSON file.
+        mechanism: How noise is added; `dpgram calibrate --help` names them. auto takes the one that `dpgram plan` expects to be best.
+        calibration: exact, or paper for the printed formulas of Sheffet 2015.
+        table_rows: A public number of rows for auto, whitened-noise and --dry-run.
+            Under neighbours = "replace" a release counts its own;
+            under "add-remove" auto needs it, and whitened-noise without an intercept.
+        query: A database's answer to this SQL is the table; its text stays out of the release.
+        device: Sum the rows there with PyTorch, such as cuda.
+        threads: How many threads read and sum; by default one per core.
+        option: An option of the mechanism, as NAME=VALUE instead of by its flag; may be repeated.
+        ledger: The account of the data set (`dpgram ledger open`): the budget is set aside there before any row is summed.
+        cache: A folder in which a query's result is kept while a mechanism of several rounds reads it again and again:
+            in a file without a name that only you can read, and that is gone when the command ends.
+            Files and tables are read again without it.
+        arithmetic: exact (rounded once; the default up to 200 columns, and beyond where it takes a minute at most) or float
+            (leakage through floating-point rounding is not excluded).
+        insecure_seed: Draw the noise from this seed, for tests and experiments only: the release is then NOT PRIVATE and says so.
+        overwrite: Replace OUT if it exists.
+        dry_run: Show the label as far as it is known, and with --table-rows a forecast. DATA is not opened, and nothing is spent.
+        json: Print the release's label as JSON, as `dpgram inspect --json` does."""
     declared = Schema.load(schema)
     budget = Budget(epsilon, delta)
     given = given_options(option, {**options, TABLE_ROWS: table_rows})
@@ -124,7 +103,7 @@ def release(
     width = len(declared.encoded)
     if chosen(arithmetic, width, private=insecure_seed is None) == "exact" and exact_seconds(width) >= WORTH_SAYING:
         note(f"exact arithmetic on {width} columns takes about {exact_seconds(width):.0f} s after every pass over the rows")
-    with reading_bar() as progress:
+    with working_bar("reading") as progress:
         made = curator.release(
             data,
             declared,

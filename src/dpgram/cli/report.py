@@ -19,24 +19,17 @@ def report(
     out: Path,
     title: str | None = None,
     bootstrap: Annotated[list[str] | None, Parameter(negative="", consume_multiple=False)] = None,
-    overwrite: Annotated[bool, Parameter(negative="")] = False,
+    overwrite: bool = False,
 ) -> None:
     """Write one self-contained page about RELEASE to OUT: its privacy label, and models to explore. Costs no budget.
 
-    Parameters
-    ----------
-    release
-        A release file.
-    out
-        Where to write the page, an HTML file.
-    title
-        Heading of the page; the unit of privacy when left out.
-    bootstrap
-        A target for which bootstrap intervals are simulated now, of its regression on all other columns, because a browser does
-        not; may be given several times.
-    overwrite
-        Replace OUT if it exists.
-    """
+    Args:
+        release: A release file.
+        out: Where to write the page, an HTML file.
+        title: Heading of the page; the unit of privacy when left out.
+        bootstrap: A target for which bootstrap intervals are simulated now, of its regression on all other columns, because a browser does
+            not; may be given several times.
+        overwrite: Replace OUT if it exists."""
     check_report_path(out, overwrite=overwrite, given=release)
     made = load(release)
     write_report(made, out, title=title, bootstrap=bootstrap or (), overwrite=overwrite)

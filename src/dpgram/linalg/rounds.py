@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import chdtr, chdtrc
 
+from dpgram.linalg.special import chdtr, chdtrc
 from dpgram.linalg.symmetric import square_root
 
 Array = np.ndarray

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import log_ndtr
+
+from dpgram.linalg.special import log_ndtr
 
 Array = np.ndarray
 

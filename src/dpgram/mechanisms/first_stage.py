@@ -12,13 +12,13 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from scipy.special import gammainccinv, ndtr
 
 from dpgram.accounting.gaussian import MARGIN, calibrate_mu, gaussian_delta, steepness
 from dpgram.accounting.laplace import truncated_laplace_delta, truncation
 from dpgram.accounting.roots import largest
 from dpgram.accounting.wishart import calibrate_degrees, calibrate_floor, sampling_delta
 from dpgram.errors import MechanismError
+from dpgram.linalg.special import gammainccinv, ndtr
 from dpgram.mechanisms.conversation import PAPER, Conversation, Outcome, Parameters, Task, one_sum, require
 from dpgram.mechanisms.gaussian_sketch import printed_floor
 from dpgram.mechanisms.options import Option

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -67,9 +68,8 @@ class Law(ABC):
         """The task as it is audited; raises where releases for it tell nothing."""
         return task
 
-    @classmethod
-    def many_at_once(cls, mechanism: Mechanism) -> Mechanism:
-        """The mechanism as it makes many releases at once."""
+    def many_at_once(self, mechanism: Mechanism) -> Mechanism:
+        """The mechanism as it makes many releases at once, where it can."""
         return mechanism
 
     def level(self) -> float:
@@ -112,5 +112,5 @@ def rounds_of(many: Outcome) -> tuple[Round, ...]:
     return many.noise.rounds if isinstance(many.noise, WhitenedGaussian) else ()
 
 
-def in_words(options: Options) -> str:
+def in_words(options: Mapping[str, float | str]) -> str:
     return ", ".join(f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}" for name, value in options.items())

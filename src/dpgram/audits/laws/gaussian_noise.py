@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.special import ndtr
 
@@ -10,35 +12,57 @@ from dpgram.audits import reference
 from dpgram.audits.laws.base import Law
 from dpgram.audits.neighbours import Pair
 from dpgram.errors import MechanismError
-from dpgram.mechanisms.conversation import Outcome, Task
+from dpgram.mechanisms.conversation import Mechanism, Outcome, Task
 
 Array = np.ndarray
 
 
 class GaussianNoiseLaw(Law):
-    """Also that of the inverse, with other matrices and another change by one row."""
+    """Also that of the inverse, with other matrices and another change by one row.
+
+    A shift that repairs the matrix is published beside it, and is taken off again before anything is said of the noise."""
 
     @classmethod
     def prepared(cls, task: Task) -> Task:
-        repair = task.options.get("repair", "none")
-        if repair != "none":
+        if task.options.get("repair") == "psd":
             raise MechanismError(
-                f"repair is {repair!r}, and an audit looks at the noise before any repair: leave it out. A repair is made of what could "
-                "be published without it, so it changes nothing about privacy."
+                "repair is 'psd', and of a matrix without its negative eigenvalues no law is known: audit it with repair=none, whose "
+                "matrix is what psd repairs, or with repair=shift."
             )
         return task
 
+    def many_at_once(self, mechanism: Mechanism) -> Mechanism:
+        """A repair is decided for one matrix at a time."""
+        return replace(mechanism, batched=mechanism.batched and not self._repaired)
+
     def loss(self, many: Outcome, pair: Pair) -> Array:
-        return gaussian_loss(many.gram, pair.first, pair.second, self.found["sd_off_diagonal"], self.found["sd_diagonal"])
+        off, on = self.found["sd_off_diagonal"], self.found["sd_diagonal"]
+        return gaussian_loss(_unshifted(many), pair.first, pair.second, off, on)
 
     def uniforms(self, many: Outcome, table: Array) -> Array:
-        return normal_uniforms(many.gram - table, self.found["sd_off_diagonal"], self.found["sd_diagonal"])
+        return normal_uniforms(_unshifted(many) - table, self.found["sd_off_diagonal"], self.found["sd_diagonal"])
+
+    def faults_of_numbers(self, many: Outcome) -> list[str]:
+        """Whether what was repaired follows from what would be published without a repair: then it tells no more."""
+        if not self._repaired:
+            return []
+        needed = np.linalg.eigvalsh(_unshifted(many))[:, 0] <= 0
+        same = np.array_equal(np.broadcast_to(many.noise.shift, len(needed)) > 0, needed)
+        return [] if same else ["whether the matrix was shifted does not follow from the matrix that was published"]
+
+    @property
+    def _repaired(self) -> bool:
+        return self.task.options.get("repair", "none") != "none"
 
     def curve(self, epsilon: float, strength: float) -> float:
         return gaussian_delta(epsilon, strength * self.found["mu"])
 
     def delta(self) -> float:
         return reference.gaussian(self.task, self.found, self.task.row_bound**2)
+
+
+def _unshifted(many: Outcome) -> Array:
+    return many.gram - np.multiply.outer(np.broadcast_to(many.noise.shift, len(many.gram)), np.eye(many.gram.shape[-1]))
 
 
 def gaussian_loss(released: Array, first: Array, second: Array, off: float, on: float) -> Array:

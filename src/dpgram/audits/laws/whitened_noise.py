@@ -45,8 +45,7 @@ class WhitenedNoiseLaw(Law):
             return task
         return replace(task, rows=MANY)
 
-    @classmethod
-    def many_at_once(cls, mechanism: Mechanism) -> Mechanism:
+    def many_at_once(self, mechanism: Mechanism) -> Mechanism:
         start: Callable[..., Conversation] = mechanism.start
         return replace(mechanism, start=partial(start, next_map=quick_map, finished=quickly_finished), batched=True)
 
