@@ -179,7 +179,7 @@ class _Reader:
         except msgspec.ValidationError as error:
             problem, _, place = str(error).partition(" - at `$")
             field = (within + place.rstrip("`")).lstrip(".") or None
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             problem, field = f"is not a release: not valid JSON, or cut short ({error})", None
         return self._refuse(field, problem[0].lower() + problem[1:])
 

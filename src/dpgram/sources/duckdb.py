@@ -195,13 +195,18 @@ class DuckDBQuery:
         return one == two
 
     def count(self, names: Sequence[str]) -> int:
-        """The number of rows of the result, counted by DuckDB."""
-        (counted,) = self._fetched(["rows"], ["count(*)"])
+        """The number of rows of the result, counted by DuckDB.
+
+        The declared columns are asked for as well: a CSV read with ignore_errors loses the rows whose cells fail in a column that is."""
+        (counted,) = self._fetched(["rows", *names], ["count(*)", *(f"count({cells})" for cells in self._expressions(names))])
         return counted.column(0)[0].as_py()
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
-        for batch in self._fetched(names, [self._expression(self.columns.names.index(name)) for name in names]):
+        for batch in self._fetched(names, self._expressions(names)):
             yield Piece(batch, None)
+
+    def _expressions(self, names: Sequence[str]) -> list[str]:
+        return [self._expression(self.columns.names.index(name)) for name in names]
 
     def _fetched(self, names: Sequence[str], expressions: Sequence[str]) -> Iterator[pa.RecordBatch]:
         return fetched(self.where, partial(self._batches, list(names), self._sql(expressions)), self._connection.interrupt)

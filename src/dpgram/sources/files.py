@@ -98,6 +98,8 @@ class ManyFiles:
 
     def count(self, names: Sequence[str]) -> int | None:
         """The number of rows of all files, where each can tell its own."""
+        for file in self._files:
+            check_columns(file, names)
         told = [told_rows(file, names) for file in self._files]
         return None if None in told else sum(told)  # type: ignore[arg-type]
 
