@@ -15,12 +15,12 @@ import numpy as np
 
 from dpgram.artifact.atomic import check_writable
 from dpgram.artifact.release import GramRelease
-from dpgram.custody import Custody
+from dpgram.custody import Custody, count_rows
 from dpgram.encoding.types import likely_kind
-from dpgram.engines.base import Pass, WholeProgress
+from dpgram.engines.base import WholeProgress
 from dpgram.engines.local import LocalPass
 from dpgram.engines.open import open_header, open_pass
-from dpgram.errors import EmptyTableError, MechanismError, OneShotError, OutputError, SchemaError
+from dpgram.errors import MechanismError, OneShotError, OutputError, SchemaError
 from dpgram.ledger.base import Ledger
 from dpgram.ledger.open import check_apart, open_ledger
 from dpgram.mechanisms import registry
@@ -118,7 +118,9 @@ def release(
     with ExitStack() as one_state:
         counted, choice = None, ""
         if chosen is None:
-            counted = _count_rows(rows_pass, schema, one_state) if table_rows is None else None
+            if table_rows is None and rows_pass.rereadable and schema.neighbours is Neighbours.REPLACE:
+                one_state.enter_context(rows_pass.one_state())  # all passes from here on are over the rows that are counted
+                counted = count_rows(rows_pass, schema, budget, account)
             rows = table_rows if counted is None else counted
             chosen, choice = choose(schema, rows, budget, calibration, rereadable=rows_pass.rereadable)
         hint = {TABLE_ROWS: table_rows} if TABLE_ROWS in chosen.options else {}
@@ -156,17 +158,6 @@ def release(
     if account is not None and reservation is not None:
         account.commit(reservation)
     return made
-
-
-def _count_rows(rows_pass: Pass, schema: Schema, one_state: ExitStack) -> int | None:
-    """The number of rows, all passes from here on being over those; None where it is protected, or the table can be read only once."""
-    if schema.neighbours is not Neighbours.REPLACE or not rows_pass.rereadable:
-        return None
-    one_state.enter_context(rows_pass.one_state())
-    rows = rows_pass.count()
-    if rows == 0:
-        raise EmptyTableError
-    return rows
 
 
 def plan(

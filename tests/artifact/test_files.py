@@ -266,6 +266,12 @@ def test_a_file_cut_short_is_refused(saved, keep):
         dpgram.load(saved)
 
 
+def test_a_file_nested_too_deeply_is_refused(saved):
+    saved.write_text(saved.read_text().replace('"noise":', '"noise": ' + '{"shape":' * 50_000, 1))
+    with pytest.raises(ReleaseFileError, match="not valid JSON"):
+        dpgram.load(saved)
+
+
 def test_numbers_that_are_not_finite_are_refused(saved):
     saved.write_text(saved.read_text().replace('"gram": [\n  [', '"gram": [\n  [1e999, ', 1))
     with pytest.raises(ReleaseFileError):

@@ -187,6 +187,15 @@ def test_spark_counts_the_rows_that_it_sums(spark, folder):
         assert rows is None or found.count() == rows
 
 
+def test_spark_counts_malformed_rows_as_it_sums_them(spark, tmp_path):
+    """A reader that drops them looks only at the columns that it has to."""
+    (tmp_path / "t.csv").write_text("x,y\n0.1,2\nsecret,2\n0.3,secret\n0.4,2\n")
+    frame = spark.read.schema("x double, y double").options(header="true", mode="DROPMALFORMED").csv(str(tmp_path / "t.csv"))
+    schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric("y", 0, 3), dpgram.Numeric("x", 0, 1)])
+    found = open_pass(frame, schema)
+    assert found.count() == found.gram(1.0).rows == 2
+
+
 def test_tables_views_and_queries(classic, folder, expected):
     frame = classic.read.parquet(str(folder))
     classic.sql("create database if not exists sales")

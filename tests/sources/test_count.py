@@ -14,7 +14,7 @@ import pytest
 
 import dpgram
 from dpgram.engines.open import open_pass
-from dpgram.errors import EmptyTableError, TableError
+from dpgram.errors import BudgetSpentError, EmptyTableError, MissingColumnError, TableError, UnreadableTableError
 from dpgram.mechanisms import registry
 from dpgram.planning import choose
 from dpgram.sources.csv import CsvFile
@@ -70,8 +70,10 @@ def test_a_matrix_and_an_empty_table_are_counted():
     assert open_pass(small_table(0), SCHEMA).count() == 0
 
 
+@pytest.mark.package("torch")
 def test_tensors_tell_how_many_rows_they_have():
-    torch = pytest.importorskip("torch")
+    import torch
+
     schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric("x", 0, 1)])
     for table, more in (
         ({"x": torch.ones(7)}, {}),
@@ -97,6 +99,22 @@ def test_a_csv_has_as_many_rows_as_the_pass_finds(tmp_path, text):
     (tmp_path / "t.csv").write_bytes(text.encode("latin-1"))
     found = open_pass(tmp_path / "t.csv", SCHEMA)
     assert found.count() == found.gram(1.0).rows
+
+
+def test_a_csv_that_duckdb_reads_with_gaps_is_counted_as_it_is_summed(tmp_path):
+    """Of a file that is read with ignore_errors, DuckDB loses a row only if it has to look at the cell that fails."""
+    (tmp_path / "t.csv").write_text("x,y,c,b\n0.1,2,a,true\nsecret,2,a,true\n0.3,secret,a,true\n0.4,2,b,false\n")
+    types = "{'x': 'DOUBLE', 'y': 'DOUBLE', 'c': 'VARCHAR', 'b': 'BOOLEAN'}"
+    query = f"select * from read_csv('{tmp_path}/t.csv', columns = {types}, header = true, ignore_errors = true)"
+    found = open_pass("duckdb:", SCHEMA, query=query)
+    assert found.count() == found.gram(1.0).rows == 2
+
+
+def test_files_without_a_declared_column_are_not_counted(tmp_path):
+    pa.feather.write_feather(TABLE, tmp_path / "a.arrow")
+    pa.feather.write_feather(TABLE.drop_columns(["x"]), tmp_path / "b.arrow")
+    with pytest.raises(MissingColumnError, match="'x'"):
+        dpgram.release(tmp_path, SCHEMA, mechanism="auto", **DRAWN)
 
 
 def test_a_stream_of_which_nobody_knows_the_end_tells_nothing_and_is_not_read():
@@ -201,6 +219,38 @@ def test_an_empty_table_is_found_before_anything_is_reserved(tmp_path):
     for table in (small_table(0), tmp_path / "t.csv"):
         with pytest.raises(EmptyTableError):
             dpgram.release(table, SCHEMA, mechanism="auto", ledger=ledger, epsilon=1.0, delta=1e-6)
+    assert list(ledger.entries) == []
+
+
+def test_a_query_that_fails_while_its_rows_are_counted_is_paid_for(tmp_path):
+    """That it fails may follow from a row: asked again and again, it would be a way to read the table. A full ledger tells nothing."""
+    pa.parquet.write_table(TABLE, tmp_path / "t.parquet")
+    ledger = dpgram.SessionLedger(2.0, 2e-6)
+
+    def asked(condition):
+        query = (
+            f"select * from '{tmp_path}/t.parquet' where case when {condition} then error('x is ' || x) is null else true end"
+        )
+        dpgram.release("duckdb:", SCHEMA, query=query, mechanism="auto", ledger=ledger, epsilon=1.0, delta=1e-6)
+
+    for left in (1.0, 0.0):
+        with pytest.raises(UnreadableTableError):
+            asked("x > 0")
+        assert ledger.left[0] == left
+    told = []
+    for condition in ("x > 0", "x > 1e9"):
+        with pytest.raises(BudgetSpentError) as caught:
+            asked(condition)
+        told.append((str(caught.value), caught.value.__context__, caught.value.__cause__))
+    assert told[0] == told[1] == (told[0][0], None, None)
+
+
+def test_a_file_that_cannot_be_counted_costs_nothing(tmp_path):
+    """No cell makes a file fail."""
+    ledger = dpgram.SessionLedger(2.0, 2e-6)
+    (tmp_path / "t.csv.bz2").write_bytes(bz2.compress(b"x,y,c,b\n" + b"1,2,a,true\n" * 100)[:-9])
+    with pytest.raises(UnreadableTableError):
+        dpgram.release(tmp_path / "t.csv.bz2", SCHEMA, mechanism="auto", ledger=ledger, epsilon=1.0, delta=1e-6)
     assert list(ledger.entries) == []
 
 

@@ -155,7 +155,7 @@ class _Reader:
         except msgspec.ValidationError as error:
             problem, _, place = str(error).partition(" - at `$")
             return self._refuse((within + place.rstrip("`")).lstrip(".") or None, problem[0].lower() + problem[1:])
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             return self._refuse(None, f"is not a release: not valid JSON, or cut short ({error})")
 
     def _schema(self, file: _File) -> Schema:

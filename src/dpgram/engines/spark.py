@@ -86,8 +86,12 @@ class SparkPass:
         _check_types(table, schema)
 
     def count(self) -> int:
-        """The number of rows, counted by Spark in a job of its own."""
-        ((rows,),) = _asked(self.where, lambda: _collect(self._table.frame.groupBy().count()))
+        """The number of rows, counted by Spark in a job of its own.
+
+        The declared columns are asked for as well: files read with DROPMALFORMED lose the rows whose cells fail in a column that is."""
+        declared = self._declared()
+        counts = ["count(*)", *(f"count({_quoted(name)})" for name in declared.columns)]
+        ((rows, *_),) = _asked(self._table.where, lambda: _collect(declared.selectExpr(*counts)))
         return rows
 
     def gram(self, row_bound: float, through: PublicMap | None = None) -> GramSum:

@@ -97,6 +97,8 @@ class ManyFiles(Source):
 
     def count(self, names: Sequence[str]) -> int | None:
         """The number of rows of all files, where each can tell its own."""
+        for file in self._files:
+            check_columns(file, names)
         told = [file.count(names) for file in self._files]
         return None if None in told else sum(told)  # type: ignore[arg-type]
 

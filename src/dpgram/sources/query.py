@@ -86,13 +86,19 @@ class Query(Source):
         return f"select {', '.join(expressions)} from (\n{self._query}\n) as dpgram({places})"
 
     def count(self, names: Sequence[str]) -> int:
-        """The number of rows of the result, counted by the database."""
-        (counted,) = self._fetched(["rows"], ["count(*)"])
+        """The number of rows of the result, counted by the database.
+
+        The declared columns are asked for as well: a CSV that DuckDB reads with ignore_errors loses the rows whose cells fail in a column
+        that is."""
+        (counted,) = self._fetched(["rows", *names], ["count(*)", *(f"count({cells})" for cells in self._declared(names))])
         return counted.column(0)[0].as_py()
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
-        for batch in self._fetched(names, [self._expressions[self.columns.names.index(name)] for name in names]):
+        for batch in self._fetched(names, self._declared(names)):
             yield Piece(batch, None)
+
+    def _declared(self, names: Sequence[str]) -> list[str]:
+        return [self._expressions[self.columns.names.index(name)] for name in names]
 
     def _fetched(self, names: Sequence[str], expressions: Sequence[str]) -> Iterator[pa.RecordBatch]:
         return fetched(self.where, partial(self._batches, list(names), self._sql(expressions)), self._cancel)
