@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 Tensor = Any  # torch.Tensor
@@ -11,7 +10,9 @@ Device = Any  # torch.device
 
 class _Later:
     def __getattr__(self, name: str) -> Any:
-        return getattr(importlib.import_module("torch"), name)
+        import torch
+
+        return getattr(torch, name)
 
 
 torch: Any = _Later()

@@ -22,10 +22,10 @@ from dpgram.encoding.encode import Encoder
 from dpgram.engines.base import Progress, Steps
 from dpgram.engines.partial import add_pieces, count_pieces, from_pieces, sum_part
 from dpgram.engines.shipping import shipped
-from dpgram.errors import ColumnTypeError, DpgramError, MissingExtraError, TableError, UnreadableTableError
+from dpgram.errors import ColumnTypeError, MissingExtraError, TableError
 from dpgram.rows.clip import check_map
 from dpgram.rows.gram_sum import GramSum
-from dpgram.sources.base import Source, check_columns
+from dpgram.sources.base import Source, check_columns, explained
 from dpgram.terms.public_map import PublicMap, digest_of
 from dpgram.terms.schema import Schema
 
@@ -72,8 +72,8 @@ class SparkTable(Source):
 class SparkPass:
     """Sums the Gram of the rows of a Spark frame, on the cluster that holds them.
 
-    Making one checks names and types, which are public, and reads no row. Every sum is a job of its own: that a frame is the same in all
-    of them, persisted or read from a table that keeps its versions, is for whoever made it."""
+    Every sum is a job of its own: that a frame is the same in all of them, persisted or read from a table that keeps its versions, is for
+    whoever made it."""
 
     rereadable, one_state = True, nullcontext
 
@@ -285,21 +285,14 @@ def _with_settings(session: Session, call: Callable[[], T]) -> Callable[[], T]:
 
 
 def _asked(where: str, call: Callable[[], T], do: str | None = None) -> T:
-    """``call()``, where a failure becomes an UnreadableTableError without Spark's message, which may quote a cell.
+    """``call()``, where a failure becomes an UnreadableTableError without Spark's message, which may quote a cell."""
 
-    As in ``quietly``, it is raised after the handler has ended, so that nothing hangs on it."""
-    try:
-        with _without_log():
-            return call()
-    except (DpgramError, SystemExit, GeneratorExit):
-        raise
-    except KeyboardInterrupt:
-        failure = None
-    except BaseException as error:
+    def explain(error: BaseException) -> dict[str, str]:
         failure, advice = _what_failed(error)
-    if failure is None:
-        raise KeyboardInterrupt
-    raise UnreadableTableError(where=where, failure=failure, do=advice or do or "run the same frame or query in Spark itself")
+        return {"failure": failure, "do": advice or do or "run the same frame or query in Spark itself"}
+
+    with _without_log():
+        return explained(where, call, explain)
 
 
 @contextmanager
