@@ -62,8 +62,10 @@ ARROW_TYPES = {  # what Spark hands to Python for each of its simple types
 class SparkTable(Source):
     """A frame, whose names and types Spark knows before it reads a row. Its rows are summed where they are, never read from here."""
 
-    def __init__(self, frame: DataFrame, where: str = "the Spark DataFrame", rows_of: str = "result", do: str | None = None):
-        self.frame, self.where, self.rows_of = frame, where, rows_of
+    rows_of = "result"
+
+    def __init__(self, frame: DataFrame, where: str = "the Spark DataFrame", do: str | None = None):
+        self.frame, self.where = frame, where
         # With Spark Connect this is when Spark looks whether it exists.
         fields = _asked(where, lambda: [(f.name, f.dataType) for f in frame.schema.fields], do)
         self.columns = pa.schema([pa.field(name, _arrow_type(type_)) for name, type_ in fields])
@@ -161,7 +163,9 @@ def find_table(table: Any, query: str | None) -> SparkTable:
         return SparkTable(_asked(where, lambda: session.sql(query), "run the query in Spark itself to see why"), where)
     where = f"the Spark table {name}"
     do = "check the name with `show tables`, and your right to read it"
-    return SparkTable(_asked(where, lambda: session.table(name), do), where, _rows_of(session, name), do)
+    named = SparkTable(_asked(where, lambda: session.table(name), do), where, do)
+    named.rows_of = _rows_of(session, name)
+    return named
 
 
 def _arrow_type(type_: Any) -> pa.DataType:
