@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 
 from dpgram.engines.base import Pass, WholeProgress
 from dpgram.errors import EmptyTableError, LargeDeltaWarning, MechanismError, TableError
@@ -50,7 +51,8 @@ class Custody:
     ):
         self._pass, self._progress, self._schema = rows_pass, progress, schema
         self._mechanism, self._task, self._rng, self._ledger = mechanism, task, rng, ledger
-        self._asked, self._drawn = 0, Drawn()
+        self._asked = 0
+        self._drawn = Drawn()
         self._away = False  # whether the mechanism waits for us: what fails then does not follow from what it drew
         self.rows = task.rows  # where the number is public; None where it is protected, whatever a pass counts
         self.reservation: Reservation | None = None
@@ -68,7 +70,8 @@ class Custody:
         return outcome
 
     def _answer(self, question: GramQuestion) -> GramAnswer:
-        self._asked, self._away = self._asked + 1, True
+        self._asked += 1
+        self._away = True
         if self._asked > 1 and not self._mechanism.several:
             raise MechanismError(f"{self._mechanism.name} asks more than once and does not say so: this is a bug, report it.")
         if self.reservation is None:
@@ -94,20 +97,22 @@ class Custody:
         """The budget of the whole release, set aside before any row is summed."""
         if self._ledger is None:
             return None
-        what, schema = _in_words(self._mechanism.name, self._schema, self._rng.private), self._schema
-        known = known_cost(self._mechanism, self._task)
+        schema = self._schema
+        what = _in_words(self._mechanism.name, schema, self._rng.private)
+        cost = known_cost(self._mechanism, self._task)
+        reserve = self._ledger.reserve
         if self._mechanism.several and isinstance(self._ledger, RoundLedger):
-            return self._ledger.reserve(
-                self._task.budget, schema.neighbours, what, unit=schema.unit, cost=known, by_rounds=True
-            )
-        return self._ledger.reserve(self._task.budget, schema.neighbours, what, unit=schema.unit, cost=known)
+            reserve = partial(self._ledger.reserve, by_rounds=True)
+        return reserve(self._task.budget, schema.neighbours, what, unit=schema.unit, cost=cost)
 
     def _announce(self, drawing: Drawing) -> None:
         """Before a round is drawn: it is in the ledger when this returns, unless it was reserved as one that is never given back."""
-        drawn, self._away = Drawn(drawing.number, drawing.rounds, drawing.spent), True
+        drawn = Drawn(drawing.number, drawing.rounds, drawing.spent)
+        self._away = True
         if self.reservation is not None and self._mechanism.several and isinstance(self._ledger, RoundLedger):
             self._ledger.note_round(self.reservation, drawn)
-        self._drawn, self._away = drawn, False
+        self._drawn = drawn
+        self._away = False
 
     def _what_stays(self, *, mechanism_failed: bool) -> str:
         assert self.reservation is not None

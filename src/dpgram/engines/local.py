@@ -30,8 +30,7 @@ THREADS = "DPGRAM_THREADS"  # the environment variable that says how many thread
 class LocalPass:
     """Sums the Gram of a source's rows under a schema.
 
-    Making one checks names and types, which are public, and reads no row. ``threads`` are as many as this process has cores, unless given
-    here or in the environment; the sum does not depend on them."""
+    ``threads`` are as many as this process has cores, unless given here or in the environment; the sum does not depend on them."""
 
     def __init__(self, source: Source, schema: Schema, *, progress: Progress | None = None, threads: int | None = None):
         check_columns(source, schema.names)

@@ -22,10 +22,10 @@ from dpgram.encoding.encode import Encoder
 from dpgram.engines.base import Progress, Steps
 from dpgram.engines.partial import add_pieces, count_pieces, from_pieces, sum_part
 from dpgram.engines.shipping import shipped
-from dpgram.errors import ColumnTypeError, DpgramError, MissingExtraError, TableError, UnreadableTableError
+from dpgram.errors import ColumnTypeError, MissingExtraError, TableError
 from dpgram.rows.clip import check_map
 from dpgram.rows.gram_sum import GramSum
-from dpgram.sources.base import Source, check_columns
+from dpgram.sources.base import Source, check_columns, explained
 from dpgram.terms.public_map import PublicMap, digest_of
 from dpgram.terms.schema import Schema
 
@@ -62,8 +62,10 @@ ARROW_TYPES = {  # what Spark hands to Python for each of its simple types
 class SparkTable(Source):
     """A frame, whose names and types Spark knows before it reads a row. Its rows are summed where they are, never read from here."""
 
-    def __init__(self, frame: DataFrame, where: str = "the Spark DataFrame", rows_of: str = "result", do: str | None = None):
-        self.frame, self.where, self.rows_of = frame, where, rows_of
+    rows_of = "result"
+
+    def __init__(self, frame: DataFrame, where: str = "the Spark DataFrame", do: str | None = None):
+        self.frame, self.where = frame, where
         # With Spark Connect this is when Spark looks whether it exists.
         fields = _asked(where, lambda: [(f.name, f.dataType) for f in frame.schema.fields], do)
         self.columns = pa.schema([pa.field(name, _arrow_type(type_)) for name, type_ in fields])
@@ -72,8 +74,8 @@ class SparkTable(Source):
 class SparkPass:
     """Sums the Gram of the rows of a Spark frame, on the cluster that holds them.
 
-    Making one checks names and types, which are public, and reads no row. Every sum is a job of its own: that a frame is the same in all
-    of them, persisted or read from a table that keeps its versions, is for whoever made it."""
+    Every sum is a job of its own: that a frame is the same in all of them, persisted or read from a table that keeps its versions, is for
+    whoever made it."""
 
     rereadable, one_state = True, nullcontext
 
@@ -165,7 +167,9 @@ def find_table(table: Any, query: str | None) -> SparkTable:
         return SparkTable(_asked(where, lambda: session.sql(query), "run the query in Spark itself to see why"), where)
     where = f"the Spark table {name}"
     do = "check the name with `show tables`, and your right to read it"
-    return SparkTable(_asked(where, lambda: session.table(name), do), where, _rows_of(session, name), do)
+    named = SparkTable(_asked(where, lambda: session.table(name), do), where, do)
+    named.rows_of = _rows_of(session, name)
+    return named
 
 
 def _arrow_type(type_: Any) -> pa.DataType:
@@ -289,21 +293,14 @@ def _with_settings(session: Session, call: Callable[[], T]) -> Callable[[], T]:
 
 
 def _asked(where: str, call: Callable[[], T], do: str | None = None) -> T:
-    """``call()``, where a failure becomes an UnreadableTableError without Spark's message, which may quote a cell.
+    """``call()``, where a failure becomes an UnreadableTableError without Spark's message, which may quote a cell."""
 
-    As in ``quietly``, it is raised after the handler has ended, so that nothing hangs on it."""
-    try:
-        with _without_log():
-            return call()
-    except (DpgramError, SystemExit, GeneratorExit):
-        raise
-    except KeyboardInterrupt:
-        failure = None
-    except BaseException as error:
+    def explain(error: BaseException) -> dict[str, str]:
         failure, advice = _what_failed(error)
-    if failure is None:
-        raise KeyboardInterrupt
-    raise UnreadableTableError(where=where, failure=failure, do=advice or do or "run the same frame or query in Spark itself")
+        return {"failure": failure, "do": advice or do or "run the same frame or query in Spark itself"}
+
+    with _without_log():
+        return explained(where, call, explain)
 
 
 @contextmanager

@@ -50,10 +50,9 @@ class NamedArrays(Source):
             yield Piece(ArrayBatch(arrays, types, span.stop - span.start), fraction)
 
     def _array(self, name: str, part: slice) -> pa.Array | np.ndarray:
-        whole = self._columns[name]
-        if type(whole) is np.ndarray and whole.dtype.str in PLAIN_NUMBERS and name not in self.untyped:
-            return whole[part]
-        cells = whole[part]
+        cells = self._columns[name][part]
+        if type(cells) is np.ndarray and cells.dtype.str in PLAIN_NUMBERS:
+            return cells
         if isinstance(cells, pa.ChunkedArray):
             check_buffers(cells)
         return arrow_cells(cells)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -107,18 +108,26 @@ def batch_rows(columns: int) -> int:
 
 
 def quietly(where: str, call: Callable[..., T], *args: object, **kwargs: object) -> T:
-    """``call(*args)``, where a failure becomes an UnreadableTableError that carries no message, cause or context.
+    """``call(*args)``, where a failure becomes an UnreadableTableError that carries no message, cause or context."""
+    return explained(where, partial(call, *args, **kwargs), lambda error: {"failure": type(error).__name__})
+
+
+def explained(where: str, call: Callable[[], T], explain: Callable[[BaseException], dict[str, str]]) -> T:
+    """``call()``, where a failure becomes an UnreadableTableError with the words of ``explain`` alone: ``failure``, and what to ``do``.
 
     The error is raised after the handler has ended: raised inside it, Python would hang the original on it."""
+    words = None
     try:
-        return call(*args, **kwargs)
+        return call()
     except (DpgramError, SystemExit, GeneratorExit):
         raise
+    except KeyboardInterrupt:
+        pass
     except BaseException as error:  # polars' panics are no Exceptions
-        failure = type(error).__name__
-    if failure == KeyboardInterrupt.__name__:
+        words = explain(error)
+    if words is None:
         raise KeyboardInterrupt
-    raise UnreadableTableError(where=where, failure=failure)
+    raise UnreadableTableError(where=where, **words)
 
 
 def quiet_iterator(where: str, iterator: Iterator[T]) -> Iterator[T]:
@@ -139,13 +148,10 @@ def check_columns(source: Source, names: Sequence[str]) -> None:
     """Raise unless the source has every column in ``names`` exactly once."""
     present = Counter(source.columns.names)
     for name in names:
-        match present[name]:
-            case 0:
-                raise MissingColumnError(column=name, where=source.where, hint=_hint(source))
-            case 1:
-                pass
-            case _:
-                raise DuplicateColumnError(column=name, where=source.where)
+        if present[name] == 0:
+            raise MissingColumnError(column=name, where=source.where, hint=_hint(source))
+        if present[name] > 1:
+            raise DuplicateColumnError(column=name, where=source.where)
 
 
 def _hint(source: Source) -> str:

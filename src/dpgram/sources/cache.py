@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from dpgram.errors import OutputError, TableError
-from dpgram.sources.base import Batch, Piece, Source, check_columns, quiet_iterator, quietly, record_batch
+from dpgram.sources.base import Batch, Piece, Source, check_columns, quiet_iterator, quietly
 
 
 def open_cache(folder: Path) -> int:
@@ -81,7 +81,7 @@ class Cached(Source):
         check_columns(self, names)
         if self._store is None:
             yield from self._source.pieces(names)
-        elif self._store.begun:
+        elif self._store.names:
             yield from self._store.pieces(names)
         else:
             yield from self._store.kept(self._source.pieces(names), names)
@@ -93,27 +93,23 @@ class _Store:
     def __init__(self, where: str, descriptor: int, folder: Path):
         self._where, self._descriptor, self._folder = where, descriptor, folder
         self._starts: list[int] = []  # where each stream begins
-        self._names: list[str] = []
+        self.names: list[str] = []  # of the columns, once the first pass has begun
         self._whole = False
-
-    @property
-    def begun(self) -> bool:
-        return bool(self._names)
 
     def close(self) -> None:
         os.close(self._descriptor)
 
     def kept(self, pieces: Iterator[Piece], names: Sequence[str]) -> Iterator[Piece]:
         """The pieces, each written down before it is passed on."""
-        self._names = list(names)
-        sink = _Sink(self._descriptor)
+        self.names = list(names)
+        sink = _Place(self._descriptor)
         writer = None
         try:
             for piece in pieces:
-                batch = quietly(self._where, _as_arrow, self._where, piece.batch, names)
+                batch = quietly(self._where, _as_arrow, piece.batch, list(names))
                 if writer is None or batch.schema != writer[1]:
                     self._finish(sink, writer)
-                    self._starts.append(sink.end)
+                    self._starts.append(sink.at)
                     writer = self._write(sink, pa.ipc.new_stream, sink, batch.schema), batch.schema
                 self._write(sink, writer[0].write_batch, batch)
                 yield piece
@@ -123,11 +119,11 @@ class _Store:
             if isinstance(pieces, Generator):
                 pieces.close()  # left early, by an interrupt or a failure: a query is cancelled at once
 
-    def _finish(self, sink: _Sink, writer: tuple[Any, pa.Schema] | None) -> None:
+    def _finish(self, sink: _Place, writer: tuple[Any, pa.Schema] | None) -> None:
         if writer is not None:
             self._write(sink, writer[0].close)
 
-    def _write(self, sink: _Sink, call: Any, *args: Any) -> Any:
+    def _write(self, sink: _Place, call: Any, *args: Any) -> Any:
         """``call(*args)``, where a disk that is full is said in words; what a library says else is withheld."""
         try:
             return quietly(self._where, call, *args)
@@ -141,61 +137,51 @@ class _Store:
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         """The rows again."""
-        if not self._whole or list(names) != self._names:
+        if not self._whole or list(names) != self.names:
             raise TableError(f"{self._where} was not read to its end, so its cache is no table: release again.")
         for start in self._starts:
-            reader = quietly(self._where, pa.ipc.open_stream, pa.PythonFile(_CachedPart(self._descriptor, start), mode="r"))
+            reader = quietly(self._where, pa.ipc.open_stream, pa.PythonFile(_Place(self._descriptor, start), mode="r"))
             for batch in quiet_iterator(self._where, iter(reader)):
                 yield Piece(batch, None)
 
 
-def _as_arrow(where: str, batch: Batch, names: Sequence[str]) -> pa.RecordBatch:
+def _as_arrow(batch: Batch, names: list[str]) -> pa.RecordBatch:
     if isinstance(batch, pa.RecordBatch):
-        return batch.select(list(names))
-    return record_batch(where, names, [pa.array(batch.column(name)) for name in names])
+        return batch.select(names)
+    return pa.RecordBatch.from_arrays([pa.array(batch.column(name)) for name in names], names=names)
 
 
-class _Sink(io.RawIOBase):
-    """The end of the file, to write to. Remembers why it could not."""
+class _Place(io.RawIOBase):
+    """The file from a place on, to read or to write: several do not disturb each other. Remembers why it could not write."""
 
-    def __init__(self, descriptor: int):
-        self._descriptor, self.end = descriptor, 0
+    def __init__(self, descriptor: int, at: int = 0):
+        self._descriptor, self.at = descriptor, at
         self.problem: str | None = None
+
+    def readable(self) -> bool:
+        return True
 
     def writable(self) -> bool:
         return True
+
+    def tell(self) -> int:
+        return self.at
+
+    def read(self, size: int = -1) -> bytes:
+        chunk = os.pread(self._descriptor, size, self.at)  # as a rule all of it
+        while len(chunk) < size and (more := os.pread(self._descriptor, size - len(chunk), self.at + len(chunk))):
+            chunk += more
+        self.at += len(chunk)
+        return chunk
 
     def write(self, data: Any) -> int:
         left = memoryview(data).cast("B")
         size = len(left)
         try:
             while left:
-                done = os.pwrite(self._descriptor, left, self.end)
-                self.end, left = self.end + done, left[done:]
+                done = os.pwrite(self._descriptor, left, self.at)
+                self.at, left = self.at + done, left[done:]
         except OSError as error:
             self.problem = error.strerror
             raise
         return size
-
-    def tell(self) -> int:
-        return self.end
-
-
-class _CachedPart(io.RawIOBase):
-    """The file from a place on, to read, with a place of its own: several readers do not disturb each other."""
-
-    def __init__(self, descriptor: int, at: int):
-        self._descriptor, self._at = descriptor, at
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        chunk = os.pread(self._descriptor, size, self._at)  # as a rule all of it
-        while len(chunk) < size and (more := os.pread(self._descriptor, size - len(chunk), self._at + len(chunk))):
-            chunk += more
-        self._at += len(chunk)
-        return chunk
-
-    def tell(self) -> int:
-        return self._at

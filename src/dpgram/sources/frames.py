@@ -28,8 +28,7 @@ class PandasFrame(Source):
     def __init__(self, frame: pd.DataFrame):
         self._frame = frame
         named = [(i, name) for i, name in enumerate(frame.columns) if isinstance(name, str)]
-        kinds = {i: frame.dtypes.iloc[i] for i, _ in named}
-        self.untyped = frozenset(name for i, name in named if is_pandas_text(kinds[i]))
+        self.untyped = frozenset(name for i, name in named if is_pandas_text(frame.dtypes.iloc[i]))
         self.columns = pa.schema([pa.field(name, self._type(i, name)) for i, name in named])
         self._places = {name: i for i, name in named}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpgram.errors import UnreadableTableError
-from dpgram.sources.base import Part, Piece, batch_rows, declared_columns, quiet_iterator, quietly
+from dpgram.sources.base import Part, Piece, batch_rows, declared_columns, explained, quiet_iterator
 from dpgram.sources.one_file import OneFile
 
 if TYPE_CHECKING:
@@ -34,11 +34,8 @@ class ParquetFile(OneFile):
     def _open(self, metadata: pq.FileMetaData | None = None) -> pq.ParquetFile:
         import pyarrow.parquet as pq  # slow to import, and most tables are something else
 
-        try:
-            return quietly(self.where, pq.ParquetFile, self._path, metadata=metadata, pre_buffer=False, buffer_size=READ_BUFFER)
-        except UnreadableTableError as error:
-            failure = error.failure
-        raise UnreadableTableError(where=self.where, failure=failure, do=TRUNCATED)
+        opening = partial(pq.ParquetFile, self._path, metadata=metadata, pre_buffer=False, buffer_size=READ_BUFFER)
+        return explained(self.where, opening, lambda error: {"failure": type(error).__name__, "do": TRUNCATED})
 
     def count(self, names: Sequence[str]) -> int:
         """The number of rows by the file's footer, which every pass is held to."""
