@@ -47,19 +47,19 @@ class Declaration:
         """What it becomes where these are the declared columns, or a SchemaError that says why it cannot."""
         raise NotImplementedError
 
-    def error(self, problem: str) -> SchemaError:
+    def _error(self, problem: str) -> SchemaError:
         return SchemaError(f"{self.called} {self.name!r}: {problem}")
 
-    def bound(self, which: str) -> Any:
+    def _bound(self, which: str) -> Any:
         """The field ``which``, or an error where it is blank."""
         value = getattr(self, which)
         if value is None or (isinstance(value, str) and not value):
-            raise self.error(f"{which} is blank: declare the bound from what is known of the domain, not from the data.")
+            raise self._error(f"{which} is blank: declare the bound from what is known of the domain, not from the data.")
         return value
 
-    def check_truth(self, which: str) -> None:
+    def _check_truth(self, which: str) -> None:
         if not isinstance(value := getattr(self, which), bool):
-            raise self.error(f"{which} is {value!r} and must be true or false.")
+            raise self._error(f"{which} is {value!r} and must be true or false.")
 
 
 @dataclass(frozen=True)
@@ -75,28 +75,28 @@ class Numeric(Declaration):
         super().__post_init__()
         lower, upper = self._number("lower"), self._number("upper")
         if lower >= upper:
-            raise self.error(f"lower is {lower:g} and upper is {upper:g}; lower must be the smaller.")
+            raise self._error(f"lower is {lower:g} and upper is {upper:g}; lower must be the smaller.")
         half, largest = upper / 2 - lower / 2, max(abs(lower), abs(upper))
         if half < 1e-300 or half < 1e-9 * largest or largest > 1e300:
-            raise self.error(
+            raise self._error(
                 f"bounds [{lower!r}, {upper!r}] are too close together, too small or too large for "
                 f"double precision: shift or rescale the column before it gets here."
             )
         missing = self.missing
         if not (isinstance(missing, str) and missing == "midpoint"):
             if isinstance(missing, bool) or not isinstance(missing, Real):
-                raise self.error(f'missing is {missing!r} and must be "midpoint" or a number.')
+                raise self._error(f'missing is {missing!r} and must be "midpoint" or a number.')
             missing = float(missing)
             if not lower <= missing <= upper:
-                raise self.error(f"missing is {missing:g} and must lie within [{lower:g}, {upper:g}].")
+                raise self._error(f"missing is {missing:g} and must lie within [{lower:g}, {upper:g}].")
         set_fields(self, lower=lower, upper=upper, missing=missing)
 
     def _number(self, which: str) -> float:
-        value = self.bound(which)
+        value = self._bound(which)
         if isinstance(value, bool) or not isinstance(value, Real):
-            raise self.error(f"{which} is {value!r} and must be a number.")
+            raise self._error(f"{which} is {value!r} and must be a number.")
         if not math.isfinite(value):
-            raise self.error(f"{which} is {float(value)!r} and must be finite.")
+            raise self._error(f"{which} is {float(value)!r} and must be finite.")
         return float(value)
 
     def made(self, columns: Columns) -> Made:
@@ -124,28 +124,28 @@ class Categorical(Declaration):
     def __post_init__(self) -> None:
         super().__post_init__()
         if isinstance(self.categories, str) or not isinstance(self.categories, Iterable):
-            raise self.error("categories must be a list, such as ['UA', 'AA'].")
+            raise self._error("categories must be a list, such as ['UA', 'AA'].")
         categories = tuple(_plain_category(c) for c in self.categories)
         if not categories:
-            raise self.error("categories are blank: list the values it can take, reference first.")
+            raise self._error("categories are blank: list the values it can take, reference first.")
         types = {type(c) for c in categories}
         if types not in ({str}, {int}):
-            raise self.error("categories must be all strings or all integers.")
+            raise self._error("categories must be all strings or all integers.")
         if "" in categories:
-            raise self.error("the empty text cannot be a category, because an empty cell is missing.")
+            raise self._error("the empty text cannot be a category, because an empty cell is missing.")
         if types == {int} and any(abs(c) > EXACT_INTEGERS for c in categories):
-            raise self.error("integer categories must lie within 2**53; declare them as strings.")
+            raise self._error("integer categories must lie within 2**53; declare them as strings.")
         if len(set(categories)) < len(categories):
-            raise self.error("a category is listed twice; each must stand once.")
-        self.check_truth("other")
+            raise self._error("a category is listed twice; each must stand once.")
+        self._check_truth("other")
         if self.missing not in ("reference", "level"):
-            raise self.error(f'missing is {self.missing!r} and must be "reference" or "level".')
+            raise self._error(f'missing is {self.missing!r} and must be "reference" or "level".')
         for level, used in ((OTHER, self.other), (MISSING, self.missing == "level")):
             if used and level in categories:
-                raise self.error(f"{level!r} is a declared category and also the {level} level's name.")
+                raise self._error(f"{level!r} is a declared category and also the {level} level's name.")
         set_fields(self, categories=categories)
         if len(self.levels) < 2:
-            raise self.error("one category alone carries no information: declare a second, or other = true.")
+            raise self._error("one category alone carries no information: declare a second, or other = true.")
 
     def made(self, columns: Columns) -> Made:
         names = tuple(f"{self.name}[{level}]" for level in self.levels[1:])
@@ -171,7 +171,7 @@ class Boolean(Declaration):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.check_truth("missing")
+        self._check_truth("missing")
 
     def made(self, columns: Columns) -> Made:
         return Made((self.name,), 0.0, 1.0, (float(self.missing),), is_number=False)
@@ -198,12 +198,12 @@ class Date(Declaration):
         missing = self.missing if self.missing == "midpoint" else self._date("missing")
         set_fields(self, lower=lower, upper=upper, missing=missing)
         if round((self.last - self.first) * 24 * 3600) < 3600:  # seconds
-            raise self.error(f"lower is {lower} and upper is {upper}; upper must be at least an hour later.")
+            raise self._error(f"lower is {lower} and upper is {upper}; upper must be at least an hour later.")
         if not self.first <= self.fill <= self.last:
-            raise self.error(f"missing is {missing} and must lie within [{lower}, {upper}].")
+            raise self._error(f"missing is {missing} and must lie within [{lower}, {upper}].")
 
     def _date(self, which: str) -> str:
-        return iso_text(self.bound(which), f"column {self.name!r}: {which}")
+        return iso_text(self._bound(which), f"column {self.name!r}: {which}")
 
     def made(self, columns: Columns) -> Made:
         return Made((self.name,), self.first, self.last, (self.fill,), is_number=True)

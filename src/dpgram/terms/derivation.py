@@ -23,15 +23,15 @@ class Derived(Declaration):
         """The declared columns it is computed from, or a SchemaError where there is no such column of a fitting kind."""
         raise NotImplementedError
 
-    def declared(self, columns: Columns, name: object) -> Column:
+    def _declared(self, columns: Columns, name: object) -> Column:
         if not isinstance(name, str) or name not in columns:
-            raise self.error(f"{name!r} is no declared column: it can be made from those under [[columns]] only.")
+            raise self._error(f"{name!r} is no declared column: it can be made from those under [[columns]] only.")
         return columns[name]
 
-    def number_made(self, lower: float, upper: float, missing: float | str | None) -> Made:
+    def _number_made(self, lower: float, upper: float, missing: float | str | None) -> Made:
         """A column of numbers, under the same rules as a declared one."""
         if not (math.isfinite(lower) and math.isfinite(upper) and lower < upper):
-            raise self.error(
+            raise self._error(
                 f"its bounds follow from its parents' and are [{lower:g}, {upper:g}], which double precision does not hold: rescale "
                 f"the parents."
             )
@@ -45,7 +45,7 @@ class OfNumber(Derived):
     of: str
 
     def parents(self, columns: Columns) -> tuple[Numeric | Date]:
-        column = self.declared(columns, self.of)
+        column = self._declared(columns, self.of)
         if not isinstance(column, Numeric | Date):
-            raise self.error(f"{self.of!r} is {column.kind}, and a number or a date is needed.")
+            raise self._error(f"{self.of!r} is {column.kind}, and a number or a date is needed.")
         return (column,)

@@ -40,7 +40,7 @@ class Product(Derived):
         super().__post_init__()
         names = () if isinstance(self.of, str) or not isinstance(self.of, Iterable) else tuple(self.of)
         if len(names) != 2 or not all(isinstance(n, str) for n in names):
-            raise self.error(f"of is {self.of!r} and must name two columns, such as ['age', 'sex'].")
+            raise self._error(f"of is {self.of!r} and must name two columns, such as ['age', 'sex'].")
         set_fields(self, of=names)
 
     def parents(self, columns: Columns) -> tuple[Column, ...]:
@@ -51,7 +51,7 @@ class Product(Derived):
         factors = [self._column_and_places(columns, text) for text in self.of]
         if factors[0][0] == factors[1][0]:
             instead = "use a power" if isinstance(factors[0][0], Numeric | Date) else "it would say nothing new"
-            raise self.error(f"both factors come from column {factors[0][0].name!r}: {instead}.")
+            raise self._error(f"both factors come from column {factors[0][0].name!r}: {instead}.")
         return factors
 
     def _column_and_places(self, columns: Columns, text: str) -> tuple[Column, tuple[int, ...]]:
@@ -60,7 +60,7 @@ class Product(Derived):
             for place, level in enumerate(column.levels):
                 if text == f"{column.name}[{level}]":
                     return column, (place,)
-        whole = self.declared(columns, text)
+        whole = self._declared(columns, text)
         return whole, tuple(range(1, len(whole.levels))) if isinstance(whole, Categorical) else ()
 
     def made(self, columns: Columns) -> Made:
@@ -69,9 +69,9 @@ class Product(Derived):
         corners = [a * b for a in (first.lower, first.upper) for b in (second.lower, second.upper)]
         lower, upper = min(corners), max(corners)  # rounding is monotone: products of cells, rounded, lie within
         if first.is_number and second.is_number:
-            return self.number_made(lower, upper, self.missing)
+            return self._number_made(lower, upper, self.missing)
         if self.missing is not None:
-            raise self.error(
+            raise self._error(
                 f"missing is {self.missing!r} and must be left out, because a factor is a level or "
                 f"a truth value: a missing cell becomes 0."
             )
@@ -96,15 +96,15 @@ class Power(OfNumber):
         super().__post_init__()
         exponent = self.exponent
         if isinstance(exponent, bool) or not isinstance(exponent, Integral) or not 2 <= exponent <= LARGEST_EXPONENT:
-            raise self.error(f"exponent is {exponent!r} and must be a whole number from 2 to {LARGEST_EXPONENT}.")
+            raise self._error(f"exponent is {exponent!r} and must be a whole number from 2 to {LARGEST_EXPONENT}.")
         set_fields(self, exponent=int(exponent))
 
     def made(self, columns: Columns) -> Made:
         (parent,) = self.parents(columns)
         ends = bounds(parent)
-        powers = [math.prod([end] * self.exponent) for end in ends]  # ``number_made`` refuses what is not finite
+        powers = [math.prod([end] * self.exponent) for end in ends]  # ``_number_made`` refuses what is not finite
         through_zero = self.exponent % 2 == 0 and ends[0] < 0 < ends[1]
-        return self.number_made(0.0 if through_zero else min(powers), max(powers), self.missing)
+        return self._number_made(0.0 if through_zero else min(powers), max(powers), self.missing)
 
 
 @dataclass(frozen=True)
@@ -118,8 +118,8 @@ class Log1p(OfNumber):
         (parent,) = self.parents(columns)
         lower, upper = bounds(parent)
         if lower <= -1:
-            raise self.error(f"the lower bound of {self.of!r} is {lower:g} and must be above -1.")
-        return self.number_made(_log1p(lower), _log1p(upper), self.missing)
+            raise self._error(f"the lower bound of {self.of!r} is {lower:g} and must be above -1.")
+        return self._number_made(_log1p(lower), _log1p(upper), self.missing)
 
 
 def _log1p(x: float) -> float:
@@ -151,8 +151,8 @@ class Interval(OfNumber):
         super().__post_init__()
         set_fields(self, lower=self._end("lower"), upper=self._end("upper"))
         if self.lower is None and self.upper is None:
-            raise self.error("lower and upper are both left out, and one of them is needed.")
-        self.check_truth("missing")
+            raise self._error("lower and upper are both left out, and one of them is needed.")
+        self._check_truth("missing")
 
     def _end(self, which: str) -> float | str | None:
         value = getattr(self, which)
@@ -160,10 +160,10 @@ class Interval(OfNumber):
             return None
         if isinstance(value, Real) and not isinstance(value, bool):
             if not math.isfinite(value):
-                raise self.error(f"{which} is {value!r} and must be finite, or left out.")
+                raise self._error(f"{which} is {value!r} and must be finite, or left out.")
             return float(value)
         if value == "":
-            raise self.error(f"{which} is blank: fill it in, or leave it out.")
+            raise self._error(f"{which} is blank: fill it in, or leave it out.")
         return iso_text(value, f"derived column {self.name!r}: {which}")
 
     def ends(self, columns: Columns) -> tuple[float, float]:
@@ -172,7 +172,7 @@ class Interval(OfNumber):
         for which, end in (("lower", self.lower), ("upper", self.upper)):
             if end is not None and isinstance(end, str) != isinstance(parent, Date):
                 needed = "a date" if isinstance(parent, Date) else "a number"
-                raise self.error(f"{which} is {end!r}, and {parent.name!r} is {needed}.")
+                raise self._error(f"{which} is {end!r}, and {parent.name!r} is {needed}.")
         low, high = (days_of(end) if isinstance(end, str) else end for end in (self.lower, self.upper))
         return -math.inf if low is None else low, math.inf if high is None else high
 
@@ -181,9 +181,9 @@ class Interval(OfNumber):
         low, high = self.ends(columns)
         lower, upper = bounds(parent)
         if low >= high:
-            raise self.error(f"lower is {self.lower} and upper is {self.upper}; lower must be less.")
+            raise self._error(f"lower is {self.lower} and upper is {self.upper}; lower must be less.")
         if low > upper or high <= lower or (low <= lower and high > upper):
-            raise self.error(
+            raise self._error(
                 f"it is the same for every value of {self.of!r} within its bounds "
                 f"[{parent.lower}, {parent.upper}]: choose an interval that holds some of them and not all."
             )
@@ -206,13 +206,13 @@ class DatePart(OfNumber):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.part, str) or self.part not in PARTS:
-            raise self.error(f"part is {self.part!r} and must be one of {', '.join(PARTS)}.")
-        self.check_truth("levels")
+            raise self._error(f"part is {self.part!r} and must be one of {', '.join(PARTS)}.")
+        self._check_truth("levels")
 
     def parents(self, columns: Columns) -> tuple[Date]:
-        parent = self.declared(columns, self.of)
+        parent = self._declared(columns, self.of)
         if not isinstance(parent, Date):
-            raise self.error(f"{self.of!r} is {parent.kind}, and a date is needed.")
+            raise self._error(f"{self.of!r} is {parent.kind}, and a date is needed.")
         return (parent,)
 
     def _range(self, columns: Columns) -> tuple[int, int]:
@@ -227,9 +227,9 @@ class DatePart(OfNumber):
     def made(self, columns: Columns) -> Made:
         low, high = self._range(columns)
         if low == high:
-            raise self.error(f"the {self.part} is {low} for every date within the bounds of {self.of!r}: leave it out.")
+            raise self._error(f"the {self.part} is {low} for every date within the bounds of {self.of!r}: leave it out.")
         if not self.levels:
-            return self.number_made(low, high, self.missing)
+            return self._number_made(low, high, self.missing)
         missing = "reference" if self.missing is None else self.missing
         return Categorical(self.name, tuple(range(low, high + 1)), missing=missing).made(columns)  # type: ignore[arg-type]
 

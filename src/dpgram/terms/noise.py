@@ -153,13 +153,13 @@ class NoisyInverse(NoiseModel, shape="noisy-inverse"):
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """One noisy Gram of rows that were mapped to z = ``through`` a, shrunk to ||z|| <= 1: ``gram`` is the sum of z z' plus symmetric
+    """One noisy Gram of rows that were mapped to z = ``through`` a, clipped to ||z|| <= 1: ``gram`` is the sum of z z' plus symmetric
     Gaussian noise of sd ``sd_off_diagonal`` off the diagonal and sqrt(2) times that on it."""
 
     through: Array  # (d, d), public: made of earlier rounds
     gram: Array  # (d, d)
     sd_off_diagonal: float
-    kept: float  # the average share of a row's square that the shrinking left, as far as the release can tell; in (0, 1]
+    kept: float  # the average share of a row's square that the clipping left, as far as the release can tell; in (0, 1]
 
     @classmethod
     def limits(cls, dim: int) -> Limits:
@@ -181,7 +181,7 @@ class WhitenedGaussian(NoiseModel, shape="whitened-gaussian"):
 
     The matrix that is released is that of the last round, T^-1 M T^-T / kept with T = ``through`` and M = ``gram`` of that round; so its
     noise is Gaussian under a public congruence: T^-1 N T^-T / kept. Earlier rounds carry noise that is independent of it, and
-    tell of the same rows, shrunk otherwise."""
+    tell of the same rows, clipped otherwise."""
 
     words = "Random numbers were added in rounds, each to the matrix of rows whitened by the rounds before it."
     shift = 0.0

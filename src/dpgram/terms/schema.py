@@ -44,8 +44,8 @@ class Schema:
 
     ``columns`` are read from the table; ``derived`` ones are computed from them, and stand after them in the Gram matrix.
     ``unit`` says in words what one row is. That a person, say, has one row only is assumed, not enforced.
-    ``row_bound`` is the largest Euclidean norm of an encoded row; longer rows are shrunk to it. Left out, it is the
-    largest norm that the columns allow, so that no row is shrunk.
+    ``row_bound`` is the largest Euclidean norm of an encoded row; longer rows are clipped to it. Left out, it is the
+    largest norm that the columns allow, so that no row is clipped.
 
     >>> from dpgram.terms.columns import Categorical, Numeric
     >>> schema = Schema(unit="visit", columns=[Numeric("age", 0, 120), Categorical("sex", ["f", "m"])])
