@@ -134,13 +134,13 @@ def stranger(spread):
 
 class EvenNoiseLaw(Law):
     def loss(self, many, pair):
-        return gaussian_loss(many.gram, pair.first, pair.second, self.found["sd"], self.found["sd"])
+        return gaussian_loss(many.gram, pair.first, pair.second, self.parameters["sd"], self.parameters["sd"])
 
     def uniforms(self, many, table):
-        return normal_uniforms(many.gram - table, self.found["sd"], self.found["sd"])
+        return normal_uniforms(many.gram - table, self.parameters["sd"], self.parameters["sd"])
 
     def delta(self):
-        return hockey_stick(self.task.budget.epsilon, math.sqrt(2) * self.task.row_bound**2 / self.found["sd"])
+        return hockey_stick(self.task.budget.epsilon, math.sqrt(2) * self.task.row_bound**2 / self.parameters["sd"])
 
 
 @pytest.mark.parametrize(("spread", "code"), [(1.0, 0), (0.02, 1)])

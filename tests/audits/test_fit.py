@@ -8,7 +8,7 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 from dpgram.audits.batched import BatchedSource, is_rounding
-from dpgram.audits.draws import Drawing
+from dpgram.audits.draws import PairReleases
 from dpgram.audits.fit import faults_between
 from dpgram.audits.laws.registry import law_of
 from dpgram.mechanisms.registry import MECHANISMS
@@ -76,7 +76,7 @@ def test_noise_that_is_kept_is_seen_through_the_grid(source, monkeypatch):
     """One matrix of noise for every ten releases, made one at a time."""
     mechanism, task = MECHANISMS["gaussian-noise"], task_for("gaussian-noise")
     law = law_of(mechanism.name)(task, mechanism.calibrate(task))
-    drawing = Drawing(mechanism, law, law.worst_pairs()[0])
+    drawing = PairReleases(mechanism, law, law.worst_pairs()[0])
     right, kept = source.normal, []
 
     def again(self, scale, size):

@@ -24,7 +24,7 @@ class Comparison:
         return tuple(dict.fromkeys(name for fit in self.models.values() for name in fit.names))
 
     def summary(self) -> Summary:
-        return Summary(compare_models(self.to_dict()))
+        return compare_models(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -229,7 +229,7 @@ class Fit:
 
     def summary(self) -> Summary:
         """A table in the manner of statsmodels; prints as text, and as HTML in a notebook."""
-        return Summary(summarise(self.to_dict()))
+        return summarise(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data, ready for JSON; an infinite end of an interval is None."""

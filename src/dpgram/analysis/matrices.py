@@ -16,7 +16,7 @@ from dpgram.inference.moments import MomentErrors, moment_errors
 from dpgram.regression.moments import Components, Moments, moments, principal_components
 from dpgram.report.figures import draw_matrix, draw_shares, mark
 from dpgram.report.frames import data_frame
-from dpgram.report.summary import Summary, components_document, matrix_document
+from dpgram.report.summary import Summary, components_summary, matrix_summary
 
 Array = np.ndarray
 
@@ -83,7 +83,7 @@ class Covariance:
         }
 
     def summary(self, kind: str = "covariance") -> Summary:
-        return Summary(matrix_document(self.to_dict(), kind, self.matrix(kind).tolist()))
+        return matrix_summary(self.to_dict(), kind, self.matrix(kind).tolist())
 
     def plot(self, kind: str = "correlation", ax: Any = None) -> Any:
         """A heat map of the correlations, or the partial ones."""
@@ -150,7 +150,7 @@ class PrincipalComponents:
         count = 6 if components is None else components
         if isinstance(count, bool) or not isinstance(count, Integral) or count < 1:
             raise ModelError(f"components is {components!r} and must be a whole number of at least 1.")
-        return Summary(components_document(self.to_dict(), int(count)))
+        return components_summary(self.to_dict(), int(count))
 
     def plot(self, ax: Any = None) -> Any:
         """The share of each component."""

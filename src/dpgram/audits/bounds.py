@@ -13,21 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betaincinv
 
-from dpgram.audits.claims import STRENGTHS, Claim
+from dpgram.audits.claims import STRENGTHS, Claim, smallest_epsilon
 
 Array = np.ndarray
-Score = Callable[[Array, Array], Array]
+PairScore = Callable[[Array, Array], Array]  # of shares caught and of false alarms
 
 PILOT, CAUTION = 0.2, 1e-3  # the share of the draws, and the error of the bounds by which a cut is chosen on it
 CUTS = 400
-
-
-@dataclass(frozen=True)
-class Shares:
-    """Bounds on a test's shares: ``caught`` from below, of the accused table; ``alarms`` from above, of the other."""
-
-    caught: float
-    alarms: float
 
 
 @dataclass(frozen=True)
@@ -60,20 +52,23 @@ def lower_bounds(first: Array, second: Array, claim: Claim, confidence: float) -
         )
     ]
 
-    def best(score: Score) -> Shares:
+    def best(score: PairScore) -> tuple[float, float]:
+        """Bounds on the shares of the best test: of those caught, from below, and of false alarms, from above."""
         options = [(*_best_cut(one, other, score), rest, far) for one, other, rest, far in sides]
         _, cut, rest, far = max(options, key=lambda option: option[0])
-        return Shares(
-            float(at_least(int(np.count_nonzero(rest >= cut)), len(rest), error)),
-            float(at_most(int(np.count_nonzero(far >= cut)), len(far), error)),
-        )
+        caught, alarms = (int(np.count_nonzero(side >= cut)) for side in (rest, far))
+        return float(at_least(caught, len(rest), error)), float(at_most(alarms, len(far), error))
 
-    counted = _epsilon(best(lambda caught, alarms: _epsilon_score(caught, alarms, claim.delta)), claim.delta)
-    strength = strength_of(best(claim.refuted), claim)
+    def epsilon(caught: Array, alarms: Array) -> Array:
+        """What these shares prove at the claim's delta; below zero where they prove nothing."""
+        return np.log(np.maximum(caught - claim.delta, 1e-300) / alarms)
+
+    counted = max(0.0, float(epsilon(*map(np.array, best(epsilon)))))
+    strength = strength_of(*best(claim.refuted), claim)
     return Bounds(counted, claim.proven_epsilon(strength) if strength else 0.0, strength)
 
 
-def _best_cut(one: Array, other: Array, score: Score) -> tuple[float, float]:
+def _best_cut(one: Array, other: Array, score: PairScore) -> tuple[float, float]:
     """(score, cut) of the cut that promises most: cautiously, or the best of many cuts is the luckiest."""
     cuts = _cuts(one, other)
     shares = [(len(losses) - np.searchsorted(np.sort(losses), cuts)) / len(losses) for losses in (one, other)]
@@ -95,25 +90,16 @@ def _cuts(one: Array, other: Array) -> Array:
     return np.unique(both[np.clip((places * len(both)).astype(int), 0, len(both) - 1)])
 
 
-def _epsilon_score(caught: Array, alarms: Array, delta: float) -> Array:
-    return np.log(np.maximum(caught - delta, 1e-300) / alarms)
-
-
-def _epsilon(shares: Shares, delta: float) -> float:
-    """The epsilon that these shares prove at ``delta``; zero where they prove nothing."""
-    return max(0.0, float(_epsilon_score(np.array(shares.caught), np.array(shares.alarms), delta)))
-
-
-def strength_of(shares: Shares, claim: Claim) -> float:
+def strength_of(caught: float, alarms: float, claim: Claim) -> float:
     """The largest strength whose curve does not allow these shares, from below; zero where all do."""
-    whole = int(claim.refuted(np.array([shares.caught]), np.array([shares.alarms]))[0])
+    whole = int(claim.refuted(np.array([caught]), np.array([alarms]))[0])
     low = STRENGTHS[whole - 1] if whole else 0.0
     if whole == len(STRENGTHS):
         return low
     high = STRENGTHS[whole]
     while high - low > 5e-3 * high and high > 0.05:
         middle = (low + high) / 2
-        low, high = (low, middle) if claim.allows(shares.caught, shares.alarms, middle) else (middle, high)
+        low, high = (low, middle) if claim.allows(caught, alarms, middle) else (middle, high)
     return low
 
 
@@ -134,13 +120,7 @@ def pair_epsilon(first: Array, second: Array, delta: float) -> float:
 
     delta(epsilon) is the mean of (1 - e^(epsilon - loss))+ on either table, the loss turned round on the second."""
 
-    def allowed(epsilon: float) -> bool:
+    def holds(epsilon: float) -> bool:
         return all(np.mean(-np.expm1(np.minimum(epsilon - losses, 0.0))) <= delta for losses in (first, -second))
 
-    low, high = 0.0, 1.0
-    while not allowed(high) and high < 64:
-        low, high = high, 2 * high
-    while high - low > 1e-3 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if allowed(middle) else (middle, high)
-    return high if high < 64 else math.inf
+    return smallest_epsilon(holds, 1e-3)

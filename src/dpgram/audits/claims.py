@@ -16,6 +16,19 @@ GRID = 33
 STRENGTHS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 2.0, 3.0, 6.0, 16.0)
 
 
+def smallest_epsilon(holds: Callable[[float], bool], precision: float) -> float:
+    """The smallest epsilon that ``holds``, within ``precision`` (relative) from above; infinite where none up to 64 does."""
+    low, high = 0.0, 1.0
+    while not holds(high):
+        low, high = high, 2 * high
+        if high > 64:
+            return math.inf
+    while high - low > precision * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
 @dataclass(frozen=True)
 class Claim:
     """``epsilon`` and ``delta`` are what the release says; ``curve(epsilon, strength)`` is what is proven of its parameters.
@@ -28,16 +41,8 @@ class Claim:
     curve: Curve
 
     def proven_epsilon(self, strength: float = 1.0) -> float:
-        """The smallest epsilon that holds at ``delta``, to about 1e-4 from above; infinite where none below 64 does."""
-        low, high = 0.0, 1.0
-        while self.curve(high, strength) > self.delta:
-            low, high = high, 2 * high
-            if high > 64:
-                return math.inf
-        while high - low > 1e-4 * high:
-            middle = (low + high) / 2
-            low, high = (low, middle) if self.curve(middle, strength) <= self.delta else (middle, high)
-        return high
+        """The smallest epsilon that holds at ``delta``, to about 1e-4 from above; infinite where none up to 64 does."""
+        return smallest_epsilon(lambda epsilon: self.curve(epsilon, strength) <= self.delta, 1e-4)
 
     def allows(self, caught: float, alarms: float, strength: float = 1.0) -> bool:
         """Whether a test may catch the first table so often and raise so many false alarms on the second."""

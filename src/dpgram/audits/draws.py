@@ -14,7 +14,7 @@ from dpgram.audits.fit import Counts, faults_between, faults_of_grid
 from dpgram.audits.laws.base import Law, rounds_of
 from dpgram.audits.neighbours import Pair, Table, answered
 from dpgram.audits.replay import faults_of_replay
-from dpgram.audits.scores import Score, scores
+from dpgram.audits.scores import OutcomeScore, scores
 from dpgram.errors import MechanismError
 from dpgram.mechanisms.conversation import Mechanism, Outcome, Task, hold
 from dpgram.sampling.base import EXACT, FloatSource, RandomSource, grid_step
@@ -27,14 +27,13 @@ KEPT = 4_000_000  # entries of published matrices that are kept of each table, t
 REMEMBERED = 50_000  # releases of each table whose noise is compared with the other's
 
 
-class Drawing:
+class PairReleases:
     """Releases of both tables of a pair: many at once where the mechanism and the source can, or one at a time."""
 
     def __init__(self, mechanism: Mechanism, law: Law, pair: Pair):
-        self.alone, self.law, self.pair = replace(mechanism, batched=False), law, pair
-        self.mechanism = law.many_at_once(mechanism)
-        self.rounds = int(law.found.get("rounds", 1))
-        self.tables = (pair.first, pair.second)
+        self.law, self.pair = law, pair
+        self.alone, self.mechanism = replace(mechanism, batched=False), law.many_at_once(mechanism)
+        self.rounds = int(law.parameters.get("rounds", 1))
 
     def draw(
         self, rng: RandomSource, draws: int, error: float, tell: Callable[[float], None]
@@ -42,8 +41,7 @@ class Drawing:
         """Scores of ``draws`` releases of each table, and faults. The first releases are kept, and the tests chosen on them."""
         dim = self.law.task.dim
         kept = max(200, min(int(PILOT * draws), KEPT // dim**2 // self.rounds))
-        tests = [LawTest(self.law, table) for table in self.tables]
-        rounded = is_rounding(rng) and not self._at_once(rng)
+        tests = self._tests()
         pilots = [self._some(rng, kept, test) for test in tests]
         strange = self._strange(pilots, error / 4, exact=rng.arithmetic == EXACT)
         fitted = pilots
@@ -59,22 +57,23 @@ class Drawing:
                 out[place, start:stop] = self._scored(made, self._some(rng, stop - start, test))
                 done += stop - start
                 tell(done / (2 * draws))
+        rounded = is_rounding(rng) and not self._at_once(rng)
         return out[0], out[1], strange + faults_of_laws(tests, error * 3 / 4, rounded=rounded)
 
     def look(self, rng: RandomSource, draws: int, error: float, *, one_at_a_time: bool = False) -> list[str]:
         """Faults of a few releases."""
-        tests = [LawTest(self.law, table) for table in self.tables]
+        tests = self._tests()
         few = [self._some(rng, draws, test, one_at_a_time=one_at_a_time) for test in tests]
         rounded = is_rounding(rng) and (one_at_a_time or not self._at_once(rng))
-        return (
-            self._strange(few, error / 4, exact=rng.arithmetic == EXACT)
-            + self.replayed(rng)
-            + faults_of_laws(tests, error * 3 / 4, rounded=rounded)
-        )
+        strange = self._strange(few, error / 4, exact=rng.arithmetic == EXACT) + self.replayed(rng)
+        return strange + faults_of_laws(tests, error * 3 / 4, rounded=rounded)
 
     def replayed(self, rng: RandomSource) -> list[str]:
         """Faults of one release of several rounds, held again on the other table."""
         return faults_of_replay(self.alone, self.law.task, self.pair, rng) if self.alone.several else []
+
+    def _tests(self) -> list[LawTest]:
+        return [LawTest(self.law, table) for table in (self.pair.first, self.pair.second)]
 
     def _at_once(self, rng: RandomSource) -> bool:
         return self.mechanism.batched and isinstance(rng, FloatSource)
@@ -89,7 +88,7 @@ class Drawing:
         faults = [fault for many in some for fault in self.law.faults_of_numbers(many)]
         for each in (each for many in some for each in rounds_of(many) if exact):
             faults += faults_of_grid(each.gram, grid_step(each.sd_off_diagonal), error / 2 / len(some) / self.rounds)
-        for name, value in self.law.found.items():
+        for name, value in self.law.parameters.items():
             fixed = name not in self.law.varying
             if fixed and any(np.any(np.asarray(many.parameters.get(name, value)) != value) for many in some):
                 faults.append(f"{name} is not what the calibration says")
@@ -104,15 +103,14 @@ class Drawing:
         """What is published: the matrix, and numbers that differ from release to release; of several rounds, all matrices and maps."""
         above, rounds = np.triu_indices(many.gram.shape[-1]), rounds_of(many)[: self.rounds]
         if rounds:
-            found = [each.gram[:, *above] for each in rounds]
-            found += [each.through.reshape(len(many.gram), -1) for each in rounds[1:]]
+            maps = [each.through.reshape(len(many.gram), -1) for each in rounds[1:]]
+            entries = np.hstack([*(each.gram[:, *above] for each in rounds), *maps])
             width = self.rounds * len(above[0]) + (self.rounds - 1) * many.gram.shape[-1] ** 2
-            entries = np.hstack(found)
             return np.pad(entries, ((0, 0), (0, width - entries.shape[1])))  # where a wrong release has fewer
         numbers = [np.broadcast_to(many.parameters[name], len(many.gram)) for name in self.law.varying]
         return np.column_stack([many.gram[:, *above], *numbers])
 
-    def _scored(self, made: Sequence[Score], many: Outcome) -> Array:
+    def _scored(self, made: Sequence[OutcomeScore], many: Outcome) -> Array:
         entries = self._entries(many)
         return np.nan_to_num(np.column_stack([score(many, entries) for score in made]), posinf=np.inf, neginf=-np.inf)
 

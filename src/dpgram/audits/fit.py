@@ -20,9 +20,7 @@ TAIL = 20  # levels down to 2^-20
 _ENDS = 2.0 ** -np.arange(1.0, TAIL + 1)
 LEVELS = np.unique(np.concatenate([_ENDS, 1 - _ENDS, np.arange(1, 16) / 16]))
 SAME = 1e-13  # the width of a cell: numbers in the same one came from the same noise, or from the same point of a grid
-POINT = (
-    2.0**-BITS_BELOW_SD
-)  # the chance of any point of a grid, at most: of 2^-24 sd, where no law in use has a density above one over its sd
+POINT = 2.0**-BITS_BELOW_SD  # the chance of any point of a grid, at most: no law in use has a density above one over its sd
 
 
 @dataclass
@@ -31,20 +29,15 @@ class Counts:
 
     draws: int = 0
     following: int = 0
-    below: Array = field(default_factory=lambda: np.zeros(0))
-    together: Array = field(default_factory=lambda: np.zeros(0))
-    next_to: Array = field(default_factory=lambda: np.zeros(0))
+    below: Array = field(default_factory=lambda: np.zeros(()))
+    together: Array = field(default_factory=lambda: np.zeros(()))
+    next_to: Array = field(default_factory=lambda: np.zeros(()))
 
     def add(self, numbers: Array) -> None:
-        if not self.draws:
-            width = numbers.shape[1]
-            self.below = np.zeros((width, len(LEVELS)))
-            self.together, self.next_to = np.zeros((2 * width, 2 * width)), np.zeros((2 * width, 2 * width))
-        for place, column in enumerate(numbers.T):
-            self.below[place] += np.searchsorted(np.sort(column), LEVELS)
         bits = _bits(numbers)
-        self.together += _agreement(bits, bits)
-        self.next_to += _agreement(bits[:-1], bits[1:])
+        self.below = self.below + [np.searchsorted(np.sort(column), LEVELS) for column in numbers.T]
+        self.together = self.together + _agreement(bits, bits)
+        self.next_to = self.next_to + _agreement(bits[:-1], bits[1:])
         self.draws += len(numbers)
         self.following += len(numbers) - 1
 
@@ -52,12 +45,12 @@ class Counts:
         """What has a chance below ``error``, all together, where the numbers are uniform and independent."""
         width = len(self.below)
         tests = self.below.size + width * (2 * width - 1) + 4 * width**2
-        found = []
+        faults = []
         for (place, level), chance in np.ndenumerate(_chance(self.below, self.draws, LEVELS)):
             if chance < error / tests:
                 counted, due = self.below[place, level], self.draws * LEVELS[level]
                 told = f"lies below its {LEVELS[level]:.3g} quantile {counted:.0f} times, where {due:.0f} are due"
-                found.append((chance, f"number {place + 1} of the noise {told}"))
+                faults.append((chance, f"number {place + 1} of the noise {told}"))
         upper = np.triu(np.ones_like(self.together, dtype=bool), 1)
         for name, counts, total, looked in (
             ("of the same release", self.together, self.draws, upper),
@@ -66,10 +59,9 @@ class Counts:
             chances = np.where(looked, _chance(counts, total, 0.5), 1.0)
             one, other = np.unravel_index(int(np.argmin(chances)), chances.shape)
             if chances[one, other] < error / tests:
-                found.append(
-                    (chances[one, other], f"numbers {one % width + 1} and {other % width + 1} {name} depend on each other")
-                )
-        return [words for _, words in sorted(found)[:2]]
+                told = f"numbers {one % width + 1} and {other % width + 1} {name} depend on each other"
+                faults.append((chances[one, other], told))
+        return [words for _, words in sorted(faults)[:2]]
 
 
 def faults_between(first: Array, second: Array, error: float, *, rounded: bool) -> list[str]:
@@ -80,15 +72,15 @@ def faults_between(first: Array, second: Array, error: float, *, rounded: bool) 
     which n^2 p / 2 are due, and r or more of those have a chance of at most due^r / r!."""
     rows = min(len(first), len(second))
     agreement = _agreement(_bits(first[:rows]), _bits(second[:rows]))
-    found = []
+    faults = []
     if np.min(_chance(agreement, rows, 0.5)) < error / 2 / agreement.size:
-        found.append("the noise of the two tables depends on each other")
+        faults.append("the noise of the two tables depends on each other")
     both = np.vstack([first, second])
     repeats = max(len(both) - np.unique(column).size for column in np.rint(both / SAME).T)
     due = len(both) ** 2 / 2 * (SAME + (POINT if rounded else 0.0))
     if repeats and repeats * math.log(due) - math.lgamma(repeats + 1) < math.log(error / 2 / both.shape[1]):
-        found.append(f"the same noise was drawn again: {repeats} repeated numbers in {len(both)} releases")
-    return found
+        faults.append(f"the same noise was drawn again: {repeats} repeated numbers in {len(both)} releases")
+    return faults
 
 
 def faults_of_grid(matrices: Array, grid: float, error: float) -> list[str]:

@@ -74,15 +74,11 @@ def worst_contrasts(task: Task) -> list[Contrast]:
     between = np.array([along[0] + along[1], along[0] - along[1]]) / math.sqrt(2)
     last = Contrast("the last direction", along[0], last=True)
     if task.neighbours is Neighbours.ADD_REMOVE:
-        found = [Contrast("one row more", along[0]), Contrast("one row more, turned", between[0]), last]
-        return found if task.dim >= 2 else found[:1]
-    found = [
-        Contrast("orthogonal rows", *along),
-        Contrast("the same, turned", *between),
-        Contrast("a row of zeros", along[0]),
-        last,
-    ]
-    return found if task.dim >= 2 else found[2:3]
+        one = Contrast("one row more", along[0])
+        return [one, Contrast("one row more, turned", between[0]), last] if task.dim >= 2 else [one]
+    one = Contrast("a row of zeros", along[0])
+    apart = [Contrast("orthogonal rows", *along), Contrast("the same, turned", *between)]
+    return [*apart, one, last] if task.dim >= 2 else [one]
 
 
 def random_contrasts(task: Task, count: int, rng: np.random.Generator) -> list[Contrast]:

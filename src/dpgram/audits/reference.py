@@ -28,9 +28,9 @@ def _two_move(task: Task) -> bool:
     return task.neighbours is Neighbours.REPLACE and task.dim >= 2
 
 
-def gaussian(task: Task, found: Parameters, one_row: float) -> float:
+def gaussian(task: Task, parameters: Parameters, one_row: float) -> float:
     """Changes of one row and of two at right angles: ``one_row`` long in each direction, along the diagonal or across it."""
-    off, on = found["sd_off_diagonal"], found["sd_diagonal"]
+    off, on = parameters["sd_off_diagonal"], parameters["sd_diagonal"]
     apart = one_row * (math.sqrt(2) if _two_move(task) else 1.0)
     return float(hockey_stick(task.budget.epsilon, apart / min(on, math.sqrt(2) * off if task.dim >= 2 else on)))
 
@@ -41,16 +41,19 @@ def rounds(task: Task, sds: Sequence[float]) -> float:
     return float(hockey_stick(task.budget.epsilon, math.sqrt(sum((apart / (math.sqrt(2) * sd)) ** 2 for sd in sds))))
 
 
+def _chi_squares(degrees: float, least: float, points: int) -> tuple[Any, Any]:
+    """Logarithms of chi-square numbers and their weights, by the trapezoidal rule: integrands are smooth."""
+    x = np.linspace(math.log(chi2.ppf(1e-18, degrees)), math.log(chi2.isf(least, degrees)), points)
+    return x, np.exp(chi2.logpdf(np.exp(x), degrees) + x) * (x[1] - x[0])
+
+
 def wishart_draw(task: Task, r: float, floor: float, epsilon: float) -> float:
     """Of a Wishart draw around scale matrices of at least ``floor``."""
     if not floor > 0:
         return 1.0
     a = task.row_bound**2 / floor
     if _two_move(task):
-        x = np.linspace(
-            math.log(chi2.ppf(1e-18, r)), math.log(chi2.isf(1e-25, r)), 801
-        )  # smooth: the trapezoidal rule is enough
-        weights = np.exp(chi2.logpdf(np.exp(x), r) + x) * (x[1] - x[0])
+        x, weights = _chi_squares(r, 1e-25, 801)
         return float(weights @ hockey_stick(epsilon, np.sqrt(a * a / (1 + a) * np.exp(x))))
     lift = r / 2 * math.log1p(a)
     up, down = 2 * (1 + a) / a * (epsilon + lift), 2 * (1 + a) / a * (lift - epsilon)
@@ -79,25 +82,24 @@ def additive_wishart(task: Task, k: float, scale: float) -> float:
 def _both_corners(epsilon: float, m: float, kappa: float, b: float) -> float:
     """Two rows at right angles: the correlation of two columns of the noise moves by b/t, t^2 a product of two chi-squares."""
     lift = math.exp(epsilon / m)
-    x = np.linspace(math.log(chi2.ppf(1e-18, kappa)), math.log(chi2.isf(1e-18, kappa)), 401)
-    weights = np.exp(chi2.logpdf(np.exp(x), kappa) + x) * (x[1] - x[0])
+    x, weights = _chi_squares(kappa, 1e-18, 401)
     by = b / np.exp((x[:, None] + x) / 2)
     cut = (lift * by**2 - (lift - 1)) / (lift * by + np.sqrt(lift * by**2 + (lift - 1) ** 2))
-    inside = betainc(m + 1, m + 1, np.clip((1 + cut) / 2, 0, 1)) - math.exp(epsilon) * betainc(
-        m + 1, m + 1, np.clip((1 + cut - by) / 2, 0, 1)
-    )
+    below, moved = (betainc(m + 1, m + 1, np.clip(each, 0, 1)) for each in ((1 + cut) / 2, (1 + cut - by) / 2))
+    inside = below - math.exp(epsilon) * moved
     return float(weights @ np.where(by >= 2, 1.0, inside) @ weights)
 
 
-def two_stages(task: Task, found: Parameters, degrees: float, floor: float) -> float:
+def two_stages(task: Task, parameters: Parameters, degrees: float, floor: float) -> float:
     """The sum of the proof, for a second stage of these ``degrees`` of freedom over scale matrices of at least ``floor``."""
-    scale, offset, moves = found["first_stage_scale"], found["first_stage_offset"], task.row_bound**2 * (1 + SLACK)
-    epsilon = task.budget.epsilon
-    if "first_stage_mu" in found:
-        inside, g = float(norm.cdf(offset / scale)), task.row_bound**4 / (floor * (floor + task.row_bound**2))
+    scale, offset = parameters["first_stage_scale"], parameters["first_stage_offset"]
+    epsilon, moves = task.budget.epsilon, task.row_bound**2 * (1 + SLACK)
+    if "first_stage_mu" in parameters:
+        mu, inside = parameters["second_stage_mu"], float(norm.cdf(offset / scale))
+        g = task.row_bound**4 / (floor * (floor + task.row_bound**2))
         gap = float(norm.cdf(offset / scale) - norm.cdf((offset - moves) / scale)) / inside
-        beyond = float(chi2.sf(found["second_stage_mu"] ** 2 / g, degrees))
-        return gap + (beyond + float(hockey_stick(epsilon, math.hypot(moves / scale, found["second_stage_mu"])))) / inside
+        beyond = float(chi2.sf(mu**2 / g, degrees))
+        return gap + (beyond + float(hockey_stick(epsilon, math.hypot(moves / scale, mu)))) / inside
     left = epsilon - moves / scale
     if left < 0:
         return 1.0

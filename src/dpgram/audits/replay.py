@@ -27,11 +27,11 @@ class KeptSource:
 
     def publish(self, matrix: Any, step: float) -> Array:
         place = len(self.published)
-        found = self._source.publish(matrix, step)
+        published = self._source.publish(matrix, step)
         if self._instead is not None and place < len(self._instead):
-            found = self._instead[place]
-        self.published.append(found)
-        return found
+            published = self._instead[place]
+        self.published.append(published)
+        return published
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._source, name)

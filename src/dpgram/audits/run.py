@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from dpgram.audits.bounds import lower_bounds, pair_epsilon
 from dpgram.audits.claims import Claim
-from dpgram.audits.draws import Drawing
+from dpgram.audits.draws import PairReleases
 from dpgram.audits.laws.registry import law_of
 from dpgram.errors import MechanismError
 from dpgram.mechanisms.conversation import Mechanism, Task
@@ -20,10 +21,7 @@ from dpgram.terms.budget import Budget, Neighbours
 Array = np.ndarray
 
 FEWEST = 1000
-ALONE, SLOW = (
-    300,
-    40,
-)  # releases made one at a time, of each table and from each further source; of a mechanism of several rounds
+ALONE, SLOW = 300, 40  # releases made one at a time, of each table and from each further source; SLOW of several rounds
 ALARMS = (0.001, 0.003, 0.01, 0.03, *(round(0.05 * k, 2) for k in range(1, 20)), 0.97, 0.99)
 
 
@@ -73,7 +71,7 @@ def audit(
     only: Sequence[str] | None = None,
     others: Sequence[RandomSource] = (),
     nearby: bool = True,
-    progress: Callable[[str, float], None] | None = None,
+    progress: Callable[[str, float], None] = lambda pair, share: None,
 ) -> list[Audit]:
     """Audits of ``mechanism`` on its worst pairs of tables, and on ``searches`` random ones; of these, ``only`` those named.
 
@@ -98,13 +96,13 @@ def audit(
     for pair in pairs:
         if only is not None and pair.name not in only:
             continue
-        drawing = Drawing(mechanism, law, pair)
+        drawing = PairReleases(mechanism, law, pair)
         again = drawing.replayed(rng)
         error = (1 - each) / 3 / (1 + len(others))
-        first, second, strange = drawing.draw(rng, draws, error, _teller(progress, pair.name))
+        first, second, strange = drawing.draw(rng, draws, error, partial(progress, pair.name))
         for other in others:
-            found = drawing.look(other, SLOW if mechanism.several else ALONE, error, one_at_a_time=True)
-            strange += [f"{words} (one at a time, {other.arithmetic})" for words in found]
+            seen = drawing.look(other, SLOW if mechanism.several else ALONE, error, one_at_a_time=True)
+            strange += [f"{words} (one at a time, {other.arithmetic})" for words in seen]
         audits.append(
             judge(mechanism.name, pair.name, first, second, claim, 1 - (1 - each) * 2 / 3, [*faults, *again, *strange])
         )
@@ -126,14 +124,10 @@ def _faults_nearby(mechanism: Mechanism, task: Task, rng: RandomSource, error: f
             law = law_of(mechanism.name)(other, mechanism.calibrate(other))
         except MechanismError:
             continue  # not for this relation, or not with these options
-        drawing = Drawing(mechanism, law, law.worst_pairs()[0])
+        drawing = PairReleases(mechanism, law, law.worst_pairs()[0])
         strange = law.faults_of_parameters() + drawing.look(rng, 2 * ALONE, error / len(nearby))
         faults += [f"{words} (with {name})" for words in strange]
     return faults
-
-
-def _teller(progress: Callable[[str, float], None] | None, name: str) -> Callable[[float], None]:
-    return lambda share: progress(name, share) if progress else None
 
 
 def judge(

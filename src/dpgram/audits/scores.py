@@ -12,15 +12,15 @@ import numpy as np
 from dpgram.mechanisms.conversation import Outcome
 
 Array = np.ndarray
-Score = Callable[[Outcome, Array], Array]
+OutcomeScore = Callable[[Outcome, Array], Array]
 """(releases, their entries above the diagonal, one release in a row) -> one number each, larger where the first table is likelier."""
 
 WIDEST = 60  # entries, for a quadratic discriminant
 
 
-def scores(loss: Callable[[Outcome], Array], first: Array, second: Array) -> list[Score]:
+def scores(loss: Callable[[Outcome], Array], first: Array, second: Array) -> list[OutcomeScore]:
     """The scores, from some releases of each table; the loss comes first."""
-    known: list[Score] = [lambda many, entries: loss(many)]
+    known: list[OutcomeScore] = [lambda many, entries: loss(many)]
     middle, width = _place(np.vstack([first, second]))
 
     def tame(entries: Array) -> Array:  # heavy tails must not rule
@@ -57,6 +57,7 @@ def _little(covariance: Array) -> Array:
 
 def _log_density(rows: Array) -> Callable[[Array], Array]:
     """ln of the normal density that fits the rows, up to a constant."""
-    mean, covariance = rows.mean(axis=0), _covariance(rows)
+    mean = rows.mean(axis=0)
+    covariance = _covariance(rows)
     inverse = np.linalg.inv(covariance + _little(covariance))
     return lambda entries: -np.einsum("ni,ij,nj->n", entries - mean, inverse, entries - mean, optimize=True) / 2

@@ -13,7 +13,7 @@ from dpgram.terms.schema import Schema
 
 CELLS = ((1.0, -1.0), (1e300, -1e300), (2.0, 2.0), (math.inf, 1.0), (math.nan, -7.0), (-0.5, 0.1))
 EPSILON, DELTA, SLACK = 1e6, 0.01, 0.02  # a budget so large that the noise is a thousandth of a row: what was summed shows
-FAR = 12.0  # standard deviations
+FAR = 12.0  # standard deviations, which noise does not add to a trace
 
 
 def faults_of_rows() -> list[str]:
@@ -34,11 +34,7 @@ def faults_of_rows() -> list[str]:
                 )
             if not np.trace(plain.gram) <= schema.effective_row_bound**2 * (1 + SLACK):
                 faults.append("a row that is longer than the row bound")
-            if not all(np.trace(each.gram) <= 1 + _far(each.sd_off_diagonal, len(each.gram)) for each in rounds.noise.rounds):
+            far = FAR * math.sqrt(2 * len(rounds.gram))
+            if not all(np.trace(each.gram) <= 1 + far * each.sd_off_diagonal for each in rounds.noise.rounds):
                 faults.append("a row that is longer than one after a map")
     return list(dict.fromkeys(faults))
-
-
-def _far(sd: float, dim: int) -> float:
-    """What noise of this sd off the diagonal does not add to the trace."""
-    return FAR * math.sqrt(2 * dim) * sd

@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from dpgram.artifact.atomic import check_writable, write_whole
 from dpgram.errors import MissingExtraError, OutputError
-from dpgram.report.summary import coefficient_rows
+from dpgram.report.summary import WHOLE_LINE, coefficient_rows
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # told apart by colour-blind readers
 FORMATS = (".png", ".svg", ".pdf")
@@ -32,11 +33,16 @@ def check_figure_path(path: Path) -> None:
 
 def save_figure(path: Path, draw: Callable[[Any], Any], *, rows: int) -> None:
     """Write the figure that ``draw`` puts on an axis, whole or not at all."""
+    save_drawing(path, lambda figure: draw(figure.subplots()), (8, 1.6 + 0.32 * rows))
+
+
+def save_drawing(path: Path, draw: Callable[[Any], Any], size: tuple[float, float]) -> None:
+    """Write what ``draw`` puts on a figure of this size in inches, whole or not at all."""
     check_figure_path(path)
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8, 1.6 + 0.32 * rows), layout="constrained", dpi=130)
-    draw(figure.subplots())
+    figure = Figure(figsize=size, layout="constrained", dpi=130)
+    draw(figure)
     buffer = io.BytesIO()
     figure.savefig(buffer, format=path.suffix.lower()[1:])
     write_whole(path, buffer.getvalue())
@@ -62,26 +68,24 @@ def _intervals(ax: Any, models: Sequence[tuple[str, dict]], title: str, second: 
     names = list(dict.fromkeys(c["name"] for one in shown for c in one))
     height = {name: len(names) - 1 - k for k, name in enumerate(names)}
     ax.axvline(0, color="0.6", lw=0.8)
-    for k, ((label, _), coefficients) in enumerate(zip(models, shown, strict=True)):
+    for k, ((name, _), coefficients) in enumerate(zip(models, shown, strict=True)):
         offset = 0.0 if len(models) == 1 else 0.5 * (0.5 - k / max(len(models) - 1, 1))
         known = [c for c in coefficients if c["identified"]]
         y = [height[c["name"]] + offset for c in known]
         x = [c["coefficient"] for c in known]
         reach = [[c["coefficient"] - c["lower"] for c in known], [c["upper"] - c["coefficient"] for c in known]]
         colour = COLOURS[k % len(COLOURS)]
-        text = "debiased, with interval" if len(models) == 1 else _words(label)
+        text = "debiased, with interval" if len(models) == 1 else as_words(name)
         ax.errorbar(x, y, xerr=reach, fmt="o", ms=4.5, lw=1.3, capsize=2.5, color=colour, label=text)
         for c in coefficients:
             if not c["identified"]:
-                ax.text(0.5, height[c["name"]] + offset, "not identified at this budget", transform=ax.get_yaxis_transform(),
+                ax.text(0.5, height[c["name"]] + offset, WHOLE_LINE, transform=ax.get_yaxis_transform(),
                         ha="center", va="center", fontsize=8, style="italic", color=colour)  # fmt: skip
         if second not in (None, "debiased"):
             ax.plot([c[second] for c in known], y, "|", ms=13, mew=2.2, color=COLOURS[1], label=f"{second}, for prediction")
-    ax.set_yticks(list(height.values()), [_words(name) for name in height])
+    ax.set_yticks(list(height.values()), [as_words(name) for name in height])
     ax.set_ylim(-0.7, len(names) - 0.3)
-    ax.set_title(_words(title), fontsize=10)
-    ax.set_xlabel("coefficient, in own units")
-    ax.spines[["top", "right"]].set_visible(False)
+    _label(ax, title, "coefficient, in own units")
     if len(models) > 1 or second not in (None, "debiased"):
         ax.legend(frameon=False, fontsize=8)
     return ax
@@ -91,13 +95,13 @@ def draw_matrix(names: Sequence[str], matrix: Sequence[Sequence[float]], title: 
     """A matrix of correlations as a heat map, with its numbers where they can be read."""
     ax = _axis(ax)
     ax.figure.colorbar(ax.imshow(matrix, cmap="RdBu_r", vmin=-1, vmax=1), ax=ax, shrink=0.8)
-    ax.set_xticks(range(len(names)), [_words(name) for name in names], rotation=90, fontsize=8)
-    ax.set_yticks(range(len(names)), [_words(name) for name in names], fontsize=8)
+    ax.set_xticks(range(len(names)), [as_words(name) for name in names], rotation=90, fontsize=8)
+    ax.set_yticks(range(len(names)), [as_words(name) for name in names], fontsize=8)
     if len(names) <= 15:
         for i, row in enumerate(matrix):
             for j, value in enumerate(row):
                 ax.text(j, i, f"{value:.2f}", ha="center", va="center", fontsize=7, color="w" if abs(value) > 0.6 else "k")
-    ax.set_title(_words(title), fontsize=10)
+    ax.set_title(as_words(title), fontsize=10)
     return ax
 
 
@@ -105,17 +109,10 @@ def draw_shares(shares: Sequence[float], title: str, ax: Any = None) -> Any:
     """How much of the variance each component explains, and all up to it."""
     ax = _axis(ax)
     places = range(1, len(shares) + 1)
-    total, running = 0.0, []
-    for share in shares:
-        total += share
-        running.append(total)
     ax.bar(places, shares, color=COLOURS[0], label="each")
-    ax.plot(places, running, "o-", color=COLOURS[1], ms=4, label="up to it")
-    ax.set_xlabel("component")
-    ax.set_ylabel("share of the variance")
-    ax.set_title(_words(title), fontsize=10)
+    ax.plot(places, list(accumulate(shares)), "o-", color=COLOURS[1], ms=4, label="up to it")
+    _label(ax, title, "component", "share of the variance")
     ax.legend(frameon=False, fontsize=8)
-    ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 
@@ -124,7 +121,14 @@ def mark(private: bool) -> str:
     return "" if private else " (NOT PRIVATE)"
 
 
-def _words(text: str) -> str:
+def _label(ax: Any, title: str, x: str, y: str = "") -> None:
+    ax.set_title(as_words(title), fontsize=10)
+    ax.set_xlabel(x)
+    ax.set_ylabel(y)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def as_words(text: str) -> str:
     """Text as it is: matplotlib takes what stands between dollars for mathematics."""
     return text.replace("$", r"\$")
 
@@ -147,12 +151,9 @@ def draw_path(
         if name != "(intercept)":
             line = [row[k] for row in coefficients]
             ax.plot(penalties, line, lw=1.3, color=COLOURS[k % len(COLOURS)])
-            ax.annotate(_words(name), (penalties[-1], line[-1]), fontsize=7, va="center", ha="right")
+            ax.annotate(as_words(name), (penalties[-1], line[-1]), fontsize=7, va="center", ha="right")
     ax.set_xscale("log")
-    ax.set_xlabel("penalty (alpha)")
-    ax.set_ylabel("coefficient, in own units")
-    ax.set_title(_words(title), fontsize=10)
-    ax.spines[["top", "right"]].set_visible(False)
+    _label(ax, title, "penalty (alpha)", "coefficient, in own units")
     return ax
 
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dpgram.artifact.atomic import write_whole
 from dpgram.planning.curves import Curve
 from dpgram.planning.expected import Coefficient
 from dpgram.planning.plan import Plan
-from dpgram.report.figures import COLOURS, check_figure_path
+from dpgram.report.figures import COLOURS, as_words, save_drawing
 from dpgram.terms.budget import Neighbours
 
 Rows = list[tuple[str, ...]]
@@ -28,9 +26,8 @@ def mechanism_rows(plan: Plan) -> Rows:
     several = sum(expected.typical is not None for expected in plan.forecast.mechanisms) > 1
     for expected in plan.forecast.mechanisms:
         if expected.typical is not None:
-            one = expected.typical
             name = f"{expected.mechanism} (best)" if several and expected.mechanism == plan.best else expected.mechanism
-            rows.append((name, _number(expected.noise_sd), *_four(one)))
+            rows.append((name, _number(expected.noise_sd), *_four(expected.typical)))
     floor = plan.sampling_error
     return [*rows, ("(no privacy)", "0", _number(floor), "0", _number(_interval_of(floor)), _number(_effect_of(floor)))]
 
@@ -42,8 +39,8 @@ def refusals(plan: Plan) -> list[str]:
 
 def coefficient_rows(plan: Plan) -> Rows:
     """A line for every coefficient, by the best mechanism."""
-    found = plan.forecast.of(plan.best).coefficients if plan.best else ()
-    return [(c.name, _number(c.size), *_four(c)[:2], _number(c.sampling_error), *_four(c)[2:]) for c in found]
+    listed = plan.forecast.of(plan.best).coefficients if plan.best else ()
+    return [(c.name, _number(c.size), *_four(c)[:2], _number(c.sampling_error), *_four(c)[2:]) for c in listed]
 
 
 def bound_rows(plan: Plan) -> Rows:
@@ -114,8 +111,8 @@ def draw_curves(curves: Sequence[Curve], target: str, typical: str, axes: Sequen
         ax.set_yscale("log")
         ax.set_xlabel(words[curve.quantity])
         ax.spines[["top", "right"]].set_visible(False)
-    axes[0].set_ylabel(f"expected error, coefficient of {typical}".replace("$", r"\$"))
-    axes[0].set_title(f"Regression of {target}".replace("$", r"\$"), fontsize=10, loc="left")
+    axes[0].set_ylabel(as_words(f"expected error, coefficient of {typical}"))
+    axes[0].set_title(as_words(f"Regression of {target}"), fontsize=10, loc="left")
     axes[-1].legend(frameon=False, fontsize=8)
 
 
@@ -127,11 +124,8 @@ def _finite(at: Sequence[float], values: Sequence[float]) -> tuple[list[float], 
 
 def save_curves(path: Path, curves: Sequence[Curve], target: str, typical: str) -> None:
     """Write the figure, whole or not at all."""
-    check_figure_path(path)
-    from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9.5, 4.2), layout="constrained", dpi=130)
-    draw_curves(curves, target, typical, figure.subplots(1, len(curves), sharey=True, squeeze=False)[0])
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format=path.suffix.lower()[1:])
-    write_whole(path, buffer.getvalue())
+    def draw(figure: Any) -> None:
+        draw_curves(curves, target, typical, figure.subplots(1, len(curves), sharey=True, squeeze=False)[0])
+
+    save_drawing(path, draw, (9.5, 4.2))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import html
 import math
 import textwrap
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 WHOLE_LINE = "not identified at this budget"
+RIGHT = " style='text-align:right'"
 
 
 @dataclass(frozen=True)
@@ -19,29 +20,58 @@ class Block:
     rows: Sequence[Sequence[str]]
 
 
-@dataclass(frozen=True)
-class Document:
-    """A titled list of facts, tables and notes."""
+@dataclass(frozen=True, repr=False)
+class Summary:
+    """A titled list of facts, tables and notes: fixed-width text in print, plain tables in a notebook, with every text escaped."""
 
     title: str
     facts: Sequence[tuple[str, str]]
     blocks: Sequence[Block]
-    notes: Sequence[str] = field(default_factory=tuple)
-
-
-class Summary:
-    """A document that prints as text, and as HTML in a notebook."""
-
-    def __init__(self, document: Document):
-        self.document = document
+    notes: Sequence[str]
 
     def __str__(self) -> str:
-        return as_text(self.document)
+        blocks = [_columns(block) for block in self.blocks]
+        width = max([80, *(len(line) for lines in blocks for line in lines)])
+        lines = [self.title.center(width).rstrip(), *(["=" * width] if self.facts else [])]
+        half = width // 2 - 1
+        for k in range(0, len(self.facts), 2):
+            pair = [f"{name + ':':<18}{value:>{half - 18}}" for name, value in self.facts[k : k + 2]]
+            lines.append("  ".join(pair).rstrip())
+        for block in blocks:
+            lines += ["=" * width, block[0], "-" * width, *block[1:]]
+        lines.append("=" * width)
+        for note in self.notes:
+            lines += textwrap.wrap(note, width, subsequent_indent="  ")
+        return "\n".join(lines)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return as_html(self.document)
+        parts = [f"<div class='dpgram'><b>{html.escape(self.title)}</b>"]
+        if self.facts:
+            parts.append(f"<table>{''.join(f'<tr>{_cells(fact)}</tr>' for fact in self.facts)}</table>")
+        for block in self.blocks:
+            body = "".join(
+                f"<tr><th style='text-align:left'>{html.escape(name)}</th>{_cells(cells, RIGHT)}</tr>"
+                for name, *cells in block.rows
+            )
+            head = "".join(f"<th>{html.escape(cell)}</th>" for cell in block.header)
+            parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
+        parts += [f"<p>{html.escape(note)}</p>" for note in self.notes]
+        return "".join(parts) + "</div>"
+
+
+def _cells(texts: Iterable[str], style: str = "") -> str:
+    return "".join(f"<td{style}>{html.escape(text)}</td>" for text in texts)
+
+
+def _columns(block: Block) -> list[str]:
+    table = [list(block.header), *(list(row) for row in block.rows)]
+    widths = [max(len(row[k]) for row in table) for k in range(len(block.header))]
+    return [
+        "  ".join([row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))]).rstrip()
+        for row in table
+    ]
 
 
 def number(value: float | None) -> str:
@@ -59,14 +89,15 @@ def coefficient_rows(fit: dict) -> list[dict]:
 
 
 def framed_rows(fit: dict) -> list[dict]:
-    """The same with numbers in every cell, for a data frame: None becomes the infinite end it stands for."""
+    """The table with a number in every cell, for a data frame: None becomes the infinite end that it stands for."""
     absent = {"lower": -math.inf, "upper": math.inf, "z": math.nan}
     return [{key: absent[key] if value is None else value for key, value in row.items()} for row in coefficient_rows(fit)]
 
 
-def summarise(fit: dict) -> Document:
+def summarise(fit: dict) -> Summary:
     """One fit, as ``Fit.to_dict`` gives it."""
-    tail, second = (1 - fit["confidence"]) / 2, fit["estimator"]
+    tail = (1 - fit["confidence"]) / 2
+    second = fit["estimator"]
     header = ["", "coef", "std err", "sampling", "privacy", "z", "P>|z|", f"[{tail:.4g}", f"{1 - tail:.4g}]"]
     show_second = second != "debiased"
     rows = [
@@ -93,7 +124,7 @@ def summarise(fit: dict) -> Document:
     explained = "coef: debiased, what std err, z, P and the interval are about."
     if show_second:
         explained += f" {second}: what predict uses."
-    return Document(
+    return Summary(
         title=f"Private linear regression of {fit['target']}",
         facts=_facts(fit),
         blocks=blocks,
@@ -102,7 +133,6 @@ def summarise(fit: dict) -> Document:
 
 
 def _facts(fit: dict) -> list[tuple[str, str]]:
-    rows = "protected" if fit["rows"] is None else f"{fit['rows']:,}"
     low, high = fit["r_squared_interval"]
     ends = ["inf" if end is None else number(end**0.5) for end in fit["residual_variance_interval"]]
     squared = "not identified" if fit["r_squared"] is None else f"{fit['r_squared']:.3f} [{low:.3f}, {high:.3f}]"
@@ -112,7 +142,7 @@ def _facts(fit: dict) -> list[tuple[str, str]]:
         ("Mechanism", fit["mechanism"]),
         ("Residual sd", f"{number(fit['residual_variance'] ** 0.5)} [{ends[0]}, {ends[1]}]"),
         ("Epsilon, delta", f"{fit['epsilon']:g}, {fit['delta']:g}"),
-        ("No. Observations", rows),
+        ("No. Observations", _observations(fit)),
         ("Neighbours", fit["neighbours"]),
         ("Effective rows", f"{fit['effective_rows']:,.0f}"),
         ("Intervals", fit["intervals"]),
@@ -123,15 +153,15 @@ def _facts(fit: dict) -> list[tuple[str, str]]:
     return facts
 
 
-def compare_models(data: dict) -> Document:
+def compare_models(data: dict) -> Summary:
     """Several fits side by side: coefficient over its standard error in brackets, stars for small p-values."""
     models = data["models"]
     names = list(dict.fromkeys(name for fit in models.values() for name in fit["coefficients"]))
     rows: list[list[str]] = []
     for name in names:
-        found = [fit["coefficients"].get(name) for fit in models.values()]
-        rows.append([name, *("" if c is None else number(c["coefficient"]) + _stars(c) for c in found)])
-        rows.append(["", *("" if c is None else f"({number(c['se'])})" if c["identified"] else "(not id.)" for c in found)])
+        entries = [fit["coefficients"].get(name) for fit in models.values()]
+        rows.append([name, *("" if c is None else number(c["coefficient"]) + _stars(c) for c in entries)])
+        rows.append(["", *("" if c is None else f"({number(c['se'])})" if c["identified"] else "(not id.)" for c in entries)])
     rows.append(["target", *(fit["target"] for fit in models.values())])
     rows.append(["R-squared", *("" if f["r_squared"] is None else f"{f['r_squared']:.3f}" for f in models.values())])
     rows.append(["Residual sd", *(number(f["residual_variance"] ** 0.5) for f in models.values())])
@@ -146,78 +176,28 @@ def compare_models(data: dict) -> Document:
     notes += sorted(
         {note for fit in models.values() for note in fit["notes"] if note.startswith(("NOT PRIVATE", "CONDITIONAL"))}
     )
-    return Document("Private linear regressions", [], [Block(["", *models], rows)], notes)
+    return Summary("Private linear regressions", [], [Block(["", *models], rows)], notes)
 
 
 def _stars(c: dict) -> str:
     return "*" * sum(c["p_value"] < limit for limit in (0.05, 0.01, 0.001)) if c["identified"] else ""
 
 
-def as_text(document: Document) -> str:
-    """Fixed-width text."""
-    blocks = [_columns(block) for block in document.blocks]
-    width = max([80, *(len(line) for lines in blocks for line in lines)])
-    lines = [document.title.center(width).rstrip(), *(["=" * width] if document.facts else [])]
-    half = width // 2 - 1
-    for k in range(0, len(document.facts), 2):
-        pair = [f"{name + ':':<18}{value:>{half - 18}}" for name, value in document.facts[k : k + 2]]
-        lines.append("  ".join(pair).rstrip())
-    for block in blocks:
-        lines += ["=" * width, block[0], "-" * width, *block[1:]]
-    lines.append("=" * width)
-    for note in document.notes:
-        lines += textwrap.wrap(note, width, subsequent_indent="  ")
-    return "\n".join(lines)
-
-
-def _columns(block: Block) -> list[str]:
-    table = [list(block.header), *(list(row) for row in block.rows)]
-    widths = [max(len(row[k]) for row in table) for k in range(len(block.header))]
-    return [
-        "  ".join([row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))]).rstrip()
-        for row in table
-    ]
-
-
-def as_html(document: Document) -> str:
-    """Plain tables, every text escaped."""
-    parts = [f"<div class='dpgram'><b>{html.escape(document.title)}</b>"]
-    if document.facts:
-        cells = "".join(f"<tr><td>{html.escape(n)}</td><td>{html.escape(v)}</td></tr>" for n, v in document.facts)
-        parts.append(f"<table>{cells}</table>")
-    for block in document.blocks:
-        head = "".join(f"<th>{html.escape(cell)}</th>" for cell in block.header)
-        body = "".join(
-            "<tr><th style='text-align:left'>"
-            + html.escape(row[0])
-            + "</th>"
-            + "".join(f"<td style='text-align:right'>{html.escape(cell)}</td>" for cell in row[1:])
-            + "</tr>"
-            for row in block.rows
-        )
-        parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
-    parts += [f"<p>{html.escape(note)}</p>" for note in document.notes]
-    return "".join(parts) + "</div>"
-
-
-def matrix_document(data: dict, kind: str, matrix: Sequence[Sequence[float]]) -> Document:
+def matrix_summary(data: dict, kind: str, matrix: Sequence[Sequence[float]]) -> Summary:
     """A symmetric matrix with means, standard deviations and standard errors."""
     names = data["names"]
     sds = [data["covariance"][k][k] ** 0.5 for k in range(len(names))]
-    facts = [
-        [n, number(m), number(se), number(sd)] for n, m, se, sd in zip(names, data["mean"], data["se_mean"], sds, strict=True)
-    ]
-    shown = [[name, *(number(value) for value in row)] for name, row in zip(names, matrix, strict=True)]
-    blocks = [Block(["", "mean", "std err", "sd"], facts), Block([kind, *names], shown)]
+    facts = zip(data["mean"], data["se_mean"], sds, strict=True)
+    tables = [(["", "mean", "std err", "sd"], facts), ([kind, *names], matrix)]
     if kind in ("covariance", "correlation"):
-        errors = data[f"se_{kind}"]
-        blocks.append(
-            Block(["std err", *names], [[name, *(number(v) for v in row)] for name, row in zip(names, errors, strict=True)])
-        )
-    return Document(f"Private {'partial correlation' if kind == 'partial' else kind}", _origin(data), blocks, data["notes"])
+        tables.append((["std err", *names], data[f"se_{kind}"]))
+    blocks = [
+        Block(header, [[name, *map(number, row)] for name, row in zip(names, rows, strict=True)]) for header, rows in tables
+    ]
+    return Summary(f"Private {'partial correlation' if kind == 'partial' else kind}", _origin(data), blocks, data["notes"])
 
 
-def components_document(data: dict, count: int) -> Document:
+def components_summary(data: dict, count: int) -> Summary:
     """Loadings, with what each component explains."""
     shown = range(min(count, len(data["variances"])))
     rows = [[name, *(f"{data['loadings'][k][j]:.3f}" for k in shown)] for j, name in enumerate(data["names"])]
@@ -225,14 +205,17 @@ def components_document(data: dict, count: int) -> Document:
     rows.append(["share", *(f"{data['shares'][k]:.3f}" for k in shown)])
     of = "correlations" if data["standardised"] else "covariance, own units"
     title = f"Private principal components ({of})"
-    return Document(title, _origin(data), [Block(["", *(f"component {k + 1}" for k in shown)], rows)], data["notes"])
+    return Summary(title, _origin(data), [Block(["", *(f"component {k + 1}" for k in shown)], rows)], data["notes"])
 
 
 def _origin(data: dict) -> list[tuple[str, str]]:
-    rows = "protected" if data["rows"] is None else f"{data['rows']:,}"
     return [
         ("Epsilon, delta", f"{data['epsilon']:g}, {data['delta']:g}"),
-        ("No. Observations", rows),
+        ("No. Observations", _observations(data)),
         ("Mechanism", data["mechanism"]),
         ("Neighbours", data["neighbours"]),
     ]
+
+
+def _observations(data: dict) -> str:
+    return "protected" if data["rows"] is None else f"{data['rows']:,}"

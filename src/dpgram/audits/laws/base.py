@@ -21,7 +21,7 @@ TOLERANCE = 1e-4  # relative, of a delta that is computed a second time
 
 
 class Law(ABC):
-    """The law of releases for ``task``, with the parameters ``found`` that the calibration published.
+    """The law of releases for ``task``, with the ``parameters`` that the calibration published.
 
     ``loss``, ``uniforms`` and ``delta`` are needed. ``uniforms`` shares no code with the samplers and ``delta`` none with the
     accounting, so that a mistake there does not excuse itself. An outcome holds many releases: its matrix, and any of its numbers, may
@@ -31,8 +31,9 @@ class Law(ABC):
     grid_varies = False  # whether the grid follows from those
     smallest_eigenvalue_tells = False  # whether it is looked at: it then moves by a whole B^2 between worst neighbours
 
-    def __init__(self, task: Task, found: Parameters):
-        self.task, self.found = task, found
+    def __init__(self, task: Task, parameters: Parameters):
+        self.task = task
+        self.parameters = parameters
 
     @abstractmethod
     def loss(self, many: Outcome, pair: Pair) -> Array:
@@ -89,7 +90,7 @@ class Law(ABC):
 
     def faults_of_parameters(self) -> list[str]:
         """What the published parameters get wrong by themselves, before anything is drawn."""
-        delta, budget, said = self.delta(), self.task.budget, self.found["delta_at_epsilon"]
+        delta, budget, said = self.delta(), self.task.budget, self.parameters["delta_at_epsilon"]
         have, faults = f"the parameters have delta {delta:.4g} at epsilon {budget.epsilon:g}, where", []
         if self.task.calibration != PAPER and delta > budget.delta * (1 + TOLERANCE):
             faults.append(f"{have} {budget.delta:.4g} is claimed")

@@ -36,11 +36,11 @@ class GaussianNoiseLaw(Law):
         return replace(mechanism, batched=mechanism.batched and not self._repaired)
 
     def loss(self, many: Outcome, pair: Pair) -> Array:
-        off, on = self.found["sd_off_diagonal"], self.found["sd_diagonal"]
+        off, on = self.parameters["sd_off_diagonal"], self.parameters["sd_diagonal"]
         return gaussian_loss(_unshifted(many), pair.first, pair.second, off, on)
 
     def uniforms(self, many: Outcome, table: Array) -> Array:
-        return normal_uniforms(_unshifted(many) - table, self.found["sd_off_diagonal"], self.found["sd_diagonal"])
+        return normal_uniforms(_unshifted(many) - table, self.parameters["sd_off_diagonal"], self.parameters["sd_diagonal"])
 
     def faults_of_numbers(self, many: Outcome) -> list[str]:
         """Whether what was repaired follows from what would be published without a repair: then it tells no more."""
@@ -55,10 +55,10 @@ class GaussianNoiseLaw(Law):
         return self.task.options.get("repair", "none") != "none"
 
     def curve(self, epsilon: float, strength: float) -> float:
-        return gaussian_delta(epsilon, strength * self.found["mu"])
+        return gaussian_delta(epsilon, strength * self.parameters["mu"])
 
     def delta(self) -> float:
-        return reference.gaussian(self.task, self.found, self.task.row_bound**2)
+        return reference.gaussian(self.task, self.parameters, self.task.row_bound**2)
 
 
 def _unshifted(many: Outcome) -> Array:

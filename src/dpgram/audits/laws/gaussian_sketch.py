@@ -30,11 +30,13 @@ class GaussianSketchLaw(Law):
         return bartlett_uniforms(symmetric(np.linalg.solve(root, half.mT)), r)
 
     def curve(self, epsilon: float, strength: float) -> float:
-        r, floor = self.found[self.degrees], self.found["floor"]
+        r, floor = self.parameters[self.degrees], self.parameters["floor"]
         return sampling_delta(float(epsilon), r, floor / strength, self.task.neighbours, self.task.dim)
 
     def delta(self) -> float:
-        return reference.wishart_draw(self.task, self.found[self.degrees], self.found[self.ridge], self.task.budget.epsilon)
+        return reference.wishart_draw(
+            self.task, self.parameters[self.degrees], self.parameters[self.ridge], self.task.budget.epsilon
+        )
 
 
 def inverses(gram: Array, ridge: Array) -> tuple[Array, Array]:

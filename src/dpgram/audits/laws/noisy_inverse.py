@@ -23,7 +23,7 @@ class NoisyInverseLaw(GaussianNoiseLaw):
         return [{"rho": 3.0}]
 
     def level(self) -> float:
-        return self.found["claimed_floor"]
+        return self.parameters["claimed_floor"]
 
     def loss(self, many: Outcome, pair: Pair) -> Array:
         first, second = (bounded_inverse(gram, self.level()) for gram in (pair.first, pair.second))
@@ -33,7 +33,7 @@ class NoisyInverseLaw(GaussianNoiseLaw):
         return super().uniforms(_inverted(many), np.linalg.inv(table))  # the tables of an audit keep the claim
 
     def delta(self) -> float:
-        return reference.gaussian(self.task, self.found, 1 / self.level() - 1 / (self.level() + self.task.row_bound**2))
+        return reference.gaussian(self.task, self.parameters, 1 / self.level() - 1 / (self.level() + self.task.row_bound**2))
 
 
 def _inverted(many: Outcome) -> Outcome:

@@ -61,16 +61,20 @@ class WhitenedNoiseLaw(Law):
         """The sds are those of the calibration, where that knows how many rounds there are."""
         numbers = []
         for place, each in enumerate(rounds_of(many), 1):
-            off = self.found.get(f"round_{place}_sd_off_diagonal", each.sd_off_diagonal)
+            off = self.parameters.get(f"round_{place}_sd_off_diagonal", each.sd_off_diagonal)
             numbers.append(normal_uniforms(each.gram - table.gram(each.through), off, math.sqrt(2) * off))
         return np.hstack(numbers)
 
     def curve(self, epsilon: float, strength: float) -> float:
-        return gaussian_delta(epsilon, strength * self.found["mu"])
+        return gaussian_delta(epsilon, strength * self.parameters["mu"])
 
     def delta(self) -> float:
-        sds = [self.found[f"round_{place}_sd_off_diagonal"] for place in range(1, int(self.found.get("rounds", 0)) + 1)]
-        return reference.rounds(self.task, sds) if sds else reference.hockey_stick(self.task.budget.epsilon, self.found["mu"])
+        sds = [
+            self.parameters[f"round_{place}_sd_off_diagonal"] for place in range(1, int(self.parameters.get("rounds", 0)) + 1)
+        ]
+        return (
+            reference.rounds(self.task, sds) if sds else reference.hockey_stick(self.task.budget.epsilon, self.parameters["mu"])
+        )
 
     def faults_of_numbers(self, many: Outcome) -> list[str]:
         """Whether the noise that the rounds say they have is enough, whatever number of them there is."""
@@ -110,7 +114,7 @@ class ManyMaps(PublicMap):
         return self.many
 
 
-def quick_map(seen: Sequence[Round], plan: Rules, rows: float | None, task: Task) -> PublicMap:
+def quick_map(seen: Sequence[Round], rules: Rules, rows: float | None, task: Task) -> PublicMap:
     """V w^(-1/2) V' T sqrt(m / d), from the last round's map T and matrix V w V' of m rows; eigenvalues within noise are lifted.
 
     It whitens by the last round alone, and shrinks rows of more than average length."""

@@ -29,21 +29,21 @@ class WishartNoiseLaw(Law):
     def loss(self, many: Outcome, pair: Pair) -> Array:
         one, other = (_log_det(self._noisy(many) - gram) for gram in (pair.first, pair.second))
         both = np.isfinite(one) & np.isfinite(other)  # otherwise one of the tables cannot have led here
-        power = (self.found["degrees_of_freedom"] - self.task.dim - 1) / 2
-        step = float(np.trace(pair.first - pair.second)) / (2 * self.found["scale"])
+        power = (self.parameters["degrees_of_freedom"] - self.task.dim - 1) / 2
+        step = float(np.trace(pair.first - pair.second)) / (2 * self.parameters["scale"])
         inside = power * (np.where(both, one, 0.0) - np.where(both, other, 0.0)) + step
         return np.where(both, inside, np.where(np.isfinite(one), np.inf, -np.inf))
 
     def uniforms(self, many: Outcome, table: Array) -> Array:
-        wishart = (self._noisy(many) - table) / self.found["scale"]
-        return bartlett_uniforms(wishart, np.full(len(wishart), self.found["degrees_of_freedom"]))
+        wishart = (self._noisy(many) - table) / self.parameters["scale"]
+        return bartlett_uniforms(wishart, np.full(len(wishart), self.parameters["degrees_of_freedom"]))
 
     def curve(self, epsilon: float, strength: float) -> float:
-        k, b = int(self.found["degrees_of_freedom"]), self.task.row_bound**2 / self.found["scale"]
+        k, b = int(self.parameters["degrees_of_freedom"]), self.task.row_bound**2 / self.parameters["scale"]
         return additive_delta(float(epsilon), k, self.task.dim, strength * b, self.task.neighbours)
 
     def delta(self) -> float:
-        return reference.additive_wishart(self.task, self.found["degrees_of_freedom"], self.found["scale"])
+        return reference.additive_wishart(self.task, self.parameters["degrees_of_freedom"], self.parameters["scale"])
 
 
 def _log_det(matrices: Array) -> Array:

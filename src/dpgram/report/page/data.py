@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -99,7 +99,8 @@ def _declared(column: Column) -> dict[str, Any]:
 
 def _derived(derived: Derived, schema: Schema) -> dict[str, Any]:
     """A derived column with everything that follows from the declared ones worked out, so that a script need only compute."""
-    made, columns = schema.made[derived.name], schema.by_name
+    made = schema.made[derived.name]
+    columns = schema.by_name
     common: dict[str, Any] = {
         "name": derived.name,
         "kind": derived.kind,
@@ -109,18 +110,15 @@ def _derived(derived: Derived, schema: Schema) -> dict[str, Any]:
     }
     match derived:
         case Product():
-            factors = derived.factors(columns)
-            return {
-                **common,
-                "factors": [{"column": column.name, "levels": list(places) or None} for column, places in factors],
-            }
+            factors = [{"column": column.name, "levels": list(places) or None} for column, places in derived.factors(columns)]
+            return {**common, "factors": factors}
         case Power():
             return {**common, "of": derived.of, "exponent": derived.exponent}
         case Interval():
-            low, high = (end if math.isfinite(end) else None for end in derived.ends(columns))
+            low, high = _finite(derived.ends(columns))
             return {**common, "of": derived.of, "from": low, "to": high}
         case DatePart():
-            wanted = [part if math.isfinite(part) else None for part in derived.wanted(columns)] if derived.levels else None
+            wanted = _finite(derived.wanted(columns)) if derived.levels else None
             return {**common, "of": derived.of, "part": derived.part, "wanted": wanted}
         case _:
             return {**common, "of": derived.of}  # type: ignore[attr-defined]
@@ -128,12 +126,17 @@ def _derived(derived: Derived, schema: Schema) -> dict[str, Any]:
 
 def _bootstrap(release: GramRelease, target: str, confidence: float) -> dict[str, Any]:
     """Bootstrap intervals of ``target`` on all columns that do not come from its own cells."""
-    plan = design(release.schema, target, None, None)
-    made = bootstrap(Evidence.of(release), plan, confidence)
+    designed = design(release.schema, target, None, None)
+    made = bootstrap(Evidence.of(release), designed, confidence)
     return {
-        "target": plan.target,
-        "names": list(plan.names),
+        "target": designed.target,
+        "names": list(designed.names),
         "confidence": confidence,
-        "lower": [end if math.isfinite(end) else None for end in made.lower.tolist()],
-        "upper": [end if math.isfinite(end) else None for end in made.upper.tolist()],
+        "lower": _finite(made.lower.tolist()),
+        "upper": _finite(made.upper.tolist()),
     }
+
+
+def _finite(values: Iterable[float]) -> list[float | None]:
+    """The values; None where one is infinite, which JSON does not know."""
+    return [value if math.isfinite(value) else None for value in values]
