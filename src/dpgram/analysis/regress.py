@@ -11,23 +11,19 @@ from dpgram.errors import ModelError
 from dpgram.evidence.evidence import Evidence
 from dpgram.regression.design import Design, Target, design
 from dpgram.regression.formula import designs, is_formula
+from dpgram.report.summary import Summarised, Summary
 from dpgram.terms.schema import Schema
 
 
-class Fits(tuple[Fit, ...]):
+class Fits(Summarised, tuple[Fit, ...]):
     """Several fits from one release, in order; ``compare()`` lays them side by side."""
 
     def compare(self) -> Comparison:
         by_target = {fit.target: fit for fit in self}
         return compare(by_target if len(by_target) == len(self) else self)  # numbered where two have one target
 
-    def __str__(self) -> str:
-        return str(self.compare())
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return self.compare()._repr_html_()
+    def summary(self) -> Summary:
+        return self.compare().summary()
 
 
 def regress(

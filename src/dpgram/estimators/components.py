@@ -58,7 +58,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         kept = self._number_kept(len(declared.coefficients))
         of = moments(Evidence.of(self._spend(declared, features, {})), declared.coefficients)
         found = principal_components(of)
-        variances, components = found.variances * of.rows / max(of.rows - 1, 1.0), found.directions  # divisor n - 1, as there
+        variances, components = found.variances * of.rows / max(of.rows - 1, 1.0), found.loadings  # divisor n - 1, as there
         self.n_components_ = kept
         self.components_, self.explained_variance_ = components[:kept], variances[:kept]
         self.explained_variance_ratio_ = variances[:kept] / variances.sum()

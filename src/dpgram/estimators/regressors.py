@@ -137,7 +137,7 @@ class PrivateLinearRegression(PrivateLinearModel):
 
     def _solve(self, release: GramRelease, features: tuple[str, ...], targets: tuple[str, ...]) -> tuple[Array, Array]:
         plans = self._designs(release, features, targets)
-        return self._in_own_units([fit_linear(Evidence.of(release), plan, self.estimator).coefficients for plan in plans])
+        return self._in_own_units([fit_linear(Evidence.of(release), plan, self.estimator) for plan in plans])
 
 
 class PrivateRidge(PrivateLinearModel):

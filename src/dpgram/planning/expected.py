@@ -168,7 +168,7 @@ def draw(found: Ground, mechanism: Mechanism, task: Task, rows: int, copies: int
         width, effect = 2 * reach * se, (reach + float(ndtri(POWER))) * se
         out.append(
             (
-                fit_linear(evidence, found.plan, "shrunk").coefficients - truth,
+                fit_linear(evidence, found.plan, "shrunk") - truth,
                 np.where(unknown, np.inf, width),
                 np.where(unknown, np.inf, effect),
                 noise.sd_off_diagonal,

@@ -22,17 +22,6 @@ GRID = np.linspace(-9.0, 7.0, 81)  # of the logarithm of a coefficient's varianc
 PRIOR = np.exp(-GRID)
 
 
-@dataclass(frozen=True, eq=False)
-class LinearFit:
-    """Coefficients of one regression by one estimator, in the columns' own units."""
-
-    target: str
-    names: tuple[str, ...]
-    coefficients: Array
-    estimator: str
-    design: Design
-
-
 @dataclass(frozen=True)
 class Estimator:
     """One line of the list: how coefficients come from the evidence, and which options they take."""
@@ -42,27 +31,22 @@ class Estimator:
     options: tuple[str, ...] = ()
 
 
-def fit_linear(evidence: Evidence, plan: Design, estimator: str, **options: float | None) -> LinearFit:
-    """The coefficients of the regression ``plan`` by the named estimator; options that are None were not given."""
-    chosen = find_estimator(estimator)
+def fit_linear(evidence: Evidence, plan: Design, estimator: str, **options: float | None) -> Array:
+    """The coefficients of the regression ``plan`` by the named estimator, in own units; options that are None were not given."""
+    if not isinstance(estimator, str) or estimator not in ESTIMATORS:
+        raise ModelError(f"there is no estimator {estimator!r}: use one of {', '.join(ESTIMATORS)}.")
+    chosen = ESTIMATORS[estimator]
     given = {name: value for name, value in options.items() if value is not None}
     for name in given:
         if name not in chosen.options:
             taken = f"it takes {', '.join(chosen.options)}" if chosen.options else "it takes no options"
             raise ModelError(f"{estimator} has no option {name!r}: {taken}.")
     try:
-        found = chosen.fit(evidence, plan, **given)
+        return chosen.fit(evidence, plan, **given)
     except np.linalg.LinAlgError:  # only where there is no noise to speak of: with it, no matrix is exactly singular
         raise ModelError(
             f"the columns of this regression of {plan.target!r} are exactly dependent in the release: leave one out."
         ) from None
-    return LinearFit(plan.target, plan.names, found, estimator, plan)
-
-
-def find_estimator(name: object) -> Estimator:
-    if not isinstance(name, str) or name not in ESTIMATORS:
-        raise ModelError(f"there is no estimator {name!r}: use one of {', '.join(ESTIMATORS)}.")
-    return ESTIMATORS[name]
 
 
 def shrunk(seen: Channel) -> Array:
