@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dpgram.analysis.regress import plans
+from dpgram.analysis.regress import asked_designs
 from dpgram.artifact.release import GramRelease
 from dpgram.errors import ModelError
 from dpgram.evidence.evidence import Evidence
@@ -63,7 +63,7 @@ def penalty_path(
     evidence = Evidence.of(release)
     if isinstance(penalties, bool) or not isinstance(penalties, Integral) or penalties < 1:
         raise ModelError(f"penalties is {penalties!r} and must be a whole number of at least 1.")
-    asked = plans(evidence.schema, target, features, intercept)
+    asked = asked_designs(evidence.schema, target, features, intercept)
     if len(asked) > 1:
         raise ModelError("a path has one target: write one formula for each.")
     path = path_of(evidence, asked[0], l1_ratio=l1_ratio, penalties=int(penalties))

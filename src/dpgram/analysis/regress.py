@@ -59,17 +59,17 @@ def regress(
     several = targets != [target]
     if not targets:
         raise ModelError("the list of targets is empty: name one.")
-    chosen = [plan for one in targets for plan in plans(schema, one, features, intercept)]
+    asked = [each for one in targets for each in asked_designs(schema, one, features, intercept)]
     options = {"penalty": penalty, "l1_ratio": l1_ratio}
     fits = []
-    for done, plan in enumerate(chosen, 1):
-        fits.append(Fit(release, plan, estimator=estimator, intervals=intervals, confidence=confidence, **options))
+    for done, each in enumerate(asked, 1):
+        fits.append(Fit(release, each, estimator=estimator, intervals=intervals, confidence=confidence, **options))
         if progress is not None:
-            progress(done / len(chosen))
+            progress(done / len(asked))
     return Fits(fits) if several or len(fits) > 1 else fits[0]
 
 
-def plans(schema: Schema, target: Target, features: Sequence[str] | None, intercept: bool | None) -> list[Design]:
+def asked_designs(schema: Schema, target: Target, features: Sequence[str] | None, intercept: bool | None) -> list[Design]:
     """What a target or a formula asks for; a formula may name several targets."""
     if isinstance(target, str) and is_formula(target) and target not in (*schema.encoded_names, *schema.all_names):
         if features is not None or intercept is not None:

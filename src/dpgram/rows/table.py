@@ -62,7 +62,7 @@ class CellTable:
 
     def hold(self, batch: Batch) -> None:
         """Point ``columns`` at the batch's cells, which stay alive until the next batch."""
-        self._encoder.check_batch(batch)
+        self._encoder.check_types(batch.schema)
         self._kept = []
         self.columns["valid"] = 0
         if self._hold_matrix(batch):
