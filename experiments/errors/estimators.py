@@ -28,7 +28,7 @@ def errors(release: GramRelease, plan: Design, truth: Array) -> dict[str, float]
 
 
 def by_name(name: str) -> Callable[[GramRelease, Design], Array]:
-    return lambda release, plan: fit_linear(Evidence.of(release), plan, name).coefficients
+    return lambda release, plan: fit_linear(Evidence.of(release), plan, name)
 
 
 def as_released(release: GramRelease, plan: Design) -> Array:

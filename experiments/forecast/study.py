@@ -94,7 +94,7 @@ def realised(table: Table, name: str, budget: Budget, options: dict[str, float],
             answer = GramAnswer(table.grams[place][0], table.rows)
             outcome = hold(mechanism.start(task, rng), lambda question, answer=answer: answer)
         evidence = Evidence.made(schema, outcome.gram, outcome.noise, table.rows)
-        private = fit_linear(evidence, ground.design, "shrunk").coefficients
+        private = fit_linear(evidence, ground.design, "shrunk")
         errors.append(np.abs(private - solve(table.grams[place][1], ground.design)))
     return ground.in_typical_units(np.median(errors, axis=0))
 

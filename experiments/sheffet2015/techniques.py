@@ -196,4 +196,4 @@ def _default(setting: Setting, outcome: Outcome, places: list[int], label: int, 
         library_version="",
     )
     plan = design(release.schema, f"c{label}", [f"c{j}" for j in places[1:]], None)
-    return fit_linear(Evidence.of(release), plan, "shrunk").coefficients
+    return fit_linear(Evidence.of(release), plan, "shrunk")

@@ -146,7 +146,7 @@ def coefficients_of(cell: Cell, epsilon: float, rounds: Sequence[Round], extras:
     )
     last = 1 + FEATURES
     plans = [design(made.schema, f"c{setting.dim - 1}", [f"c{j}" for j in range(1, last + extra)], None) for extra in extras]
-    return [fit_linear(Evidence.of(made), plan, ESTIMATOR).coefficients for plan in plans]
+    return [fit_linear(Evidence.of(made), plan, ESTIMATOR) for plan in plans]
 
 
 def errors(cell: Cell, folder: Path, extras: Sequence[int]) -> Iterator[tuple[float, str, int, float]]:

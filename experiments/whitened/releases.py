@@ -53,7 +53,7 @@ def single(gram: Array, rows: int, squared_bound: float, epsilon: float, delta: 
 def coefficients(release: GramRelease, places: list[int]) -> list[Array]:
     """Of the last column on the intercept and the others at ``places``, in scaled units: by each of ``ESTIMATORS``."""
     plan = regression(release, places)
-    return [fit_linear(Evidence.of(release), plan, name).coefficients for name in ESTIMATORS]
+    return [fit_linear(Evidence.of(release), plan, name) for name in ESTIMATORS]
 
 
 def regression(release: GramRelease, places: list[int]) -> Design:

@@ -65,12 +65,12 @@ def noise_variance(release, form):
 def test_standard_errors_are_the_noise_variance_of_each_form(mechanism):
     release = released(mechanism, epsilon=2.0)
     found = dpgram.covariance(release)
-    rows, unit = found.moments.rows, np.eye(len(release.columns))
+    rows, unit = found.rows, np.eye(len(release.columns))
     encoded = [release.schema.encoded[release.columns.index(name)] for name in found.names]
     half = np.array([e.half for e in encoded])
     middle = (found.mean - np.array([e.centre for e in encoded])) / half
     about = np.array([unit[release.columns.index(name)] - m * unit[0] for name, m in zip(NAMES, middle, strict=True)])
-    size, r = found.moments.sd / half, found.correlation
+    size, r = found.sd / half, found.correlation
     for i, j in ((0, 1), (1, 3), (2, 4), (2, 2)):
         form = (np.outer(about[i], about[j]) + np.outer(about[j], about[i])) / 2
         scaled = noise_variance(release, form) / rows**2 + (size[i] * size[j]) ** 2 * (1 + r[i, j] ** 2) / rows

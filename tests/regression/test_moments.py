@@ -62,8 +62,8 @@ def test_components_are_those_of_the_rows(standardise):
     _, sizes, axes = np.linalg.svd(centred, full_matrices=False)
     found = principal_components(moments(Evidence.of(silent(SILENT["gaussian"]))), standardise=standardise)
     assert found.variances == pytest.approx(sizes**2 / 3000, rel=1e-4)
-    assert np.abs(np.sum(found.directions * axes, axis=1)) == pytest.approx(np.ones(5), abs=1e-5)
-    assert (np.take_along_axis(found.directions, np.abs(found.directions).argmax(axis=1)[:, None], axis=1) > 0).all()
+    assert np.abs(np.sum(found.loadings * axes, axis=1)) == pytest.approx(np.ones(5), abs=1e-5)
+    assert (np.take_along_axis(found.loadings, np.abs(found.loadings).argmax(axis=1)[:, None], axis=1) > 0).all()
     assert found.shares.sum() == pytest.approx(1.0)
 
 
@@ -84,7 +84,7 @@ def test_moments_are_possible_however_large_the_noise(noise, count):
     assert (of.sd > 0).all()
     for standardise in (False, True):
         found = principal_components(of, standardise=standardise)
-        assert np.isfinite(found.directions).all()
+        assert np.isfinite(found.loadings).all()
         assert (found.variances >= 0).all()
 
 

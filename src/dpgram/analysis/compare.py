@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from dpgram.analysis.fit import Fit, same_release
+from dpgram.analysis.fit import Fit
 from dpgram.errors import ModelError
 from dpgram.report.figures import draw_comparison
 from dpgram.report.frames import data_frame
-from dpgram.report.summary import Summary, compare_models, framed_rows
+from dpgram.report.summary import Summarised, Summary, compare_models, framed_rows
 
 
-class Comparison:
+class Comparison(Summarised):
     """Models side by side: coefficients with standard errors, R^2 and residual sd."""
 
     def __init__(self, models: Mapping[str, Fit]):
@@ -27,9 +27,10 @@ class Comparison:
         return compare_models(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
+        releases = [fit.release for fit in self.models.values()]
         return {
             "models": {name: fit.to_dict() for name, fit in self.models.items()},
-            "same_release": same_release(self.models),
+            "same_release": all(one is releases[0] or one == releases[0] for one in releases),
         }
 
     def to_frame(self) -> Any:
@@ -40,14 +41,6 @@ class Comparison:
     def plot(self, ax: Any = None) -> Any:
         """All models' coefficients with intervals on one matplotlib axis, which is returned."""
         return draw_comparison(self.to_dict(), ax)
-
-    def _repr_html_(self) -> str:
-        return self.summary()._repr_html_()
-
-    def __str__(self) -> str:
-        return str(self.summary())
-
-    __repr__ = __str__
 
 
 def compare(*fits: Fit | Iterable[Fit] | Mapping[str, Fit]) -> Comparison:

@@ -5,7 +5,7 @@ number. ``estimates`` are those of the chosen estimator (``shrunk`` by default),
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -34,7 +34,7 @@ from dpgram.regression.design import Design
 from dpgram.regression.fit import debiased, fit_linear, shrunk
 from dpgram.report.figures import draw_coefficients
 from dpgram.report.frames import data_frame
-from dpgram.report.summary import Summary, framed_rows, summarise
+from dpgram.report.summary import Summary, cautions, framed_rows, origin, summarise
 from dpgram.terms.schema import INTERCEPT
 
 Array = np.ndarray
@@ -57,7 +57,7 @@ class Fit:
         _check_method(intervals)
         self.release, self.design, self._evidence = release, design, Evidence.of(release)
         self.estimator, self.intervals, self.confidence = estimator, intervals, float(confidence)
-        self._fitted = fit_linear(self._evidence, design, estimator, **options)
+        self.coefficients = fit_linear(self._evidence, design, estimator, **options)  # in the columns' own units
         self._made: dict[tuple[str, float], Intervals] = {}
 
     @property
@@ -70,13 +70,8 @@ class Fit:
         return self.design.names
 
     @property
-    def coefficients(self) -> Array:
-        """By the chosen estimator, in the columns' own units."""
-        return self._fitted.coefficients
-
-    @property
     def estimates(self) -> dict[str, float]:
-        """The same by name. What ``predict`` uses."""
+        """Coefficients of the chosen estimator by name: what ``predict`` uses."""
         return self._named(self.coefficients)
 
     @property
@@ -154,22 +149,17 @@ class Fit:
         check_confidence(level)
         _check_method(how)
         if (how, level) not in self._made:
-            match how:
-                case "bootstrap":
-                    made = bootstrap(self._evidence, self.design, level)
-                case "wald":
-                    made = wald(self.channel, level)
-                case "fieller":
-                    made = fieller(self.channel, level)
-                case _:
-                    made = automatic(self.channel, level)
+            if how == "bootstrap":
+                made = bootstrap(self._evidence, self.design, level)
+            else:
+                made = {"wald": wald, "fieller": fieller, "auto": automatic}[how](self.channel, level)
             self._made[how, level] = made
         return self._made[how, level]
 
     @property
     def not_identified(self) -> tuple[str, ...]:
         """Coefficients about which the release says nothing at this budget: their interval is the whole line."""
-        return tuple(n for n, found in zip(self.names, self._intervals().identified, strict=True) if not found)
+        return tuple(n for n, known in zip(self.names, self._intervals().identified, strict=True) if not known)
 
     @cached_property
     def goodness(self) -> Goodness:
@@ -183,7 +173,8 @@ class Fit:
     def joint_test(self, coefficients: str | Sequence[str]) -> JointTest:
         """The test that all of ``coefficients`` are zero: a declared column stands for all its levels."""
         asked = [coefficients] if isinstance(coefficients, str) else list(coefficients)
-        groups, places = dict(self.design.groups), list[int]()
+        groups = dict(self.design.groups)
+        places: list[int] = []
         for name in asked:
             if name in groups:
                 places += groups[name]
@@ -198,11 +189,11 @@ class Fit:
     @cached_property
     def joint_tests(self) -> tuple[JointTest, ...]:
         """One test for each feature with several coefficients, and one of all slopes where there are several."""
-        found = [joint_test(self.channel, self.names, places, name=n) for n, places in self.design.groups if len(places) > 1]
+        tests = [joint_test(self.channel, self.names, places, name=n) for n, places in self.design.groups if len(places) > 1]
         slopes = [j for j, name in enumerate(self.names) if name != INTERCEPT]
         if len(slopes) > 1 and len(self.design.groups) > 1:
-            found.append(joint_test(self.channel, self.names, slopes, name="all features"))
-        return tuple(found)
+            tests.append(joint_test(self.channel, self.names, slopes, name="all features"))
+        return tuple(tests)
 
     def predict(self, frame: Any, *, interval: str | None = None, confidence: float | None = None) -> Any:
         """Predictions for the rows of ``frame``, by ``estimates``, as an array.
@@ -233,36 +224,25 @@ class Fit:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data, ready for JSON; an infinite end of an interval is None."""
-        made, known, good = self._intervals(), self.uncertainty, self.goodness
-        rows = zip(
-            self.names,
-            self._debiased,
-            self.coefficients,
-            known.se,
-            np.sqrt(np.diag(known.sampling)),
-            np.sqrt(np.diag(known.noise)),
-            made.lower,
-            made.upper,
-            made.method,
-            strict=True,
-        )
+        made, good = self._intervals(), self.goodness
+        params, estimates, pvalues = self.params, self.estimates, self.pvalues
+        se, se_sampling, se_privacy = self.bse, self.bse_sampling, self.bse_privacy
         coefficients = {
             name: {
-                "coefficient": float(b),
-                self.estimator: float(chosen),
-                "se": float(se),
-                "se_sampling": float(sampling),
-                "se_privacy": float(noise),
-                "z": float(b / se) if se > 0 else None,
-                "p_value": self.pvalues[name],
-                "lower": float(low) if np.isfinite(low) else None,
-                "upper": float(high) if np.isfinite(high) else None,
+                "coefficient": params[name],
+                self.estimator: estimates[name],
+                "se": se[name],
+                "se_sampling": se_sampling[name],
+                "se_privacy": se_privacy[name],
+                "z": params[name] / se[name] if se[name] > 0 else None,
+                "p_value": pvalues[name],
+                "lower": _finite(low),
+                "upper": _finite(high),
                 "identified": bool(np.isfinite(low) and np.isfinite(high)),
                 "interval": method,
             }
-            for name, b, chosen, se, sampling, noise, low, high, method in rows
+            for name, low, high, method in zip(self.names, made.lower, made.upper, made.method, strict=True)
         }
-        release = self.release
         return {
             "target": self.target,
             "estimator": self.estimator,
@@ -272,47 +252,40 @@ class Fit:
             "r_squared": good.r_squared,
             "r_squared_interval": list(good.r_squared_interval),
             "residual_variance": good.residual_variance,
-            "residual_variance_interval": [end if np.isfinite(end) else None for end in good.residual_variance_interval],
+            "residual_variance_interval": [_finite(end) for end in good.residual_variance_interval],
             "joint_tests": [
                 {"name": t.name, "chi_square": t.statistic, "degrees": t.degrees, "p_value": t.p_value}
                 for t in self.joint_tests
             ],
-            "epsilon": release.budget.epsilon,
-            "delta": release.budget.delta,
-            "neighbours": release.neighbours.value,
-            "mechanism": release.mechanism,
-            "rows": release.rows,
+            **origin(self.release),
             "effective_rows": self.channel.rows,
             "degrees_of_freedom": None if np.isinf(self.channel.degrees) else self.channel.degrees,
-            "private": release.private,
+            "private": self.release.private,
             "notes": list(self.notes),
         }
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """What a reader must know about these numbers, in words."""
-        release, found = self.release, []
-        if not release.private:
-            found.append("NOT PRIVATE: the noise came from a seed, so it can be subtracted.")
-        if release.condition:
-            found.append(f"CONDITIONAL: {release.condition}.")
+        release = self.release
+        notes = cautions(release)
         if self.not_identified:
-            found.append(
+            notes.append(
                 f"Not identified at this budget: {', '.join(self.not_identified)}. Use fewer features or a larger budget."
             )
         methods = self._intervals().method
         by_test = [n for n, m in zip(self.names, methods, strict=True) if m == "fieller" and n not in self.not_identified]
         if by_test and self.intervals == "auto":
-            found.append(f"Weakly identified, interval by test inversion (Fieller): {', '.join(by_test)}.")
+            notes.append(f"Weakly identified, interval by test inversion (Fieller): {', '.join(by_test)}.")
         if self.channel.rows < 0.98 * (release.rows or np.inf) and release.row_bound < release.schema.largest_norm:
-            found.append("Rows longer than the row bound were shrunk to it; a bias from that is not in the intervals.")
+            notes.append("Rows longer than the row bound were shrunk to it; a bias from that is not in the intervals.")
         if self._evidence.kept is not None:
-            found.append(
+            notes.append(
                 f"Rows far from the others were shrunk, and count for less: a row's squares for {self._evidence.kept:.0%} on average. "
                 f"Where tails are long, variances and R-squared come out too small; where a linear model does not hold, coefficients "
                 f"move too. A bias from that is not in the intervals."
             )
-        return tuple(found)
+        return tuple(notes)
 
     def to_frame(self) -> Any:
         """The table of coefficients as a pandas data frame, indexed by name. Ends of an interval may be infinite."""
@@ -338,7 +311,5 @@ def _check_method(method: object) -> None:
         raise ModelError(f"intervals is {method!r} and must be one of {', '.join(METHODS)}.")
 
 
-def same_release(fits: Sequence[Fit] | Mapping[str, Fit]) -> bool:
-    """Whether all fits come from one release."""
-    found = list(fits.values()) if isinstance(fits, Mapping) else list(fits)
-    return all(fit.release is found[0].release or fit.release == found[0].release for fit in found)
+def _finite(end: float) -> float | None:
+    return float(end) if np.isfinite(end) else None

@@ -33,11 +33,11 @@ WORDS = {
 }
 
 
-def own_features(schema: Schema, plan: Design, frame: Any) -> Array:
+def own_features(schema: Schema, design: Design, frame: Any) -> Array:
     """(rows, coefficients): what each coefficient is multiplied by, in own units. Columns that the model does not use need not be there."""
-    used = np.flatnonzero(np.any(plan.regressors != 0, axis=1))
+    used = np.flatnonzero(np.any(design.regressors != 0, axis=1))
     scaled = encoded_frame(schema, frame, {name for j in used for name in schema.encoded[j].sources})
-    return plan.label_unit * np.linalg.solve(plan.to_own_units.T, plan.regressors.T @ scaled.T).T
+    return design.label_unit * np.linalg.solve(design.to_own_units.T, design.regressors.T @ scaled.T).T
 
 
 def encoded_frame(schema: Schema, frame: Any, needed: set[str]) -> Array:
@@ -59,7 +59,10 @@ def _named_columns(frame: Any) -> tuple[list[tuple[str, Any]], int]:
     try:
         if isinstance(frame, Mapping):
             columns = [(str(name), _listed(values)) for name, values in frame.items()]
-            return columns, _rows(columns)
+            lengths = {len(values) for _, values in columns}
+            if len(lengths) > 1:
+                raise ModelError("the columns of the frame differ in length: give each the same number of rows.")
+            return columns, max(lengths, default=0)
         if hasattr(frame, "iloc") and hasattr(frame, "columns"):  # pandas
             return [(str(name), frame.iloc[:, place]) for place, name in enumerate(frame.columns)], len(frame)
         if isinstance(frame, pa.Table | pa.RecordBatch) or hasattr(frame, "__arrow_c_stream__"):
@@ -76,20 +79,9 @@ def _named_columns(frame: Any) -> tuple[list[tuple[str, Any]], int]:
 
 def _listed(values: Any) -> Any:
     """A column of a dict; a single cell is a column of one."""
-    if (
-        isinstance(values, str | bytes)
-        or not hasattr(values, "__len__")
-        or (isinstance(values, np.ndarray) and values.ndim == 0)
-    ):
+    if isinstance(values, str | bytes) or not hasattr(values, "__len__") or getattr(values, "ndim", 1) == 0:
         return [values]
     return list(values) if isinstance(values, Sequence) and not hasattr(values, "__arrow_c_stream__") else values
-
-
-def _rows(columns: list[tuple[str, Any]]) -> int:
-    lengths = {len(values) for _, values in columns}
-    if len(lengths) > 1:
-        raise ModelError("the columns of the frame differ in length: give each the same number of rows.")
-    return lengths.pop() if lengths else 0
 
 
 def _cells(column: Column, values: Any) -> pa.Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
 from typing import Any
@@ -16,45 +17,23 @@ from dpgram.inference.moments import MomentErrors, moment_errors
 from dpgram.regression.moments import Components, Moments, moments, principal_components
 from dpgram.report.figures import draw_matrix, draw_shares, mark
 from dpgram.report.frames import data_frame
-from dpgram.report.summary import Summary, components_summary, matrix_summary
+from dpgram.report.summary import Summarised, Summary, cautions, components_summary, matrix_summary, origin
 
 Array = np.ndarray
 
 KINDS = ("covariance", "correlation", "partial")
 
 
-class Covariance:
+@dataclass(frozen=True, eq=False, repr=False)
+class Covariance(Summarised, Moments):
     """Means, covariance and correlations of some columns, in own units, with standard errors."""
 
-    def __init__(self, release: GramRelease, columns: Sequence[str] | None = None):
-        self.release = release
-        self.moments: Moments = moments(Evidence.of(release), columns)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.moments.names
-
-    @property
-    def mean(self) -> Array:
-        return self.moments.mean
-
-    @property
-    def covariance(self) -> Array:
-        return self.moments.covariance
-
-    @property
-    def correlation(self) -> Array:
-        return self.moments.correlation
-
-    @property
-    def partial_correlation(self) -> Array:
-        """The correlation of each pair given all the other columns here."""
-        return self.moments.partial_correlation
+    release: GramRelease
 
     @cached_property
     def errors(self) -> MomentErrors:
         """Standard errors of ``mean``, ``covariance`` and ``correlation``: privacy noise and sampling together."""
-        return moment_errors(Evidence.of(self.release), self.moments)
+        return moment_errors(Evidence.of(self.release), self)
 
     def matrix(self, kind: str = "covariance") -> Array:
         if kind not in KINDS:
@@ -92,40 +71,12 @@ class Covariance:
         titles = {"correlation": "Private correlations", "partial": "Private partial correlations"}
         return draw_matrix(self.names, self.matrix(kind).tolist(), titles.get(kind, "") + mark(self.release.private), ax)
 
-    def _repr_html_(self) -> str:
-        return self.summary()._repr_html_()
 
-    def __str__(self) -> str:
-        return str(self.summary())
-
-    __repr__ = __str__
-
-
-class PrincipalComponents:
+@dataclass(frozen=True, eq=False, repr=False)
+class PrincipalComponents(Summarised, Components):
     """Principal components of some columns, from the largest variance down."""
 
-    def __init__(self, release: GramRelease, columns: Sequence[str] | None = None, *, standardise: bool = False):
-        self.release = release
-        self.components: Components = principal_components(moments(Evidence.of(release), columns), standardise=standardise)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Of the columns."""
-        return self.components.names
-
-    @property
-    def variances(self) -> Array:
-        return self.components.variances
-
-    @property
-    def shares(self) -> Array:
-        """The share of the whole variance that each component explains."""
-        return self.components.shares
-
-    @property
-    def loadings(self) -> Array:
-        """(components, columns): one unit vector per row."""
-        return self.components.directions
+    release: GramRelease
 
     def to_frame(self) -> Any:
         """Loadings as a pandas data frame, a row per component."""
@@ -138,7 +89,7 @@ class PrincipalComponents:
     def to_dict(self) -> dict[str, Any]:
         return {
             "names": list(self.names),
-            "standardised": self.components.standardised,
+            "standardised": self.standardised,
             "variances": self.variances.tolist(),
             "shares": self.shares.tolist(),
             "loadings": self.loadings.tolist(),
@@ -156,46 +107,23 @@ class PrincipalComponents:
         """The share of each component."""
         return draw_shares(self.shares.tolist(), f"Private principal components{mark(self.release.private)}", ax)
 
-    def _repr_html_(self) -> str:
-        return self.summary()._repr_html_()
-
-    def __str__(self) -> str:
-        return str(self.summary())
-
-    __repr__ = __str__
-
 
 def covariance(release: GramRelease, columns: Sequence[str] | None = None) -> Covariance:
     """Means, covariance and correlations of ``columns`` (all when left out), in own units. Costs no budget."""
-    return Covariance(release, columns)
+    return Covariance(**vars(moments(Evidence.of(release), columns)), release=release)
 
 
 def pca(release: GramRelease, columns: Sequence[str] | None = None, *, standardise: bool = False) -> PrincipalComponents:
     """Principal components of ``columns``; of their correlations when ``standardise``. Costs no budget."""
-    return PrincipalComponents(release, columns, standardise=standardise)
+    components = principal_components(moments(Evidence.of(release), columns), standardise=standardise)
+    return PrincipalComponents(**vars(components), release=release)
 
 
 def _origin(release: GramRelease) -> dict[str, Any]:
-    return {
-        "epsilon": release.budget.epsilon,
-        "delta": release.budget.delta,
-        "neighbours": release.neighbours.value,
-        "mechanism": release.mechanism,
-        "rows": release.rows,
-        "private": release.private,
-        "condition": release.condition or None,
-        "notes": _notes(release),
-    }
-
-
-def _notes(release: GramRelease) -> list[str]:
-    """What a reader must know about these numbers, in words."""
-    found = [] if release.private else ["NOT PRIVATE: the noise came from a seed, so it can be subtracted."]
-    if release.condition:
-        found.append(f"CONDITIONAL: {release.condition}.")
+    notes = cautions(release)
     if Evidence.of(release).kept is not None:  # whatever share was kept: a few long rows can be much of a variance
-        found.append(
+        notes.append(
             "Rows far from the others count for less: means and variances are those of rows as they were weighed. A bias from that is "
             "not in the standard errors."
         )
-    return found
+    return {**origin(release), "private": release.private, "condition": release.condition or None, "notes": notes}

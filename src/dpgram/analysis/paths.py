@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from dpgram.analysis.regress import plans
+from dpgram.analysis.regress import asked_designs
 from dpgram.artifact.release import GramRelease
 from dpgram.errors import ModelError
 from dpgram.evidence.evidence import Evidence
@@ -18,31 +19,12 @@ from dpgram.regression.penalised import penalty_path as path_of
 from dpgram.report.figures import draw_path, mark
 from dpgram.report.frames import data_frame
 
-Array = np.ndarray
 
-
-class PenaltyPath:
+@dataclass(frozen=True, eq=False, repr=False)
+class PenaltyPath(Path):
     """Coefficients in own units along a list of penalties, from the largest down."""
 
-    def __init__(self, path: Path, *, private: bool = True):
-        self._path, self._private = path, private
-
-    @property
-    def target(self) -> str:
-        return self._path.target
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self._path.names
-
-    @property
-    def penalties(self) -> Array:
-        return self._path.penalties
-
-    @property
-    def coefficients(self) -> Array:
-        """(penalties, coefficients)"""
-        return self._path.coefficients
+    private: bool
 
     def at(self, penalty: float) -> dict[str, float]:
         """Coefficients by name at the listed penalty nearest to this one."""
@@ -59,11 +41,11 @@ class PenaltyPath:
 
     def plot(self, ax: Any = None) -> Any:
         """Coefficients against the penalty."""
-        title = f"Path of {self.target}{mark(self._private)}"
+        title = f"Path of {self.target}{mark(self.private)}"
         return draw_path(self.names, self.penalties.tolist(), self.coefficients.tolist(), title, ax)
 
     def __repr__(self) -> str:
-        return f"PenaltyPath({self.target} ~ {' + '.join(self.names)}, {len(self.penalties)} penalties){mark(self._private)}"
+        return f"PenaltyPath({self.target} ~ {' + '.join(self.names)}, {len(self.penalties)} penalties){mark(self.private)}"
 
 
 def penalty_path(
@@ -81,8 +63,8 @@ def penalty_path(
     evidence = Evidence.of(release)
     if isinstance(penalties, bool) or not isinstance(penalties, Integral) or penalties < 1:
         raise ModelError(f"penalties is {penalties!r} and must be a whole number of at least 1.")
-    asked = plans(evidence.schema, target, features, intercept)
+    asked = asked_designs(evidence.schema, target, features, intercept)
     if len(asked) > 1:
         raise ModelError("a path has one target: write one formula for each.")
-    found = path_of(evidence, asked[0], l1_ratio=l1_ratio, penalties=int(penalties))
-    return PenaltyPath(found, private=release.private)
+    path = path_of(evidence, asked[0], l1_ratio=l1_ratio, penalties=int(penalties))
+    return PenaltyPath(**vars(path), private=release.private)

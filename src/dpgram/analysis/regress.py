@@ -11,23 +11,19 @@ from dpgram.errors import ModelError
 from dpgram.evidence.evidence import Evidence
 from dpgram.regression.design import Design, Target, design
 from dpgram.regression.formula import designs, is_formula
+from dpgram.report.summary import Summarised, Summary
 from dpgram.terms.schema import Schema
 
 
-class Fits(tuple[Fit, ...]):
+class Fits(Summarised, tuple[Fit, ...]):
     """Several fits from one release, in order; ``compare()`` lays them side by side."""
 
     def compare(self) -> Comparison:
         by_target = {fit.target: fit for fit in self}
         return compare(by_target if len(by_target) == len(self) else self)  # numbered where two have one target
 
-    def __str__(self) -> str:
-        return str(self.compare())
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return self.compare()._repr_html_()
+    def summary(self) -> Summary:
+        return self.compare().summary()
 
 
 def regress(
@@ -63,17 +59,17 @@ def regress(
     several = targets != [target]
     if not targets:
         raise ModelError("the list of targets is empty: name one.")
-    chosen = [plan for one in targets for plan in plans(schema, one, features, intercept)]
+    asked = [each for one in targets for each in asked_designs(schema, one, features, intercept)]
     options = {"penalty": penalty, "l1_ratio": l1_ratio}
     fits = []
-    for done, plan in enumerate(chosen, 1):
-        fits.append(Fit(release, plan, estimator=estimator, intervals=intervals, confidence=confidence, **options))
+    for done, each in enumerate(asked, 1):
+        fits.append(Fit(release, each, estimator=estimator, intervals=intervals, confidence=confidence, **options))
         if progress is not None:
-            progress(done / len(chosen))
+            progress(done / len(asked))
     return Fits(fits) if several or len(fits) > 1 else fits[0]
 
 
-def plans(schema: Schema, target: Target, features: Sequence[str] | None, intercept: bool | None) -> list[Design]:
+def asked_designs(schema: Schema, target: Target, features: Sequence[str] | None, intercept: bool | None) -> list[Design]:
     """What a target or a formula asks for; a formula may name several targets."""
     if isinstance(target, str) and is_formula(target) and target not in (*schema.encoded_names, *schema.all_names):
         if features is not None or intercept is not None:

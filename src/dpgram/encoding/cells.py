@@ -99,9 +99,9 @@ def as_days(cells: pa.Array) -> Array:
 
 
 def _days_of_text(text: pa.Array) -> Array:
-    found = pc.extract_regex(text, DATE)
-    part = {field.name: found.field(i) for i, field in enumerate(found.type)}
-    missing = np.asarray(found.is_null())
+    parts = pc.extract_regex(text, DATE)
+    part = {field.name: parts.field(i) for i, field in enumerate(parts.type)}
+    missing = np.asarray(parts.is_null())
     year, month, day, hour, minute, second, zone_hour, zone_minute = (
         _integers(pc.if_else(pc.equal(part[name], ""), None, part[name]).cast(pa.int64()))
         for name in ("year", "month", "day", "hour", "minute", "second", "zone_hour", "zone_minute")
@@ -115,33 +115,25 @@ def _days_of_text(text: pa.Array) -> Array:
     return np.where(missing | ~sound, np.nan, days_of_seconds(seconds))
 
 
-def text_levels(cells: pa.Array, categories: tuple) -> tuple[Array, Array]:
-    """For each cell its place among ``categories`` (NaN if in none), and whether it holds anything at all."""
-    if _repeats(cells):
-        return _of_values(cells, *text_levels(cells.dictionary, categories))
+def levels_of(cells: pa.Array, categories: tuple) -> tuple[Array, Array]:
+    """For each cell its place among ``categories`` (NaN if in none), and whether it holds anything at all.
+
+    Integer categories are matched as numbers: 1, 1.0 and "1" are one."""
+    if pt.is_dictionary(cells.type) and len(cells.dictionary) < len(
+        cells
+    ):  # less work to look at each value once than at each cell
+        place, present = levels_of(cells.dictionary, categories)
+        places = pa.array(place).take(cells.indices)  # checks the indices, which NumPy would count from the end
+        return _with_nan(places), _truth(
+            pa.array(present).take(cells.indices)
+        )  # without a value: in no place, and holds nothing
+    if isinstance(categories[0], int):
+        values = as_numbers(cells) + 0.0  # minus zero becomes zero
+        place = pc.index_in(pa.array(values), value_set=pa.array([float(c) for c in categories]))
+        return _with_nan(place), np.isfinite(values)
     text = as_text(cells)
     place = pc.index_in(text, value_set=pa.array(categories, pa.large_string()))
     return _with_nan(place), ~np.asarray(text.is_null())
-
-
-def number_levels(cells: pa.Array, categories: tuple) -> tuple[Array, Array]:
-    """The same for integer categories, matched as numbers: 1, 1.0 and "1" are one."""
-    if _repeats(cells):
-        return _of_values(cells, *number_levels(cells.dictionary, categories))
-    values = as_numbers(cells) + 0.0  # minus zero becomes zero
-    place = pc.index_in(pa.array(values), value_set=pa.array([float(c) for c in categories]))
-    return _with_nan(place), np.isfinite(values)
-
-
-def _repeats(cells: pa.Array) -> bool:
-    """Whether it is less work to look at each value of a dictionary once than at each cell."""
-    return pt.is_dictionary(cells.type) and len(cells.dictionary) < len(cells)
-
-
-def _of_values(cells: pa.DictionaryArray, place: Array, present: Array) -> tuple[Array, Array]:
-    """What was found for the dictionary's values, for each cell; a cell without a value is in no place and holds nothing."""
-    places = pa.array(place).take(cells.indices)  # checks the indices, which NumPy would count from the end
-    return _with_nan(places), _truth(pa.array(present).take(cells.indices))
 
 
 def plain(cells: pa.Array) -> pa.Array:

@@ -91,9 +91,9 @@ def untyped_array(objects: Iterable[object]) -> pa.Array:
     return pa.array([_quiet_text(item) for item in objects], pa.large_binary())
 
 
-def _is_text(found: pa.DataType) -> bool:
+def _is_text(type_: pa.DataType) -> bool:
     """Whether it is text, or bytes that may be: those of a fixed size are declared as something else."""
-    return is_text(found) and not pt.is_fixed_size_binary(found)
+    return is_text(type_) and not pt.is_fixed_size_binary(type_)
 
 
 def _chunked(values: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:

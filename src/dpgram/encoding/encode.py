@@ -6,12 +6,12 @@ The result depends on one row at a time, on the schema and on nothing else: no r
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from dpgram.encoding.cells import as_days, as_numbers, as_truth, number_levels, text_levels
+from dpgram.encoding.cells import as_days, as_numbers, as_truth, levels_of
 from dpgram.encoding.columns import arrow_cells, as_column, is_untyped
 from dpgram.encoding.derive import derived_values
 from dpgram.encoding.types import check_type
@@ -34,16 +34,6 @@ class Batch(Protocol):
     def column(self, name: str) -> Cells: ...
 
 
-class _Numbers(NamedTuple):
-    """What is declared about columns of numbers, each as a column."""
-
-    fill: Array
-    lower: Array
-    upper: Array
-    centre: Array
-    half: Array
-
-
 class Encoder:
     """Encodes record batches that hold the schema's columns.
 
@@ -58,33 +48,29 @@ class Encoder:
             if encoded.column is not None:
                 first = self.places.get(encoded.column, slice(i, i))
                 self.places[encoded.column] = slice(first.start, i + 1)
-
         self._numbers = self._all_numbers()
 
-    def _all_numbers(self) -> _Numbers | None:
-        """Of a schema of numbers alone."""
+    def _all_numbers(self) -> Array | None:
+        """Of a schema of numbers alone: fill, lower, upper, centre and half of its columns, (5, columns, 1)."""
         columns = self._schema.columns
         if self._schema.derived or not all(isinstance(column, Numeric) for column in columns):
             return None
         scales = self._schema.encoded[int(self._schema.intercept) :]
         declared = [(c.fill, *bounds(c), e.centre, e.half) for c, e in zip(columns, scales, strict=True)]  # type: ignore[arg-type, union-attr]
-        return _Numbers(*np.array(declared).T[:, :, None])
+        return np.array(declared).T[:, :, None]
 
-    def check_types(self, found: pa.Schema) -> None:
-        """Raise ColumnTypeError if a declared column has a type that its kind cannot take."""
+    def check_types(self, given: pa.Schema) -> None:
+        """Raise ColumnTypeError if a declared column has a type that its kind cannot take. What was just checked is not checked again."""
+        if given is self._checked or given == self._checked:
+            return
         for column in self._schema.columns:
             if column.name not in self._untyped:
-                check_type(column, found.field(column.name).type)
-        self._checked = found
-
-    def check_batch(self, batch: Batch) -> None:
-        """The same for a batch, unless one of its types was just checked."""
-        if batch.schema is not self._checked and batch.schema != self._checked:
-            self.check_types(batch.schema)
+                check_type(column, given.field(column.name).type)
+        self._checked = given
 
     def encode(self, batch: Batch) -> Array:
         """The rows as columns of a (number of encoded columns, number of rows) array, every entry in [-1, 1]."""
-        self.check_batch(batch)
+        self.check_types(batch.schema)
         matrix: Array | None = getattr(batch, "matrix", None)
         if matrix is not None and self._numbers is not None:
             return self._encode_matrix(matrix, self._numbers)
@@ -103,18 +89,19 @@ class Encoder:
                 _scale(derived_values(self._schema, derived, parents), self._schema.encoded[place.start], out[place])
         return out
 
-    def _encode_matrix(self, matrix: Array, numbers: _Numbers) -> Array:
-        """The same for a matrix under a schema of numbers alone, all columns at once: each operation is that of ``_encode``."""
+    def _encode_matrix(self, matrix: Array, numbers: Array) -> Array:
+        """A matrix under a schema of numbers alone, encoded all columns at once: each operation is that of ``_encode``."""
+        fill, lower, upper, centre, half = numbers
         out = np.empty((len(self._schema.encoded), len(matrix)))
         if self._schema.intercept:
             out[0] = 1.0
         cells = out[int(self._schema.intercept) :]
         with np.errstate(all="ignore"):  # a warning would depend on somebody's row; a signalling NaN warns when it is copied
             np.copyto(cells, matrix.T, casting="unsafe")
-            np.copyto(cells, numbers.fill, where=~np.isfinite(cells))
-            np.clip(cells, numbers.lower, numbers.upper, out=cells)
-            cells -= numbers.centre
-            cells /= numbers.half
+            np.copyto(cells, fill, where=~np.isfinite(cells))
+            np.clip(cells, lower, upper, out=cells)
+            cells -= centre
+            cells /= half
             np.clip(cells, -1.0, 1.0, out=cells)
         return out
 
@@ -165,8 +152,7 @@ def cells_of(column: Column, given: Cells) -> Array:
 
 def _levels(column: Categorical, cells: pa.Array) -> Array:
     """Places among the levels. A missing cell is NaN, unless it has a level of its own: then it is a level like the others."""
-    find = number_levels if column.matches_numbers else text_levels
-    place, present = find(cells, column.categories)
+    place, present = levels_of(cells, column.categories)
     undeclared = np.isnan(place)
     if column.missing == "level":
         place[undeclared] = column.levels.index(MISSING)

@@ -11,9 +11,9 @@ from dpgram.terms.columns import Boolean, Categorical, Column, Date, Numeric
 CONVERT = "convert it in the source, or declare another kind"
 
 
-def check_type(column: Column, found: pa.DataType) -> None:
-    """Raise unless ``column``'s kind can take cells of the type ``found``."""
-    inner = found.value_type if pt.is_dictionary(found) else found
+def check_type(column: Column, given: pa.DataType) -> None:
+    """Raise unless ``column``'s kind can take cells of the type ``given``."""
+    inner = given.value_type if pt.is_dictionary(given) else given
     if pt.is_null(inner):  # a column without a single value: all of it is missing
         return
     match column:
@@ -29,12 +29,12 @@ def check_type(column: Column, found: pa.DataType) -> None:
             taken = is_text(inner) or is_number(inner) or pt.is_boolean(inner)
             needed = "a type of text, numbers or truth values"
     if not taken:
-        raise ColumnTypeError(column=column.name, kind=column.kind, found=str(found), needed=needed, do=CONVERT)
+        raise ColumnTypeError(column=column.name, kind=column.kind, found=str(given), needed=needed, do=CONVERT)
 
 
-def likely_kind(found: pa.DataType) -> str:
+def likely_kind(given: pa.DataType) -> str:
     """The kind that a declared type suggests; one that no kind takes comes back as "!" and the reason."""
-    inner = found.value_type if pt.is_dictionary(found) else found
+    inner = given.value_type if pt.is_dictionary(given) else given
     if pt.is_boolean(inner):
         return "boolean"
     if is_text(inner):
@@ -43,7 +43,7 @@ def likely_kind(found: pa.DataType) -> str:
         return "numeric"
     if is_date(inner):
         return "date"
-    return f"!its type, {found}, has no kind: convert it to a number, a text, a truth value or a date first"
+    return f"!its type, {given}, has no kind: convert it to a number, a text, a truth value or a date first"
 
 
 def is_number(type_: pa.DataType) -> bool:

@@ -38,7 +38,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         of_all = principal_components(of)
         variances = of_all.variances * of.rows / max(of.rows - 1, 1.0)  # divisor n - 1, as there
         self.n_components_ = kept
-        self.components_ = of_all.directions[:kept]
+        self.components_ = of_all.loadings[:kept]
         self.explained_variance_ = variances[:kept]
         self.explained_variance_ratio_ = variances[:kept] / variances.sum()
         self.mean_ = of.mean

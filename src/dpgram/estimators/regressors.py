@@ -108,7 +108,7 @@ class PrivateLinearRegression(PrivateLinearModel):
             raise ModelError(f"estimator is {self.estimator!r} and must be one of {', '.join(ESTIMATORS)}.")
 
     def _solve(self, evidence: Evidence, designs: list[Design]) -> list[Array]:
-        return [fit_linear(evidence, design, self.estimator).coefficients for design in designs]
+        return [fit_linear(evidence, design, self.estimator) for design in designs]
 
 
 @dataclass(kw_only=True, repr=False, eq=False)

@@ -81,8 +81,8 @@ def pooled(looks: Sequence[Look], *, steps: int = POOLING_STEPS) -> Look:
     values, vectors = np.linalg.eigh(sum(weight * (square @ square) for weight, square in squares))
     values = np.maximum(values, 1.0)  # the last look's own
     undo = (vectors / np.sqrt(values)) @ vectors.T
-    found = undo @ wanted @ undo
-    left = wanted - _applied(squares, found)
+    solution = undo @ wanted @ undo
+    left = wanted - _applied(squares, solution)
     solved = undo @ left @ undo
     along, size = solved, float(np.vdot(left, solved))
     enough = STILL**2 * float(np.vdot(wanted, undo @ wanted @ undo))
@@ -91,12 +91,12 @@ def pooled(looks: Sequence[Look], *, steps: int = POOLING_STEPS) -> Look:
             break
         image = _applied(squares, along)
         step = size / float(np.vdot(along, image))
-        found, left = found + step * along, left - step * image
+        solution, left = solution + step * along, left - step * image
         solved = undo @ left @ undo
         before, size = size, float(np.vdot(left, solved))
         along = solved + size / before * along
     half = (vectors * values**0.25) @ vectors.T
-    matrix = half @ found @ half
+    matrix = half @ solution @ half
     return half @ last, (matrix + matrix.T) / 2, sd
 
 

@@ -30,7 +30,7 @@ def symmetric_shrinkage(values: Array, variance: float) -> tuple[Array, Array]:
 
 
 def wishart_shrinkage(values: Array, degrees: float) -> Array:
-    """The same for the eigenvalues of W(S, degrees) / degrees: each eigenvector's mean in S (Ledoit and Peche 2011)."""
+    """Eigenvalues of S from those of W(S, degrees) / degrees: each eigenvector's mean in S (Ledoit and Peche 2011)."""
     p = len(values)
     width = values * degrees**-0.5 * p**0.25 / 2
     apart = values[None, :] - values[:, None] - 1j * width[:, None]
@@ -89,8 +89,8 @@ def debiased_gain(gain: Array, weight: Array, spread: float) -> Array:
     below = roots(above)[1]
     total = below
     for _ in range(STEPS):
-        x, found, root = roots(total)
-        excess = found - total
+        x, inverses, root = roots(total)
+        excess = inverses - total
         step = excess / (1 + np.add.reduce(pull * weight / (x * root), axis=-1, keepdims=True))
         if (np.abs(step) <= 1e-14 * total).all():
             break

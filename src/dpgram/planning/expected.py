@@ -182,7 +182,7 @@ def draw(ground: Ground, mechanism: Mechanism, task: Task, rows: int, copies: in
         seen = channel(evidence, ground.design)
         se = np.where(weakly_identified(seen), np.inf, uncertainty(seen).se)
         reach = quantile(CONFIDENCE, seen.degrees)
-        errors = fit_linear(evidence, ground.design, "shrunk").coefficients - truth
+        errors = fit_linear(evidence, ground.design, "shrunk") - truth
         effect = (reach + float(ndtri(POWER))) * se
         out.append((errors, 2 * reach * se, effect, noise.sd_off_diagonal, noise.degrees_of_freedom, by.passes))
     assert first is not None

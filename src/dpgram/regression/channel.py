@@ -34,9 +34,9 @@ class Basis:
     label_scale: float | Array  # (...)
     ones: Array | None  # (..., p + 1): the intercept's direction in the basis, where there is an intercept column
 
-    def back(self, plan: Design, b: Array) -> Array:
+    def back(self, design: Design, b: Array) -> Array:
         """Coefficients in own units, but for the offset, from combinations (..., p, any number) in the basis."""
-        return plan.to_own_units @ (b if self.triangle is None else np.linalg.solve(self.triangle, b))
+        return design.to_own_units @ (b if self.triangle is None else np.linalg.solve(self.triangle, b))
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class Channel(Seen):
     """One regression, or a stack of them, as seen through the noise. Coefficients in own units are ``to_own @ b + base``."""
 
     measured: Array  # the gain as the matrix has it; ``gain`` is of no size where the noise may hide it
-    plan: Design
+    design: Design
     basis: Basis
     axes: Array  # (..., p, p) the directions, in the basis
     values: Array  # (..., p) eigenvalues of the regressors' matrix
@@ -84,13 +84,13 @@ class Channel(Seen):
 
     @cached_property
     def to_own(self) -> Array:
-        return np.asarray(self.label_scale)[..., None, None] * self.basis.back(self.plan, self.axes)
+        return np.asarray(self.label_scale)[..., None, None] * self.basis.back(self.design, self.axes)
 
     @cached_property
     def base(self) -> Array:
         if self.basis.triangle is None:
-            return self.plan.offset
-        return self.basis.back(self.plan, self.basis.along[..., None])[..., 0] + self.plan.offset
+            return self.design.offset
+        return self.basis.back(self.design, self.basis.along[..., None])[..., 0] + self.design.offset
 
     def own(self, b: Array) -> Array:
         """Coefficients in own units."""
@@ -128,17 +128,17 @@ class Channel(Seen):
         return float(max(label, sd, TINY) / max(features, sd * np.sqrt(p), TINY))
 
 
-def channel(evidence: Evidence, plan: Design, *, together: bool = False) -> Channel:
-    """The channel of the regression ``plan``.
+def channel(evidence: Evidence, design: Design, *, together: bool = False) -> Channel:
+    """The channel of the regression ``design``.
 
     It is that of the last of several rounds, for inference, or of all of them ``together``, for estimates."""
-    return _channel(evidence, evidence.together if together else evidence.alone, plan)
+    return _channel(evidence, evidence.together if together else evidence.alone, design)
 
 
 @lru_cache(maxsize=1)
-def _channel(evidence: Evidence, view: View, plan: Design) -> Channel:
+def _channel(evidence: Evidence, view: View, design: Design) -> Channel:
     """Kept until another is asked for: an estimate and its intervals start from the same."""
-    basis = orthonormal(plan, view, intercept=evidence.intercept)
+    basis = orthonormal(design, view, intercept=evidence.intercept)
     values, axes = np.linalg.eigh(basis.block[..., :-1, :-1])
     cross = (axes.mT @ basis.block[..., :-1, -1:])[..., 0]
     dim = view.matrix.shape[-1]
@@ -150,7 +150,7 @@ def _channel(evidence: Evidence, view: View, plan: Design) -> Channel:
     return Channel(
         **{**vars(seen), "gain": gain},
         measured=seen.gain,
-        plan=plan,
+        design=design,
         basis=basis,
         axes=axes,
         values=values,
@@ -160,15 +160,15 @@ def _channel(evidence: Evidence, view: View, plan: Design) -> Channel:
     )
 
 
-def orthonormal(plan: Design, view: View, *, intercept: bool = False) -> Basis:
+def orthonormal(design: Design, view: View, *, intercept: bool = False) -> Basis:
     """The basis of a regression, or of a stack of them. Released columns are one by themselves."""
-    if view.turn is None and plan.places is not None:
-        places = plan.places
+    if view.turn is None and design.places is not None:
+        places = design.places
         block = view.matrix[..., places[..., :, None], places[..., None, :]]
         return Basis(block, None, np.zeros(places.shape[-1] - 1), 1.0, (places == 0) * 1.0 if intercept else None)
-    check_independent(plan)
-    label = view.turned(plan.label[..., None])
-    q, triangle = np.linalg.qr(view.turned(plan.regressors))
+    check_independent(design)
+    label = view.turned(design.label[..., None])
+    q, triangle = np.linalg.qr(view.turned(design.regressors))
     signs = np.where(np.diagonal(triangle, axis1=-2, axis2=-1) < 0, -1.0, 1.0)
     q, triangle = q * signs[..., None, :], signs[..., :, None] * triangle
     along = q.mT @ label
@@ -179,21 +179,21 @@ def orthonormal(plan: Design, view: View, *, intercept: bool = False) -> Basis:
     basis = np.concatenate([np.broadcast_to(q, (*rest.shape[:-1], q.shape[-1])), rest / size], axis=-1)
     ones = None
     if intercept:
-        first = np.eye(len(plan.label))[0] if view.turn is None else view.turn[..., :, 0]
+        first = np.eye(len(design.label))[0] if view.turn is None else view.turn[..., :, 0]
         ones = (basis.mT @ (first / np.linalg.norm(first, axis=-1, keepdims=True))[..., None])[..., 0]
     return Basis(basis.mT @ view.matrix @ basis, triangle, along[..., 0], size[..., 0, 0], ones)
 
 
-def check_independent(plan: Design) -> None:
+def check_independent(design: Design) -> None:
     """Raise where the columns of the regression are dependent, whatever the data."""
-    label = np.broadcast_to(plan.label[..., None], (*plan.regressors.shape[:-1], 1))
-    triangle = np.linalg.qr(np.concatenate([plan.regressors, label], axis=-1), mode="r")
+    label = np.broadcast_to(design.label[..., None], (*design.regressors.shape[:-1], 1))
+    triangle = np.linalg.qr(np.concatenate([design.regressors, label], axis=-1), mode="r")
     own = np.abs(np.diagonal(triangle, axis1=-2, axis2=-1))  # what each column adds to those before
     features = own[..., :-1]
-    if (own[..., -1] < DEPENDENT * np.linalg.norm(plan.label)).any() or (
+    if (own[..., -1] < DEPENDENT * np.linalg.norm(design.label)).any() or (
         features.min(axis=-1, initial=np.inf) < DEPENDENT * features.max(axis=-1, initial=0.0)
     ).any():
         raise ModelError(
-            f"the columns of this regression of {plan.target!r} are exactly dependent, whatever the data (a category with all its "
+            f"the columns of this regression of {design.target!r} are exactly dependent, whatever the data (a category with all its "
             f"levels beside an intercept, say): leave one out."
         )

@@ -47,10 +47,10 @@ class Design:
 
     @cached_property
     def _matrix(self) -> Array:
-        found = np.zeros((self.dim, len(self.columns)))
+        matrix = np.zeros((self.dim, len(self.columns)))
         for place, weights in enumerate(self.columns):
-            found[list(weights), place] = list(weights.values())
-        return found
+            matrix[list(weights), place] = list(weights.values())
+        return matrix
 
     @cached_property
     def regressors(self) -> Array:
@@ -63,13 +63,14 @@ class Design:
     @cached_property
     def places(self) -> Array | None:
         """(p + 1,) of the regressors and the label in the Gram, where each is a released column as it is, and none is there twice."""
-        found = [place for weights in self.columns for place, weight in weights.items() if weight == 1.0]
-        if len(set(found)) < len(self.columns) or sum(map(len, self.columns)) > len(self.columns):
+        released = [place for weights in self.columns for place, weight in weights.items() if weight == 1.0]
+        if len(set(released)) < len(self.columns) or sum(map(len, self.columns)) > len(self.columns):
             return None
-        return np.array(found) if self.kept is None else np.array(found)[np.insert(self.kept, self.kept.shape[1], -1, axis=1)]
+        places = np.array(released)
+        return places if self.kept is None else places[np.insert(self.kept, self.kept.shape[1], -1, axis=1)]
 
 
-class Part(NamedTuple):
+class DesignColumn(NamedTuple):
     """What a coefficient stands for: a column in its own units is ``centre + half * (weights @ z)``, z a scaled row.
 
     Most often ``weights`` picks one released column. The indicator of a category's reference level, which has no column of
@@ -101,9 +102,9 @@ def design(schema: Schema, target: Target, features: Sequence[str] | None, inter
     if intercept and not schema.intercept:
         raise ModelError("the release was made without an intercept column: fit with intercept=False.")
     constant = schema.intercept if intercept is None else intercept
-    labels = _targets(schema, target)
-    places = _features(schema, features, list(labels))
-    return assemble(schema, _weighted(schema, labels), encoded_parts(schema, places), constant)
+    targets = _targets(schema, target)
+    places = _features(schema, features, list(targets))
+    return assemble(schema, _weighted(schema, targets), encoded_parts(schema, places), constant)
 
 
 def places_of(schema: Schema, columns: Sequence[str] | None) -> list[int]:
@@ -116,35 +117,35 @@ def places_of(schema: Schema, columns: Sequence[str] | None) -> list[int]:
     return places
 
 
-def encoded_parts(schema: Schema, places: Iterable[int]) -> list[Part]:
+def encoded_parts(schema: Schema, places: Iterable[int]) -> list[DesignColumn]:
     """The released columns at ``places``."""
     encoded = schema.encoded
-    return [Part((e := encoded[j]).name, e.column or e.name, {j: 1.0}, e.centre, e.half) for j in places]
+    return [DesignColumn((e := encoded[j]).name, e.column or e.name, {j: 1.0}, e.centre, e.half) for j in places]
 
 
-def assemble(schema: Schema, label: Part, parts: Sequence[Part], constant: bool) -> Design:
-    """The regression of ``label`` on ``parts``, in this order, after an intercept when ``constant``."""
+def assemble(schema: Schema, target: DesignColumn, parts: Sequence[DesignColumn], constant: bool) -> Design:
+    """The regression of ``target`` on ``parts``, in this order, after an intercept when ``constant``."""
     if not parts and not constant:
         raise ModelError("there is nothing to regress on: name a feature, or keep the intercept.")
-    check_unit(label.name, label.half)
+    check_unit(target.name, target.half)
     for part in parts:
-        if not SMALLEST_UNIT <= part.half / label.half <= 1 / SMALLEST_UNIT:
+        if not SMALLEST_UNIT <= part.half / target.half <= 1 / SMALLEST_UNIT:
             check_unit(part.name, 0.0)
-    units = label.half / np.array([part.half for part in parts])
+    units = target.half / np.array([part.half for part in parts])
     if constant:  # regress the scaled columns and let the intercept absorb every shift
-        columns = ({0: 1.0}, *(part.weights for part in (*parts, label)))
-        to_own = np.diag(np.concatenate([[label.half], units]))
+        columns = ({0: 1.0}, *(part.weights for part in (*parts, target)))
+        to_own = np.diag(np.concatenate([[target.half], units]))
         to_own[0, 1:] = -np.array([part.centre for part in parts]) * units
     else:  # through the origin of own units: each scaled column gets its shift back
-        columns = tuple(part.unshifted for part in (*parts, label))
+        columns = tuple(part.unshifted for part in (*parts, target))
         to_own = np.diag(units)
     offset = np.zeros(len(to_own))
-    offset[:1] = label.centre * constant
+    offset[:1] = target.centre * constant
     groups: dict[str, tuple[int, ...]] = {}
     for place, part in enumerate(parts, start=int(constant)):
         groups[part.column] = (*groups.get(part.column, ()), place)
     names = (INTERCEPT,) * constant + tuple(part.name for part in parts)
-    return Design(names, label.name, columns, len(schema.encoded), to_own, offset, tuple(groups.items()), label.half)
+    return Design(names, target.name, columns, len(schema.encoded), to_own, offset, tuple(groups.items()), target.half)
 
 
 def check_unit(name: str, size: float) -> None:
@@ -161,23 +162,22 @@ def _targets(schema: Schema, target: Target) -> dict[int, float]:
         return {_target(schema, target): 1.0}
     if not target:
         raise ModelError("the target is an empty sum: name a column, or several with their weights.")
-    found: dict[int, float] = {}
+    weights: dict[int, float] = {}
     for name, weight in target.items():
         if isinstance(weight, bool) or not isinstance(weight, Real) or not np.isfinite(float(weight)) or not weight:
             raise ModelError(f"the weight of {name!r} in the target is {weight!r} and must be a finite number other than zero.")
-        found[_target(schema, name)] = float(weight)
-    return found
+        weights[_target(schema, name)] = float(weight)
+    return weights
 
 
-def _weighted(schema: Schema, labels: Mapping[int, float]) -> Part:
-    parts = encoded_parts(schema, labels)
-    if list(labels.values()) == [1.0]:
-        return parts[0]
-    weights = list(labels.values())
-    name = " + ".join(f"{w:g}*{part.name}" for w, part in zip(weights, parts, strict=True)).replace("+ -", "- ")
-    half = sum(abs(w) * part.half for w, part in zip(weights, parts, strict=True))
-    mixed = {j: w * part.half / half for (j, w), part in zip(labels.items(), parts, strict=True)}
-    return Part(name, name, mixed, sum(w * part.centre for w, part in zip(weights, parts, strict=True)), half)
+def _weighted(schema: Schema, targets: Mapping[int, float]) -> DesignColumn:
+    weighted = list(zip(targets.values(), encoded_parts(schema, targets), strict=True))
+    if list(targets.values()) == [1.0]:
+        return weighted[0][1]
+    name = " + ".join(f"{w:g}*{part.name}" for w, part in weighted).replace("+ -", "- ")
+    half = sum(abs(w) * part.half for w, part in weighted)
+    mixed = {j: w * part.half / half for j, (w, part) in zip(targets, weighted, strict=True)}
+    return DesignColumn(name, name, mixed, sum(w * part.centre for w, part in weighted), half)
 
 
 def _target(schema: Schema, name: str) -> int:
@@ -190,18 +190,18 @@ def _target(schema: Schema, name: str) -> int:
     return places[0]
 
 
-def _features(schema: Schema, names: Sequence[str] | None, labels: Sequence[int]) -> list[int]:
+def _features(schema: Schema, names: Sequence[str] | None, targets: Sequence[int]) -> list[int]:
     encoded = schema.encoded
     if names is None:
         # What is computed from the target's cells, or is what the target is computed from, explains it without saying anything.
-        own = frozenset().union(*(encoded[j].sources for j in labels))
+        own = frozenset().union(*(encoded[j].sources for j in targets))
         return [j for j, e in enumerate(encoded) if e.sources and not e.sources & own]
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise ModelError(f"features is {names!r} and must be a list of names, such as ['age'].")
     places: list[int] = []
     for name in names:
         for j in _places(schema, name):
-            if j in labels:
+            if j in targets:
                 raise ModelError(f"{name!r} is the target and cannot be a feature too.")
             if j in places:
                 raise ModelError(f"feature {encoded[j].name!r} is named twice.")
@@ -217,11 +217,19 @@ def _places(schema: Schema, name: str) -> tuple[int, ...]:
         raise ModelError(f"{name!r} is a {type(name).__name__}, and the name of a column is needed.")
     if (places := schema.places.get(name)) is not None:
         return places
-    for column in schema.columns:
-        if isinstance(column, Categorical) and name == f"{column.name}[{column.levels[0]}]":
-            others = ", ".join(f"{column.name}[{level}]" for level in column.levels[1:])
-            raise ModelError(
-                f"{name!r} is the reference level, against which the others are measured: it has no column of its own. "
-                f"Name {column.name!r} for all levels, or one of {others}."
-            )
+    if (category := with_reference(schema, name)) is not None:
+        raise ModelError(
+            f"{name!r} is the reference level, against which the others are measured: it has no column of its own. "
+            f"Name {category.name!r} for all levels, or one of {', '.join(level_names(category)[1:])}."
+        )
     raise UnknownColumnError(name=name, known=schema.all_names)
+
+
+def with_reference(schema: Schema, name: str) -> Categorical | None:
+    """The category whose reference level has this ``name``."""
+    return next((c for c in schema.columns if isinstance(c, Categorical) and name == level_names(c)[0]), None)
+
+
+def level_names(category: Categorical) -> tuple[str, ...]:
+    """The levels as coefficients name them, the reference first."""
+    return tuple(f"{category.name}[{level}]" for level in category.levels)

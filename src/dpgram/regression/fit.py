@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,47 +21,22 @@ GRID = np.linspace(-9.0, 7.0, 81)  # of the logarithm of a coefficient's varianc
 PRIOR = np.exp(-GRID)
 
 
-@dataclass(frozen=True, eq=False)
-class LinearFit:
-    """Coefficients of one regression by one estimator, in the columns' own units."""
-
-    target: str
-    names: tuple[str, ...]
-    coefficients: Array
-    estimator: str
-    design: Design
-
-
-@dataclass(frozen=True)
-class Estimator:
-    """One line of the list: how coefficients come from the evidence, and which options they take."""
-
-    fit: Callable[..., Array]
-    summary: str
-    options: tuple[str, ...] = ()
-
-
-def fit_linear(evidence: Evidence, plan: Design, estimator: str, **options: float | None) -> LinearFit:
-    """The coefficients of the regression ``plan`` by the named estimator; options that are None were not given."""
-    chosen = find_estimator(estimator)
+def fit_linear(evidence: Evidence, design: Design, estimator: str, **options: float | None) -> Array:
+    """The coefficients of the regression ``design`` by the named estimator, in own units; options that are None were not given."""
+    if not isinstance(estimator, str) or estimator not in ESTIMATORS:
+        raise ModelError(f"there is no estimator {estimator!r}: use one of {', '.join(ESTIMATORS)}.")
+    fit, known = ESTIMATORS[estimator]
     given = {name: value for name, value in options.items() if value is not None}
     for name in given:
-        if name not in chosen.options:
-            taken = f"it takes {', '.join(chosen.options)}" if chosen.options else "it takes no options"
+        if name not in known:
+            taken = f"it takes {', '.join(known)}" if known else "it takes no options"
             raise ModelError(f"{estimator} has no option {name!r}: {taken}.")
     try:
-        found = chosen.fit(evidence, plan, **given)
+        return fit(evidence, design, **given)
     except np.linalg.LinAlgError:  # only where there is no noise to speak of: with it, no matrix is exactly singular
         raise ModelError(
-            f"the columns of this regression of {plan.target!r} are exactly dependent in the release: leave one out."
+            f"the columns of this regression of {design.target!r} are exactly dependent in the release: leave one out."
         ) from None
-    return LinearFit(plan.target, plan.names, found, estimator, plan)
-
-
-def find_estimator(name: object) -> Estimator:
-    if not isinstance(name, str) or name not in ESTIMATORS:
-        raise ModelError(f"there is no estimator {name!r}: use one of {', '.join(ESTIMATORS)}.")
-    return ESTIMATORS[name]
 
 
 def shrunk(seen: Channel) -> Array:
@@ -91,46 +65,47 @@ def debiased(seen: Channel) -> Array:
     return seen.own(seen.estimate)
 
 
-def solve(gram: Array, plan: Design, turn: Array | None = None) -> Array:
-    """Ordinary least squares with the matrix ``gram``, in own units; of columns that ``turn`` makes of the plan's where it is given.
+def solve(gram: Array, design: Design, turn: Array | None = None) -> Array:
+    """Ordinary least squares with the matrix ``gram``, in own units; of columns that ``turn`` makes of the design's where it is given.
 
     No digits are lost where ``turn`` is badly conditioned and ``gram`` is not."""
     if turn is None:
-        features = plan.regressors.T @ gram
-        return plan.to_own_units @ np.linalg.solve(features @ plan.regressors, features @ plan.label) + plan.offset
-    q, triangle = np.linalg.qr(turn @ plan.regressors)
+        features = design.regressors.T @ gram
+        return design.to_own_units @ np.linalg.solve(features @ design.regressors, features @ design.label) + design.offset
+    q, triangle = np.linalg.qr(turn @ design.regressors)
     features = q.T @ gram
-    along = np.linalg.solve(features @ q, features @ (turn @ plan.label))
-    return plan.to_own_units @ np.linalg.solve(triangle, along) + plan.offset
+    along = np.linalg.solve(features @ q, features @ (turn @ design.label))
+    return design.to_own_units @ np.linalg.solve(triangle, along) + design.offset
 
 
-def _log_det(evidence: Evidence, plan: Design) -> Array:
+def _log_det(evidence: Evidence, design: Design) -> Array:
     matrix, turn = evidence.repaired_there
-    return solve(matrix, plan, turn)
+    return solve(matrix, design, turn)
 
 
-def _plain(evidence: Evidence, plan: Design) -> Array:
+def _plain(evidence: Evidence, design: Design) -> Array:
     view = evidence.plain
-    basis = plan.regressors if view.turn is None else np.linalg.qr(view.turn @ plan.regressors)[0]
+    basis = design.regressors if view.turn is None else np.linalg.qr(view.turn @ design.regressors)[0]
     smallest = smallest_eigenvalue(basis.T @ view.matrix @ basis)
     if smallest <= 0:
         raise IndefiniteGramError(smallest=smallest, noise=view.law.sd_off_diagonal)
-    return solve(view.matrix, plan, view.turn)
+    return solve(view.matrix, design, view.turn)
 
 
-ESTIMATORS: dict[str, Estimator] = {
-    "shrunk": Estimator(
-        lambda evidence, plan: shrunk(channel(evidence, plan, together=True)),
-        "smallest mean square error: the default, for prediction",
-    ),
-    "debiased": Estimator(lambda evidence, plan: debiased(channel(evidence, plan)), "no bias from the noise: for inference"),
-    "log-det": Estimator(_log_det, "the matrix made positive definite as a whole, then solved"),
-    "plain": Estimator(_plain, "solved with the matrix as released; may have no answer"),
-    "ridge": Estimator(ridge, "a penalty on squares: given, or the size of the noise", ("penalty",)),
-    "lasso": Estimator(elastic_net, "a penalty on absolute values: coefficients become zero", ("penalty",)),
-    "elastic-net": Estimator(
-        lambda evidence, plan, penalty=None, l1_ratio=0.5: elastic_net(evidence, plan, penalty, l1_ratio),
-        "both penalties",
+# How coefficients come from the evidence, and which options they take.
+ESTIMATORS: dict[str, tuple[Callable[..., Array], tuple[str, ...]]] = {
+    # The smallest mean square error: the default, for prediction.
+    "shrunk": (lambda evidence, design: shrunk(channel(evidence, design, together=True)), ()),
+    # No bias from the noise: for inference.
+    "debiased": (lambda evidence, design: debiased(channel(evidence, design)), ()),
+    # The matrix made positive definite as a whole, then solved; or solved as released, which may have no answer.
+    "log-det": (_log_det, ()),
+    "plain": (_plain, ()),
+    # A penalty on squares, given or the size of the noise; on absolute values, which makes coefficients zero; or both.
+    "ridge": (ridge, ("penalty",)),
+    "lasso": (elastic_net, ("penalty",)),
+    "elastic-net": (
+        lambda evidence, design, penalty=None, l1_ratio=0.5: elastic_net(evidence, design, penalty, l1_ratio),
         ("penalty", "l1_ratio"),
     ),
 }

@@ -8,9 +8,11 @@ from importlib.util import find_spec
 from typing import Any
 
 from dpgram.errors import MissingExtraError, ModelError
-from dpgram.regression.design import Design, Part, assemble
+from dpgram.regression.design import Design, DesignColumn, assemble
 from dpgram.regression.formula_terms import Term, read_code, read_name, underivable
 from dpgram.terms.schema import Schema
+
+NOT_A_NAME = "a formula cannot name the column '1', which it reads as the intercept: give target and features as names."
 
 
 def is_formula(text: object) -> bool:
@@ -30,13 +32,13 @@ def designs(schema: Schema, formula: str) -> list[Design]:
     _check_dropped(right, features)
     if constant and not schema.intercept:
         raise ModelError("the release was made without an intercept column: add - 1 to the formula.")
-    labels = [_label(schema, term) for term in targets]
+    explained = [_target(schema, term) for term in targets]
     for term in features:
-        for label in labels:
-            if label.name in term.names:
-                raise ModelError(f"{label.name!r} is the target and cannot be a feature too: take `{term.text}` out.")
+        for target in explained:
+            if target.name in term.names:
+                raise ModelError(f"{target.name!r} is the target and cannot be a feature too: take `{term.text}` out.")
     parts = _parts(schema, features, constant)
-    return [assemble(schema, label, parts, constant) for label in labels]
+    return [assemble(schema, target, parts, constant) for target in explained]
 
 
 def _parse(formula: str, step: str, **options: object) -> Any:
@@ -46,8 +48,8 @@ def _parse(formula: str, step: str, **options: object) -> Any:
     from formulaic.parser import DefaultFormulaParser
 
     try:
-        found = getattr(DefaultFormulaParser(), step)(formula, **options)
-        return list(found) if step == "get_tokens" else found
+        parsed = getattr(DefaultFormulaParser(), step)(formula, **options)
+        return list(parsed) if step == "get_tokens" else parsed
     except Exception as failure:  # its own errors, those of Python's parser, and a few that are neither
         words = failure.msg if isinstance(failure, SyntaxError) else str(failure)
         why = next(iter(words.splitlines()), "").rstrip(".") or type(failure).__name__
@@ -64,7 +66,7 @@ def _written(schema: Schema, formula: str) -> tuple[list[Term], list[Term]]:
     for token in _parse(formula, "get_tokens"):
         match token.kind.name, token.token:
             case "OPERATOR", "." if "1" in schema.all_names:
-                raise _reads_as_intercept()
+                raise ModelError(NOT_A_NAME)
             case "OPERATOR", symbols if symbols != ".":
                 _check_operator(schema, formula, symbols)
                 side = 1 if "~" in symbols else side
@@ -73,7 +75,7 @@ def _written(schema: Schema, formula: str) -> tuple[list[Term], list[Term]]:
             case "VALUE", text if text != "1":
                 raise ModelError(f"the formula {formula!r} holds {text}: of numbers it can hold 0 and 1, for the intercept.")
             case "NAME", "1":
-                raise _reads_as_intercept()
+                raise ModelError(NOT_A_NAME)
             case "NAME", name:
                 sides[side].append(read_name(schema, name))
             case "PYTHON", code:
@@ -91,12 +93,6 @@ def _check_operator(schema: Schema, formula: str, symbols: str) -> None:
         raise underivable(schema, f"an interaction (`{'%in%' if other == 'in' else other}` between terms)")
 
 
-def _reads_as_intercept() -> ModelError:
-    return ModelError(
-        "a formula cannot name the column '1', which it reads as the intercept: give target and features as names."
-    )
-
-
 def _terms(schema: Schema, formula: str, without: set[str]) -> tuple[list[Term], list[Term], bool]:
     """Targets, features, and whether there is an intercept.
 
@@ -105,20 +101,18 @@ def _terms(schema: Schema, formula: str, without: set[str]) -> tuple[list[Term],
     own = frozenset().union(*(sources[name] for name in without))
     available = [name for name in schema.all_names if not sources[name] & own]
     sides = _parse(formula, "get_terms", context={"__formulaic_variables_available__": available})
-    found: list[list[Term]] = []
+    terms: list[list[Term]] = []
     ones: list[bool] = []
     for side in (getattr(sides, "lhs", ()), getattr(sides, "rhs", ())):
         factors = [term.factors[0] for term in side]  # one each: interactions were refused
         columns = [factor for factor in factors if factor.eval_method.name != "LITERAL"]
-        found.append([_read(schema, factor) for factor in columns])
+        terms.append(
+            [(read_code if factor.eval_method.name == "PYTHON" else read_name)(schema, factor.expr) for factor in columns]
+        )
         ones.append(len(columns) < len(factors))
-    if ones[0] or not found[0]:
+    if ones[0] or not terms[0]:
         raise ModelError(f"the formula {formula!r} has no target on its left side: write it as 'y ~ x'.")
-    return found[0], found[1], ones[1]
-
-
-def _read(schema: Schema, factor: Any) -> Term:
-    return (read_code if factor.eval_method.name == "PYTHON" else read_name)(schema, factor.expr)
+    return terms[0], terms[1], ones[1]
 
 
 def _check_dropped(written: list[Term], features: list[Term]) -> None:
@@ -132,17 +126,17 @@ def _check_dropped(written: list[Term], features: list[Term]) -> None:
                 )
 
 
-def _label(schema: Schema, term: Term) -> Part:
+def _target(schema: Schema, term: Term) -> DesignColumn:
     if len(term.names) > 1:
         choices = ", ".join(f"`{name}`" for name in term.names)
         raise ModelError(f"{term.column!r} has several columns and cannot be a target: name one of them ({choices}).")
     return term.parts(schema, all_levels=True)[0]
 
 
-def _parts(schema: Schema, features: list[Term], constant: bool) -> list[Part]:
+def _parts(schema: Schema, features: list[Term], constant: bool) -> list[DesignColumn]:
     """The columns of the fit, in the order of the formula. They are checked to be independent: no column stands twice, and
     all levels of a category, which add up to one, stand only where nothing else does."""
-    parts: list[Part] = []
+    parts: list[DesignColumn] = []
     spanned = constant  # whether the constants are already in the fit
     for term in features:
         whole = term.reference is not None

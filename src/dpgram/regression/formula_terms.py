@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 
 from dpgram.errors import ModelError, UnknownColumnError
-from dpgram.regression.design import Part, encoded_parts
+from dpgram.regression.design import DesignColumn, encoded_parts, level_names, with_reference
 from dpgram.terms.columns import Categorical
 from dpgram.terms.schema import INTERCEPT, Schema
 
@@ -24,7 +24,7 @@ class Term:
     names: tuple[str, ...]
     reference: str | None = None
 
-    def parts(self, schema: Schema, *, all_levels: bool) -> list[Part]:
+    def parts(self, schema: Schema, *, all_levels: bool) -> list[DesignColumn]:
         """The columns of the fit: all levels of a category, or all but the reference."""
         kept = [name for name in self.names if all_levels or name != self.reference]
         return [_part(schema, self, name) for name in kept]
@@ -34,20 +34,17 @@ def read_name(schema: Schema, name: str) -> Term:
     """The term written as the bare, or backquoted, ``name``."""
     if name == INTERCEPT:
         raise ModelError(f"{name!r} is not named in a formula: it is there unless the formula says - 1.")
-    categories = {c.name: c for c in schema.columns if isinstance(c, Categorical)}
-    if name in categories:
-        names = _level_names(categories[name])
+    column = schema.by_name.get(name)
+    if isinstance(column, Categorical):
+        names = level_names(column)
         return Term(name, name, names, reference=names[0])
-    for e in schema.encoded:
-        if e.column is not None and e.name == name:
-            return Term(name, e.column, (name,))
-    for category in categories.values():
-        if name == _level_names(category)[0]:  # the reference level: no column of its own, yet a combination of columns
-            return Term(name, category.name, (name,))
-    names = tuple(e.name for e in schema.encoded if e.column == name)
-    if not names:
+    category = with_reference(schema, name)
+    if category is not None and name not in schema.encoded_names:  # no column of its own, yet a combination of columns
+        return Term(name, category.name, (name,))
+    if name not in schema.places:
         raise UnknownColumnError(name=name, known=schema.all_names)
-    return Term(name, name, names)
+    encoded = [schema.encoded[j] for j in schema.places[name]]
+    return Term(name, encoded[0].column or name, tuple(e.name for e in encoded))
 
 
 def read_code(schema: Schema, code: str) -> Term:
@@ -78,12 +75,12 @@ def read_code(schema: Schema, code: str) -> Term:
     raise underivable(schema, f"the transform `{code}`")
 
 
-def underivable(schema: Schema, found: str) -> ModelError:
+def underivable(schema: Schema, what: str) -> ModelError:
     """The error for what would need the rows again."""
     derived = [column.name for column in schema.derived]
     known = f" This release has the derived columns {', '.join(map(repr, derived))}." if derived else ""
     return ModelError(
-        f"the formula holds {found}, which cannot be computed from a Gram of declared columns: declare it as a derived column "
+        f"the formula holds {what}, which cannot be computed from a Gram of declared columns: declare it as a derived column "
         f"in the schema before the release (see docs/schema.md), and name that column in the formula.{known}"
     )
 
@@ -92,11 +89,11 @@ _HOW = 'Choose a reference level as in C(carrier, contr.treatment("AA")).'
 
 
 def _category(schema: Schema, code: str, name: str, contrast: ast.expr | None) -> Term:
-    for category in schema.columns:
-        if category.name == name and isinstance(category, Categorical):
-            names = _level_names(category)
-            chosen = _treatment(code, contrast)
-            return Term(code, name, names, names[0] if chosen is None else names[_level(category, chosen)])
+    category = schema.by_name.get(name)
+    if isinstance(category, Categorical):
+        names = level_names(category)
+        chosen = _treatment(code, contrast)
+        return Term(code, name, names, names[0] if chosen is None else names[_level(category, chosen)])
     if name in schema.all_names:
         raise ModelError(f"`{code}` makes a category of {name!r}, which is not declared categorical: write {name!r} itself.")
     raise UnknownColumnError(name=name, known=schema.all_names)
@@ -128,11 +125,7 @@ def _level(category: Categorical, chosen: object) -> int:
     raise ModelError(f"{chosen!r} is not a level of {category.name!r}: choose the reference among {', '.join(written)}.")
 
 
-def _level_names(category: Categorical) -> tuple[str, ...]:
-    return tuple(f"{category.name}[{level}]" for level in category.levels)
-
-
-def _part(schema: Schema, term: Term, name: str) -> Part:
+def _part(schema: Schema, term: Term, name: str) -> DesignColumn:
     """The column ``name``; for the declared reference level the intercept column minus the indicators of all other levels."""
     if name in schema.encoded_names:
         return encoded_parts(schema, schema.places[name])[0]
@@ -141,4 +134,4 @@ def _part(schema: Schema, term: Term, name: str) -> Part:
             f"`{term.text}` needs the indicator of {name!r}, the reference level, which is the intercept column minus the other "
             f"levels, and the release was made without an intercept column: name the other levels of {term.column!r} one by one."
         )
-    return Part(name, term.column, {0: 1.0, **dict.fromkeys(schema.places[term.column], -1.0)})
+    return DesignColumn(name, term.column, {0: 1.0, **dict.fromkeys(schema.places[term.column], -1.0)})

@@ -36,25 +36,28 @@ class Moments:
 
     @property
     def correlation(self) -> Array:
-        found = np.clip(self.covariance / self.sd[:, None] / self.sd, -1.0, 1.0)
-        np.fill_diagonal(found, 1.0)
-        return found
+        return _correlation(self.covariance)
 
     @property
     def precision(self) -> Array:
         """The inverse of the covariance."""
         scaled = np.linalg.inv(self.covariance / self.half[:, None] / self.half)  # well conditioned in these units
-        found = scaled / self.half[:, None] / self.half
-        return (found + found.T) / 2
+        inverse = scaled / self.half[:, None] / self.half
+        return (inverse + inverse.T) / 2
 
     @property
     def partial_correlation(self) -> Array:
         """The correlation of each pair given all the other columns."""
-        precision = self.precision
-        size = np.sqrt(np.diag(precision))
-        found = -np.clip(precision / size[:, None] / size, -1.0, 1.0)
-        np.fill_diagonal(found, 1.0)
-        return found
+        partial = -_correlation(self.precision)
+        np.fill_diagonal(partial, 1.0)
+        return partial
+
+
+def _correlation(covariance: Array) -> Array:
+    sd = np.sqrt(np.diag(covariance))
+    correlation = np.clip(covariance / sd[:, None] / sd, -1.0, 1.0)
+    np.fill_diagonal(correlation, 1.0)
+    return correlation
 
 
 def moments(evidence: Evidence, columns: Sequence[str] | None = None) -> Moments:
@@ -76,12 +79,11 @@ def moments(evidence: Evidence, columns: Sequence[str] | None = None) -> Moments
 
 @dataclass(frozen=True, eq=False)
 class Components:
-    """Principal components, from the largest variance down; each row of ``directions`` has its largest entry positive."""
+    """Principal components, from the largest variance down; each row of ``loadings`` has its largest entry positive."""
 
     names: tuple[str, ...]
     variances: Array
-    directions: Array  # (components, columns)
-    mean: Array
+    loadings: Array  # (components, columns): one unit vector per row
     standardised: bool
 
     @property
@@ -96,4 +98,4 @@ def principal_components(of: Moments, *, standardise: bool = False) -> Component
     directions = vectors[:, ::-1].T
     largest = np.abs(directions).argmax(axis=1)
     signs = np.where(directions[np.arange(len(directions)), largest] < 0, -1.0, 1.0)
-    return Components(of.names, np.maximum(values[::-1], 0.0), directions * signs[:, None], of.mean, standardise)
+    return Components(of.names, np.maximum(values[::-1], 0.0), directions * signs[:, None], standardise)

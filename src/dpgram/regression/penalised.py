@@ -27,7 +27,7 @@ SMALLEST_OF_PATH = 1e-4  # of the largest penalty
 class NormalEquations:
     """Sums of products of one regression in own units, about the means where there is an intercept. Positive definite."""
 
-    plan: Design
+    design: Design
     features: Array  # (q, q), without the intercept
     cross: Array  # (q,)
     square: float
@@ -37,11 +37,11 @@ class NormalEquations:
 
     def coefficients(self, slopes: Array) -> Array:
         """All coefficients in own units, the intercept included, from the slopes in own units."""
-        if len(slopes) == len(self.plan.names):
+        if len(slopes) == len(self.design.names):
             return slopes
-        in_scale = slopes * self.half / self.plan.label_unit
+        in_scale = slopes * self.half / self.design.label_unit
         first = (self.scaled[0, -1] - self.scaled[0, 1:-1] @ in_scale) / self.scaled[0, 0]
-        return self.plan.to_own_units @ np.concatenate([[first], in_scale]) + self.plan.offset
+        return self.design.to_own_units @ np.concatenate([[first], in_scale]) + self.design.offset
 
     def pseudo_rows(self) -> tuple[Array, Array]:
         """As many rows as columns, with the same sums of products: a table for solvers that want one."""
@@ -52,57 +52,52 @@ class NormalEquations:
         return np.asfortranarray(rows[:, :-1]), rows[:, -1]
 
 
-def normal_equations(evidence: Evidence, plan: Design) -> NormalEquations:
+def normal_equations(evidence: Evidence, design: Design) -> NormalEquations:
     """The regression's sums of products from the repaired matrix."""
-    joint = np.column_stack([plan.regressors, plan.label])
+    joint = np.column_stack([design.regressors, design.label])
     scaled = joint.T @ evidence.repaired @ joint
-    constant = plan.names[0] == INTERCEPT
+    constant = design.names[0] == INTERCEPT
     inner = scaled
     if constant:  # a Schur complement: definite like the whole
         inner = scaled[1:, 1:] - np.outer(scaled[0, 1:], scaled[0, 1:]) / scaled[0, 0]
-    half = plan.label_unit / np.diag(plan.to_own_units)[int(constant) :]
-    own = np.concatenate([half, [plan.label_unit]])
+    half = design.label_unit / np.diag(design.to_own_units)[int(constant) :]
+    own = np.concatenate([half, [design.label_unit]])
     inner = own[:, None] * (inner + inner.T) / 2 * own
-    return NormalEquations(plan, inner[:-1, :-1], inner[:-1, -1], float(inner[-1, -1]), scaled[:-1], half, evidence.rows)
+    return NormalEquations(design, inner[:-1, :-1], inner[:-1, -1], float(inner[-1, -1]), scaled[:-1], half, evidence.rows)
 
 
-def ridge(evidence: Evidence, plan: Design, penalty: float | None = None) -> Array:
+def ridge(evidence: Evidence, design: Design, penalty: float | None = None) -> Array:
     """Ridge coefficients. ``penalty`` as scikit-learn's alpha, in own units.
 
     Left out, the features' matrix gets, in scaled units, what its smallest eigenvalue lacks to the edge of the noise, 2 sd sqrt(p)
     (the rule of AdaSSP, Wang 2018): nothing where the data stand well above the noise. Noise in whitened coordinates has its edge there, so
     there the rule is applied: what the penalty draws towards is the regression that earlier rounds knew."""
     if penalty is None:
-        return _lifted(evidence, plan)
+        return _lifted(evidence, design)
     check_penalty("penalty", penalty)
-    of = normal_equations(evidence, plan)
+    of = normal_equations(evidence, design)
     return of.coefficients(ridge_slopes(of, penalty))
 
 
-def _lifted(evidence: Evidence, plan: Design) -> Array:
+def _lifted(evidence: Evidence, design: Design) -> Array:
     view = evidence.lifted
-    joint, unit = np.column_stack([plan.regressors, plan.label]), np.eye(len(view.matrix))
+    joint, unit = np.column_stack([design.regressors, design.label]), np.eye(len(view.matrix))
 
     def block(matrix: Array) -> Array:
-        return joint.T @ matrix @ joint if view.turn is None else orthonormal(plan, View(matrix, view.law, view.turn)).block
+        return joint.T @ matrix @ joint if view.turn is None else orthonormal(design, View(matrix, view.law, view.turn)).block
 
     seen = block(view.matrix - view.law.shift * unit)
     features, same = seen[:-1, :-1], np.eye(len(seen) - 1)
-    added = _lacking(features, view.law.sd_off_diagonal)
+    edge = 2 * view.law.sd_off_diagonal * np.sqrt(len(features))
+    added = max(0.0, edge - max(0.0, float(np.linalg.eigvalsh(features)[0])))  # what the smallest eigenvalue lacks to the edge
     lifted = features + added * same
     if np.linalg.eigvalsh(lifted)[0] <= 0:  # noise beyond its usual edge
         lifted = block(evidence.repaired_there[0])[:-1, :-1] + added * same
-    found = np.linalg.solve(lifted, seen[:-1, -1])
-    if view.turn is not None:
-        basis = orthonormal(plan, view)
-        return basis.back(plan, (basis.along + basis.label_scale * found)[:, None])[:, 0] + plan.offset
-    return plan.to_own_units @ found + plan.offset
-
-
-def _lacking(features: Array, sd_off_diagonal: float) -> float:
-    """What the smallest eigenvalue lacks to the edge of the noise."""
-    edge = 2 * sd_off_diagonal * np.sqrt(len(features))
-    return max(0.0, edge - max(0.0, float(np.linalg.eigvalsh(features)[0])))
+    solution = np.linalg.solve(lifted, seen[:-1, -1])
+    if view.turn is None:
+        return design.to_own_units @ solution + design.offset
+    basis = orthonormal(design, view)
+    return basis.back(design, (basis.along + basis.label_scale * solution)[:, None])[:, 0] + design.offset
 
 
 def ridge_slopes(of: NormalEquations, penalty: float) -> Array:
@@ -114,7 +109,7 @@ def ridge_slopes(of: NormalEquations, penalty: float) -> Array:
 
 def elastic_net(
     evidence: Evidence,
-    plan: Design,
+    design: Design,
     penalty: float | None = None,
     l1_ratio: float = 1.0,
     *,
@@ -124,7 +119,7 @@ def elastic_net(
     """Coefficients of scikit-learn's ElasticNet with alpha = ``penalty``; the lasso where ``l1_ratio`` is 1.
 
     Left out, the penalty is ``noise_penalty``."""
-    of = normal_equations(evidence, plan)
+    of = normal_equations(evidence, design)
     alpha = noise_penalty(evidence, of) if penalty is None else check_penalty("penalty", penalty)
     slopes, _ = elastic_net_slopes(of, alpha, l1_ratio, max_iter=max_iter, tol=tol)
     return of.coefficients(slopes)
@@ -157,22 +152,22 @@ class Path:
     coefficients: Array  # (k, p), in own units
 
 
-def penalty_path(evidence: Evidence, plan: Design, *, l1_ratio: float = 1.0, penalties: int = 60) -> Path:
+def penalty_path(evidence: Evidence, design: Design, *, l1_ratio: float = 1.0, penalties: int = 60) -> Path:
     """The lasso's (or an elastic net's) coefficients for many penalties at once."""
     check_solver()
     from sklearn.linear_model import enet_path
 
     if not check_penalty("l1_ratio", l1_ratio, most=1.0) > 0:
         raise ModelError("l1_ratio is 0, and a path needs some penalty on absolute values: use a larger one, or ridge.")
-    of = normal_equations(evidence, plan)
+    of = normal_equations(evidence, design)
     if not len(of.cross):
         raise ModelError("a path needs a feature besides the intercept: name one.")
     rows, label = of.pseudo_rows()
     largest = float(np.abs(rows.T @ label).max()) / len(rows) / l1_ratio  # where the first slope leaves zero
     alphas = max(largest, np.finfo(float).tiny) * np.geomspace(1.0, SMALLEST_OF_PATH, penalties)
     _, slopes, _ = enet_path(rows, label, l1_ratio=l1_ratio, alphas=alphas, max_iter=MAX_ITERATIONS)
-    found = np.array([of.coefficients(column) for column in slopes.T])
-    return Path(plan.target, plan.names, alphas * len(rows) / of.rows, found)
+    coefficients = np.array([of.coefficients(column) for column in slopes.T])
+    return Path(design.target, design.names, alphas * len(rows) / of.rows, coefficients)
 
 
 def noise_penalty(evidence: Evidence, of: NormalEquations) -> float:
@@ -181,16 +176,15 @@ def noise_penalty(evidence: Evidence, of: NormalEquations) -> float:
     Cross products carry noise of sd t |u| in scaled units, u the residual's combination of columns, at most about
     sqrt(2 log(2 p)) sds over p features; the sampling of rows adds sigma sqrt(n)."""
     q = max(len(of.cross), 1)
-    typical = float(np.median(of.half)) if len(of.half) else 1.0
     sampling = np.sqrt(max(of.square, 0.0) * np.median(np.diag(of.features)) / of.rows) if len(of.cross) else 0.0
-    noise = of.plan.label_unit * np.sqrt(2.0) * evidence.plain.law.sd_off_diagonal
-    if evidence.plain.turn is None:
-        noise *= typical
-    else:  # each feature, and what is left of the label, has a length of its own there
-        regressors, label = evidence.plain.turned(of.plan.regressors), evidence.plain.turned(of.plan.label)
-        lengths = of.half * np.linalg.norm(regressors[:, len(of.plan.names) - len(of.half) :], axis=0)
-        rest = label - regressors @ np.linalg.lstsq(regressors, label)[0]
-        noise *= (float(np.median(lengths)) if len(lengths) else 1.0) * float(np.linalg.norm(rest))
+    view = evidence.plain
+    lengths, left = of.half, 1.0
+    if view.turn is not None:  # each feature, and what is left of the label, has a length of its own there
+        regressors, label = view.turned(of.design.regressors), view.turned(of.design.label)
+        lengths = of.half * np.linalg.norm(regressors[:, len(of.design.names) - len(of.half) :], axis=0)
+        left = float(np.linalg.norm(label - regressors @ np.linalg.lstsq(regressors, label)[0]))
+    typical = (float(np.median(lengths)) if len(lengths) else 1.0) * left
+    noise = of.design.label_unit * np.sqrt(2.0) * view.law.sd_off_diagonal * typical
     return float(np.sqrt(2 * np.log(2 * q)) * np.hypot(noise, sampling) / of.rows)
 
 

@@ -7,6 +7,9 @@ import math
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from dpgram.artifact.release import GramRelease
 
 WHOLE_LINE = "not identified at this budget"
 RIGHT = " style='text-align:right'"
@@ -72,6 +75,38 @@ def _columns(block: Block) -> list[str]:
         "  ".join([row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))]).rstrip()
         for row in table
     ]
+
+
+class Summarised:
+    """A result that prints as its summary."""
+
+    def summary(self) -> Summary:
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return str(self.summary())
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
+
+
+def origin(release: GramRelease) -> dict[str, Any]:
+    """What every result says of the release that it comes from."""
+    return {
+        "epsilon": release.budget.epsilon,
+        "delta": release.budget.delta,
+        "neighbours": release.neighbours.value,
+        "mechanism": release.mechanism,
+        "rows": release.rows,
+    }
+
+
+def cautions(release: GramRelease) -> list[str]:
+    """What a reader must know about every number from the release, in words."""
+    seeded = [] if release.private else ["NOT PRIVATE: the noise came from a seed, so it can be subtracted."]
+    return seeded + ([f"CONDITIONAL: {release.condition}."] if release.condition else [])
 
 
 def number(value: float | None) -> str:

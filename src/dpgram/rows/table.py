@@ -64,7 +64,7 @@ class CellTable:
 
     def hold(self, batch: Batch) -> None:
         """Point ``columns`` at the batch's cells, which stay alive until the next batch."""
-        self._encoder.check_batch(batch)
+        self._encoder.check_types(batch.schema)
         if self._hold_matrix(batch):
             return
         with np.errstate(all="ignore"):  # a warning would depend on somebody's row
