@@ -119,7 +119,8 @@ class LawTest:
     """Counts of what should be uniform in releases of one table; the first numbers are kept."""
 
     def __init__(self, law: Law, table: Table):
-        self.law, self.table, self.counts, self.first = law, table, Counts(), np.empty((0, 0))
+        self.law, self.table = law, table
+        self.counts, self.first = Counts(), np.empty((0, 0))
 
     def add(self, many: Outcome) -> None:
         numbers = np.clip(np.nan_to_num(self.law.uniforms(many, self.table), nan=0.0), 0.0, 1.0)

@@ -48,10 +48,10 @@ AUDIT = """Attack a mechanism on its worst neighbours.
 
 Touches no data: releases two made-up tables many times, and reports how far apart they can be told, beside what is claimed.
 Exit code 1 where the claim is refuted. docs/audits.md says how to read it."""
-OPEN = """Open an account for a data set, once.
+OPEN = """Open an account for a dataset, once.
 
 All releases that name the ledger (`dpgram release --ledger FILE`) stay together within its epsilon and delta."""
-SHOW = """Print what was spent on a data set.
+SHOW = """Print what was spent on a dataset.
 
 The plain sum and the composed total, every release, and the seal of the last line."""
 SETTLE = """Give back the rounds that a failed release never drew.
@@ -72,7 +72,7 @@ app = App(
 )
 schema_app = App(name="schema", help="Schemas: what is declared about a table.")
 schema_app.command("dpgram.cli.schema:draft", name="draft", help=DRAFT)
-ledger_app = App(name="ledger", help="Ledgers: what was spent on a data set.")
+ledger_app = App(name="ledger", help="Ledgers: what was spent on a dataset.")
 ledger_app.command("dpgram.cli.ledger:open_command", name="open", help=OPEN)
 ledger_app.command("dpgram.cli.ledger:show", name="show", help=SHOW)
 ledger_app.command("dpgram.cli.ledger:settle", name="settle", help=SETTLE)

@@ -25,13 +25,13 @@ def open_command(
     composition: str = "composed",
     ledger: Path = LEDGER,
 ) -> None:
-    """Open an account for a data set, once.
+    """Open an account for a dataset, once.
 
     Args:
         epsilon: The epsilon that all releases together may cost at most.
         delta: The delta that all releases together may cost at most.
         unit: Whom a release protects, as its schema says, such as person.
-        dataset: A public name for the data set, such as visits-2026.
+        dataset: A public name for the dataset, such as visits-2026.
         neighbours: replace or add-remove, as the schema says.
         composition: composed (exact curves where they are known), or plain (epsilons and deltas are added).
         ledger: The ledger's file, which must not exist yet."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from dpgram.analysis.matrices import covariance, pca
 from dpgram.artifact.files import load
-from dpgram.cli.names import listed_names
+from dpgram.cli.options import listed_names
 from dpgram.cli.output import print_json
 from dpgram.errors import ModelError
 from dpgram.report.figures import check_figure_path, save_figure

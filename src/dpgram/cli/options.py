@@ -1,4 +1,4 @@
-"""A mechanism's own options on the command line: a flag for each that is declared, and any of them as NAME=VALUE."""
+"""How arguments are read: options of mechanisms, by a flag for each that is declared or as NAME=VALUE, and lists of columns."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from cyclopts import Group, Parameter
 from dpgram.errors import MechanismError
 from dpgram.mechanisms.options import Option
 from dpgram.mechanisms.registry import MECHANISMS
+from dpgram.terms.schema import Schema
 
 C = TypeVar("C", bound=Callable[..., object])
 OWN = Group("Options of mechanisms", sort_key=1)  # shown below all others
@@ -73,3 +74,18 @@ def _number_or_word(text: str) -> float | str:
         except ValueError:
             continue
     return text
+
+
+def listed_names(schema: Schema, names: str | None) -> list[str] | None:
+    """The names in a comma-separated list, None when there is none. A known name that itself holds commas is found whole."""
+    if names is None:
+        return None
+    known = {*schema.encoded_names, *schema.all_names}
+    listed: list[str] = []
+    parts = names.split(",") if names else []
+    while parts:
+        joined = [",".join(parts[:k]) for k in range(len(parts), 0, -1)]
+        first = next((name for name in joined if name in known or name.strip() in known), parts[0])
+        listed.append(first if first in known else first.strip())
+        parts = parts[first.count(",") + 1 :]
+    return listed

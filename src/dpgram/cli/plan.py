@@ -8,8 +8,7 @@ from typing import Any, get_args
 
 from dpgram import curator
 from dpgram.cli.app import note
-from dpgram.cli.names import listed_names
-from dpgram.cli.options import given_options, with_flags
+from dpgram.cli.options import given_options, listed_names, with_flags
 from dpgram.cli.output import print_json, print_table
 from dpgram.errors import PlanError
 from dpgram.mechanisms.registry import TABLE_ROWS

@@ -12,7 +12,7 @@ from dpgram.analysis.fit import Fit
 from dpgram.analysis.regress import Fits
 from dpgram.analysis.regress import regress as fit_models
 from dpgram.artifact.files import load
-from dpgram.cli.names import listed_names
+from dpgram.cli.options import listed_names
 from dpgram.cli.output import print_json, working_bar
 from dpgram.errors import ModelError
 from dpgram.report.figures import check_figure_path, draw_comparison, save_figure

@@ -64,7 +64,7 @@ def release(
         device: Sum the rows there with PyTorch, such as cuda.
         threads: How many threads read and sum; by default one per core.
         option: An option of the mechanism, as NAME=VALUE instead of by its flag; may be repeated.
-        ledger: The account of the data set (`dpgram ledger open`): the budget is set aside there before any row is summed.
+        ledger: The account of the dataset (`dpgram ledger open`): the budget is set aside there before any row is summed.
         cache: A folder in which a query's result is kept while a mechanism of several rounds reads it again and again:
             in a file without a name that only you can read, and that is gone when the command ends.
             Files and tables are read again without it.
@@ -130,7 +130,7 @@ def release(
     if made.choice:
         note(f"{made.mechanism} was chosen: {made.choice}")
     if ledger is None:
-        note("not recorded in a ledger: pass --ledger to keep account of what this data set has spent")
+        note("not recorded in a ledger: pass --ledger to keep account of what this dataset has spent")
     if not made.private:
         note("NOT PRIVATE: the noise came from a seed, and whoever knows it can subtract the noise.")
 
