@@ -51,8 +51,7 @@ def compare(*fits: Fit | Iterable[Fit] | Mapping[str, Fit]) -> Comparison:
         one = fits[0] if len(fits) == 1 and not isinstance(fits[0], Fit) else fits
         if not isinstance(one, Iterable):
             raise ModelError(f"compare was given a {type(one).__name__}, and fits are needed: compare(first, second).")
-        listed = list(one)
-        models = {f"({k}) {getattr(fit, 'target', '')}": fit for k, fit in enumerate(listed, 1)}
+        models = {f"({k}) {getattr(fit, 'target', '')}": fit for k, fit in enumerate(one, 1)}
     if not models or not all(isinstance(fit, Fit) for fit in models.values()):
         raise ModelError("compare needs one or more fits, as dpgram.regress returns them.")
     return Comparison(models)

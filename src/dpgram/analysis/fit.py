@@ -79,19 +79,17 @@ class Fit:
         """Debiased coefficients by name. What intervals and tests are about."""
         return self._named(self._debiased)
 
-    @property
+    @cached_property
     def shrunk(self) -> dict[str, float]:
         """Coefficients of least expected error, by name, whatever estimator was chosen."""
-        return self._named(self.coefficients if self.estimator == "shrunk" else self._shrunk)
+        if self.estimator == "shrunk":
+            return self.estimates
+        return self._named(shrunk(channel(self._evidence, self.design, together=True)))
 
     @cached_property
     def channel(self) -> Channel:
         """What the release says about this regression; see dpgram.regression.channel."""
         return channel(self._evidence, self.design)
-
-    @cached_property
-    def _shrunk(self) -> Array:
-        return shrunk(channel(self._evidence, self.design, together=True))
 
     @cached_property
     def _debiased(self) -> Array:

@@ -79,11 +79,8 @@ def is_pandas_text(dtype: Any) -> bool:
 
 
 def object_array(values: Sequence[object]) -> np.ndarray:
-    """A one-dimensional array of the objects. All at once, NumPy would look into them."""
-    array = np.empty(len(values), dtype=object)
-    for place, value in enumerate(values):
-        array[place] = value
-    return array
+    """A one-dimensional array of the objects, taken one by one: ``np.array`` would look into them."""
+    return np.fromiter(values, dtype=object, count=len(values))
 
 
 def untyped_array(objects: Iterable[object]) -> pa.Array:

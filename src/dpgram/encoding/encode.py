@@ -71,14 +71,15 @@ class Encoder:
     def encode(self, batch: Batch) -> Array:
         """The rows as columns of a (number of encoded columns, number of rows) array, every entry in [-1, 1]."""
         self.check_types(batch.schema)
-        matrix: Array | None = getattr(batch, "matrix", None)
-        if matrix is not None and self._numbers is not None:
-            return self._encode_matrix(matrix, self._numbers)
+        first = int(self._schema.intercept)
         out = np.empty((len(self._schema.encoded), batch.num_rows))
-        if self._schema.intercept:
-            out[0] = 1.0
+        out[:first] = 1.0
+        matrix: Array | None = getattr(batch, "matrix", None)
         parents: dict[str, Array] = {}
-        with np.errstate(all="ignore"):  # a warning would depend on somebody's row
+        with np.errstate(all="ignore"):  # a warning would depend on somebody's row; a signalling NaN warns when it is copied
+            if matrix is not None and self._numbers is not None:
+                _encode_matrix(matrix, self._numbers, out[first:])
+                return out
             for column in self._schema.columns:
                 cells = cells_of(column, batch.column(column.name))
                 if column.name in self.parents:
@@ -87,22 +88,6 @@ class Encoder:
             for derived in self._schema.derived:
                 place = self.places[derived.name]
                 _scale(derived_values(self._schema, derived, parents), self._schema.encoded[place.start], out[place])
-        return out
-
-    def _encode_matrix(self, matrix: Array, numbers: Array) -> Array:
-        """A matrix under a schema of numbers alone, encoded all columns at once: each operation is that of ``_encode``."""
-        fill, lower, upper, centre, half = numbers
-        out = np.empty((len(self._schema.encoded), len(matrix)))
-        if self._schema.intercept:
-            out[0] = 1.0
-        cells = out[int(self._schema.intercept) :]
-        with np.errstate(all="ignore"):  # a warning would depend on somebody's row; a signalling NaN warns when it is copied
-            np.copyto(cells, matrix.T, casting="unsafe")
-            np.copyto(cells, fill, where=~np.isfinite(cells))
-            np.clip(cells, lower, upper, out=cells)
-            cells -= centre
-            cells /= half
-            np.clip(cells, -1.0, 1.0, out=cells)
         return out
 
     def _encode(self, column: Column, cells: Array, out: Array) -> None:
@@ -121,6 +106,17 @@ class Encoder:
             case Boolean():
                 cells[missing] = column.missing
                 out[place.start] = cells
+
+
+def _encode_matrix(matrix: Array, numbers: Array, out: Array) -> None:
+    """Write columns of numbers to ``out``, all at once: each operation is that of ``_encode``."""
+    fill, lower, upper, centre, half = numbers
+    np.copyto(out, matrix.T, casting="unsafe")
+    np.copyto(out, fill, where=~np.isfinite(out))
+    np.clip(out, lower, upper, out=out)
+    out -= centre
+    out /= half
+    np.clip(out, -1.0, 1.0, out=out)
 
 
 def encoded_columns(schema: Schema, columns: Mapping[str, object]) -> Array:

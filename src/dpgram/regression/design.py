@@ -103,15 +103,13 @@ def design(schema: Schema, target: Target, features: Sequence[str] | None, inter
         raise ModelError("the release was made without an intercept column: fit with intercept=False.")
     constant = schema.intercept if intercept is None else intercept
     targets = _targets(schema, target)
-    places = _features(schema, features, list(targets))
+    places = feature_places(schema, features, list(targets))
     return assemble(schema, _weighted(schema, targets), encoded_parts(schema, places), constant)
 
 
 def places_of(schema: Schema, columns: Sequence[str] | None) -> list[int]:
     """Places in the Gram of declared or encoded ``columns``, each once; of all but the intercept when None."""
-    if columns is None:
-        return [j for j, e in enumerate(schema.encoded) if e.column is not None]
-    places = _features(schema, columns, [])
+    places = feature_places(schema, columns, [])
     if not places:
         raise ModelError("no column is named: name one, or leave the list out for all of them.")
     return places
@@ -190,7 +188,8 @@ def _target(schema: Schema, name: str) -> int:
     return places[0]
 
 
-def _features(schema: Schema, names: Sequence[str] | None, targets: Sequence[int]) -> list[int]:
+def feature_places(schema: Schema, names: Sequence[str] | None, targets: Sequence[int]) -> list[int]:
+    """Places in the Gram of the features ``names``, each once; when None, of all that say something of ``targets``."""
     encoded = schema.encoded
     if names is None:
         # What is computed from the target's cells, or is what the target is computed from, explains it without saying anything.

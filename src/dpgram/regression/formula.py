@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from dpgram.errors import MissingExtraError, ModelError
-from dpgram.regression.design import Design, DesignColumn, assemble
+from dpgram.regression.design import Design, DesignColumn, assemble, feature_places
 from dpgram.regression.formula_terms import Term, read_code, read_name, underivable
 from dpgram.terms.schema import Schema
 
@@ -97,9 +97,8 @@ def _terms(schema: Schema, formula: str, without: set[str]) -> tuple[list[Term],
     """Targets, features, and whether there is an intercept.
 
     The ``.`` stands for all columns that do not come from the cells of those in ``without``."""
-    sources = {e.column: e.sources for e in schema.encoded if e.column is not None}
-    own = frozenset().union(*(sources[name] for name in without))
-    available = [name for name in schema.all_names if not sources[name] & own]
+    own = [j for j, e in enumerate(schema.encoded) if e.column in without]
+    available = list(dict.fromkeys(schema.encoded[j].column for j in feature_places(schema, None, own)))
     sides = _parse(formula, "get_terms", context={"__formulaic_variables_available__": available})
     terms: list[list[Term]] = []
     ones: list[bool] = []
