@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dpgram.accounting.gaussian import calibrate_mu
-from dpgram.audits.laws.base import Law
+from dpgram.audits.laws.base import MechanismLaw
 from dpgram.audits.laws.gaussian_noise import gaussian_loss, normal_uniforms
 from dpgram.audits.laws.registry import LAWS
 from dpgram.audits.reference import hockey_stick
@@ -132,7 +132,7 @@ def stranger(spread):
     return Mechanism("even-noise", "the same noise everywhere", "none.md", calibrate, start, batched=True)
 
 
-class EvenNoiseLaw(Law):
+class EvenNoiseLaw(MechanismLaw):
     def loss(self, many, pair):
         return gaussian_loss(many.gram, pair.first, pair.second, self.parameters["sd"], self.parameters["sd"])
 
@@ -158,7 +158,7 @@ def test_a_mechanism_whose_law_nobody_wrote_is_refused(monkeypatch, capsys):
     for options in ("", "--option sd=3"):
         assert run(f"audit even-noise {SURE} {options}".split()) == 2
     assert "even-noise cannot be audited: its law is not known" in capsys.readouterr().err
-    monkeypatch.setitem(LAWS, "even-noise", type("HalfALaw", (Law,), {"loss": EvenNoiseLaw.loss}))
+    monkeypatch.setitem(LAWS, "even-noise", type("HalfALaw", (MechanismLaw,), {"loss": EvenNoiseLaw.loss}))
     assert run(f"audit even-noise {SURE}".split()) == 2
     assert "even-noise cannot be audited: its law, HalfALaw, lacks delta, uniforms" in capsys.readouterr().err
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import dpgram
-from dpgram.audits.laws.base import Law
+from dpgram.audits.laws.base import MechanismLaw
 from dpgram.audits.laws.registry import LAWS, law_of
 from dpgram.errors import MechanismError
 from dpgram.mechanisms.registry import MECHANISMS
@@ -34,7 +34,7 @@ def test_every_mechanism_has_its_law_in_a_file_of_its_name():
     for name, law in LAWS.items():
         assert law.__module__ == f"dpgram.audits.laws.{name.replace('-', '_')}"
         assert law_of(name) is law
-        assert law.curve is not Law.curve  # which knows no more than the budget
+        assert law.curve is not MechanismLaw.curve  # which knows no more than the budget
 
 
 def test_a_law_that_is_missing_is_named_with_what_it_needs():
@@ -43,7 +43,7 @@ def test_a_law_that_is_missing_is_named_with_what_it_needs():
 
 
 def test_a_law_without_a_part_is_an_error(monkeypatch):
-    monkeypatch.setitem(LAWS, "gaussian-noise", type("Bare", (Law,), {}))
+    monkeypatch.setitem(LAWS, "gaussian-noise", type("Bare", (MechanismLaw,), {}))
     with pytest.raises(MechanismError, match="Bare, lacks delta, loss, uniforms"):
         law_of("gaussian-noise")
 

@@ -11,7 +11,7 @@ import numpy as np
 from dpgram.audits.batched import BatchedSource, is_rounding
 from dpgram.audits.bounds import PILOT
 from dpgram.audits.fit import Counts, faults_between, faults_of_grid
-from dpgram.audits.laws.base import Law, rounds_of
+from dpgram.audits.laws.base import MechanismLaw
 from dpgram.audits.neighbours import Pair, Table, answered
 from dpgram.audits.replay import faults_of_replay
 from dpgram.audits.scores import OutcomeScore, scores
@@ -30,7 +30,7 @@ REMEMBERED = 50_000  # releases of each table whose noise is compared with the o
 class PairReleases:
     """Releases of both tables of a pair: many at once where the mechanism and the source can, or one at a time."""
 
-    def __init__(self, mechanism: Mechanism, law: Law, pair: Pair):
+    def __init__(self, mechanism: Mechanism, law: MechanismLaw, pair: Pair):
         self.law, self.pair = law, pair
         self.alone, self.mechanism = replace(mechanism, batched=False), law.many_at_once(mechanism)
         self.rounds = int(law.parameters.get("rounds", 1))
@@ -86,7 +86,7 @@ class PairReleases:
     def _strange(self, some: Sequence[Outcome], error: float, *, exact: bool) -> list[str]:
         """What is published besides the matrix must not depend on the table, but for what the first stage paid for."""
         faults = [fault for many in some for fault in self.law.faults_of_numbers(many)]
-        for each in (each for many in some for each in rounds_of(many) if exact):
+        for each in (each for many in some for each in many.noise.rounds if exact):
             faults += faults_of_grid(each.gram, grid_step(each.sd_off_diagonal), error / 2 / len(some) / self.rounds)
         for name, value in self.law.parameters.items():
             fixed = name not in self.law.varying
@@ -101,7 +101,7 @@ class PairReleases:
 
     def _entries(self, many: Outcome) -> Array:
         """What is published: the matrix, and numbers that differ from release to release; of several rounds, all matrices and maps."""
-        above, rounds = np.triu_indices(many.gram.shape[-1]), rounds_of(many)[: self.rounds]
+        above, rounds = np.triu_indices(many.gram.shape[-1]), many.noise.rounds[: self.rounds]
         if rounds:
             maps = [each.through.reshape(len(many.gram), -1) for each in rounds[1:]]
             entries = np.hstack([*(each.gram[:, *above] for each in rounds), *maps])
@@ -118,7 +118,7 @@ class PairReleases:
 class LawTest:
     """Counts of what should be uniform in releases of one table; the first numbers are kept."""
 
-    def __init__(self, law: Law, table: Table):
+    def __init__(self, law: MechanismLaw, table: Table):
         self.law, self.table = law, table
         self.counts, self.first = Counts(), np.empty((0, 0))
 
@@ -163,7 +163,7 @@ def _together(outcomes: Sequence[Outcome]) -> NoiseModel:
         return replace(noise, shift=np.array([outcome.noise.shift for outcome in outcomes]))  # type: ignore[arg-type]
     if not rounds_of(outcomes[0]):
         return noise
-    rounds = zip(*(rounds_of(outcome) for outcome in outcomes), strict=False)
+    rounds = zip(*(outcome.noise.rounds for outcome in outcomes), strict=False)
     return WhitenedGaussian(
         tuple(
             Round(

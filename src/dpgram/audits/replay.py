@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from dpgram.audits.laws.base import rounds_of
 from dpgram.audits.neighbours import Pair, answered
 from dpgram.mechanisms.conversation import Drawing, GramAnswer, GramQuestion, Mechanism, Task, hold
 from dpgram.sampling.base import RandomSource
@@ -65,7 +64,7 @@ def _seen(mechanism: Mechanism, task: Task, table: Any, rng: Any) -> Mapping[str
         **{name: np.asarray(value) for name, value in outcome.parameters.items()},
         **{
             f"round {place}": np.concatenate([each.through.ravel(), each.gram.ravel(), [each.sd_off_diagonal, each.kept]])
-            for place, each in enumerate(rounds_of(outcome), 1)
+            for place, each in enumerate(outcome.noise.rounds, 1)
         },
         "the released matrix": outcome.gram,
         "the number of questions": len(asked),

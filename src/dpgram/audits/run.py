@@ -80,7 +80,7 @@ def audit(
     releases are made one at a time and compared with the proven law; ``nearby`` does so with other bounds, columns and budgets. A
     printed formula is let through even where it is known to be less private than it says: an audit releases nobody's table.
 
-    A mechanism that makes maps is given quick ones (``Law.many_at_once``), but for those few: its own take some 30 ms each."""
+    A mechanism that makes maps is given quick ones (``MechanismLaw.many_at_once``), but for those few: its own take some 30 ms each."""
     if draws < FEWEST:
         raise MechanismError(f"draws is {draws} and must be at least {FEWEST}: fewer tell nothing.")
     if not 0.5 <= confidence < 1:

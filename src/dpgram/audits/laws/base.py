@@ -1,4 +1,4 @@
-"""Law: what an audit has to know of a mechanism. A subclass for each, written from its proof, is listed in ``registry``."""
+"""MechanismLaw: what an audit has to know of a mechanism. A subclass for each, written from its proof, is listed in ``registry``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from dpgram.audits.claims import Claim
 from dpgram.audits.neighbours import Contrast, Pair, Table, gram_pair, random_contrasts, worst_contrasts
 from dpgram.mechanisms.conversation import PAPER, Mechanism, Outcome, Parameters, Task
 from dpgram.terms.budget import Neighbours
-from dpgram.terms.noise import Round, WhitenedGaussian
 
 Array = np.ndarray
 Options = dict[str, float | str]
@@ -20,7 +19,7 @@ Options = dict[str, float | str]
 TOLERANCE = 1e-4  # relative, of a delta that is computed a second time
 
 
-class Law(ABC):
+class MechanismLaw(ABC):
     """The law of releases for ``task``, with the ``parameters`` that the calibration published.
 
     ``loss``, ``uniforms`` and ``delta`` are needed. ``uniforms`` shares no code with the samplers and ``delta`` none with the
@@ -106,11 +105,6 @@ class Law(ABC):
 def published(many: Outcome, name: str) -> Array:
     """A published number, one for each release."""
     return np.broadcast_to(many.parameters[name], len(many.gram))
-
-
-def rounds_of(many: Outcome) -> tuple[Round, ...]:
-    """What was published in each round; nothing of a release that had none."""
-    return many.noise.rounds if isinstance(many.noise, WhitenedGaussian) else ()
 
 
 def in_words(options: Mapping[str, float | str]) -> str:

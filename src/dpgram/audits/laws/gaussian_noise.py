@@ -9,7 +9,7 @@ from scipy.special import ndtr
 
 from dpgram.accounting.gaussian import gaussian_delta
 from dpgram.audits import reference
-from dpgram.audits.laws.base import Law
+from dpgram.audits.laws.base import MechanismLaw
 from dpgram.audits.neighbours import Pair
 from dpgram.errors import MechanismError
 from dpgram.mechanisms.conversation import Mechanism, Outcome, Task
@@ -17,7 +17,7 @@ from dpgram.mechanisms.conversation import Mechanism, Outcome, Task
 Array = np.ndarray
 
 
-class GaussianNoiseLaw(Law):
+class GaussianNoiseLaw(MechanismLaw):
     """Also that of the inverse, with other matrices and another change by one row.
 
     A shift that repairs the matrix is published beside it, and is taken off again before anything is said of the noise."""

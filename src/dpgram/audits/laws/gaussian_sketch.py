@@ -6,7 +6,7 @@ import numpy as np
 
 from dpgram.accounting.wishart import sampling_delta
 from dpgram.audits import reference
-from dpgram.audits.laws.base import Law, published
+from dpgram.audits.laws.base import MechanismLaw, published
 from dpgram.audits.laws.wishart_noise import bartlett_uniforms
 from dpgram.audits.neighbours import Pair
 from dpgram.mechanisms.conversation import Outcome
@@ -14,7 +14,7 @@ from dpgram.mechanisms.conversation import Outcome
 Array = np.ndarray
 
 
-class GaussianSketchLaw(Law):
+class GaussianSketchLaw(MechanismLaw):
     """Also that of the posterior draw, whose ``degrees`` and ``ridge`` have other names."""
 
     degrees, ridge = "sketch_rows", "w_squared"

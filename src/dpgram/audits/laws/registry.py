@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpgram.audits.laws.base import Law
+from dpgram.audits.laws.base import MechanismLaw
 from dpgram.audits.laws.gaussian_noise import GaussianNoiseLaw
 from dpgram.audits.laws.gaussian_sketch import GaussianSketchLaw
 from dpgram.audits.laws.gaussian_sketch_adaptive import AdaptiveSketchLaw
@@ -13,7 +13,7 @@ from dpgram.audits.laws.whitened_noise import WhitenedNoiseLaw
 from dpgram.audits.laws.wishart_noise import WishartNoiseLaw
 from dpgram.errors import MechanismError
 
-LAWS: dict[str, type[Law]] = {
+LAWS: dict[str, type[MechanismLaw]] = {
     "gaussian-noise": GaussianNoiseLaw,
     "gaussian-sketch": GaussianSketchLaw,
     "gaussian-sketch-adaptive": AdaptiveSketchLaw,
@@ -25,13 +25,13 @@ LAWS: dict[str, type[Law]] = {
 }
 
 
-def law_of(mechanism: str) -> type[Law]:
+def law_of(mechanism: str) -> type[MechanismLaw]:
     """The law of ``mechanism``; raises where there is none, or where a part of it is missing."""
-    law = LAWS.get(mechanism, Law)
+    law = LAWS.get(mechanism, MechanismLaw)
     missing = ", ".join(sorted(law.__abstractmethods__))
-    if law is Law:
+    if law is MechanismLaw:
         raise MechanismError(
-            f"{mechanism} cannot be audited: its law is not known. List a subclass of audits.laws.base.Law in "
+            f"{mechanism} cannot be audited: its law is not known. List a subclass of audits.laws.base.MechanismLaw in "
             f"audits.laws.registry.LAWS that has {missing}."
         )
     if missing:

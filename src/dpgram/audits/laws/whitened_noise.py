@@ -18,7 +18,7 @@ import numpy as np
 
 from dpgram.accounting.gaussian import gaussian_delta
 from dpgram.audits import reference
-from dpgram.audits.laws.base import TOLERANCE, Law, Options, rounds_of
+from dpgram.audits.laws.base import TOLERANCE, MechanismLaw, Options
 from dpgram.audits.laws.gaussian_noise import gaussian_loss, normal_uniforms
 from dpgram.audits.neighbours import Contrast, Pair, Rows
 from dpgram.mechanisms.conversation import Conversation, Mechanism, Outcome, Task
@@ -33,7 +33,7 @@ Array = np.ndarray
 MANY, SHORT = 3000, 0.1  # rows of a table where nobody says how many; the length of most over the row bound
 
 
-class WhitenedNoiseLaw(Law):
+class WhitenedNoiseLaw(MechanismLaw):
     @classmethod
     def settings(cls, neighbours: Neighbours, dim: int, calibration: str) -> list[Options]:
         return [{"table_rows": float(MANY)}] if neighbours is Neighbours.ADD_REMOVE else [{}]
@@ -52,7 +52,7 @@ class WhitenedNoiseLaw(Law):
     def loss(self, many: Outcome, pair: Pair) -> Array:
         """The sum over rounds, each with the map that was published before it."""
         losses = np.zeros(len(many.gram))
-        for each in rounds_of(many):
+        for each in many.noise.rounds:
             first, second = (table.gram(each.through) for table in (pair.first, pair.second))
             losses += gaussian_loss(each.gram, first, second, each.sd_off_diagonal, math.sqrt(2) * each.sd_off_diagonal)
         return losses
@@ -60,7 +60,7 @@ class WhitenedNoiseLaw(Law):
     def uniforms(self, many: Outcome, table: Rows) -> Array:
         """The sds are those of the calibration, where that knows how many rounds there are."""
         numbers = []
-        for place, each in enumerate(rounds_of(many), 1):
+        for place, each in enumerate(many.noise.rounds, 1):
             off = self.parameters.get(f"round_{place}_sd_off_diagonal", each.sd_off_diagonal)
             numbers.append(normal_uniforms(each.gram - table.gram(each.through), off, math.sqrt(2) * off))
         return np.hstack(numbers)
@@ -78,7 +78,7 @@ class WhitenedNoiseLaw(Law):
 
     def faults_of_numbers(self, many: Outcome) -> list[str]:
         """Whether the noise that the rounds say they have is enough, whatever number of them there is."""
-        budget, delta = self.task.budget, reference.rounds(self.task, [each.sd_off_diagonal for each in rounds_of(many)])
+        budget, delta = self.task.budget, reference.rounds(self.task, [each.sd_off_diagonal for each in many.noise.rounds])
         if delta <= budget.delta * (1 + TOLERANCE):
             return []
         return [f"the rounds have delta {delta:.4g} at epsilon {budget.epsilon:g}, where {budget.delta:.4g} is claimed"]

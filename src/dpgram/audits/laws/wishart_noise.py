@@ -7,7 +7,7 @@ from scipy.special import gammainc, ndtr
 
 from dpgram.accounting.additive_wishart import additive_delta
 from dpgram.audits import reference
-from dpgram.audits.laws.base import Law, Options, published
+from dpgram.audits.laws.base import MechanismLaw, Options, published
 from dpgram.audits.neighbours import Pair
 from dpgram.mechanisms.conversation import EXACT_CURVE, Outcome
 from dpgram.terms.budget import Neighbours
@@ -15,7 +15,7 @@ from dpgram.terms.budget import Neighbours
 Array = np.ndarray
 
 
-class WishartNoiseLaw(Law):
+class WishartNoiseLaw(MechanismLaw):
     varying = ("shift_removed",)
 
     @classmethod
