@@ -161,7 +161,7 @@ def _together(outcomes: Sequence[Outcome]) -> NoiseModel:
     noise = outcomes[0].noise
     if isinstance(noise, SymmetricGaussian):
         return replace(noise, shift=np.array([outcome.noise.shift for outcome in outcomes]))  # type: ignore[arg-type]
-    if not rounds_of(outcomes[0]):
+    if not noise.rounds:
         return noise
     rounds = zip(*(outcome.noise.rounds for outcome in outcomes), strict=False)
     return WhitenedGaussian(
