@@ -13,7 +13,7 @@ from dpgram.errors import ModelError
 from dpgram.evidence.evidence import Evidence
 from dpgram.inference.bootstrap import bootstrap
 from dpgram.inference.intervals import automatic, error_variance, fieller, quantile, uncertainty, wald, weakly_identified
-from dpgram.inference.pivot import profile, statistic
+from dpgram.inference.pivot import profile, statistic, surely_above
 from dpgram.regression.channel import channel
 from dpgram.regression.design import design
 from dpgram.sampling.seeded import SeededSource
@@ -54,6 +54,23 @@ def test_the_gradient_is_that_of_finite_differences(name):
             assert gradient[0, j] * 2 * step[j] == pytest.approx(
                 change[0], rel=1e-3, abs=1e-7 * (1 + statistic(of, b[None], sampling)[0][0])
             )
+
+
+@pytest.mark.parametrize("of", [*map(seen, NOISES), *map(noisy, range(4))], ids=[*NOISES, *map(str, range(4))])
+def test_what_is_surely_above_a_limit_has_no_point_below_it(of):
+    """No point's own statistic is a limit that is surely passed where it lies; far out, a limit that no direction meets is."""
+    rng = np.random.default_rng(0)
+    sampling = error_variance(of) * of.per_row
+    gains = (of.gain / of.gain_sd) ** 2
+    directions = np.concatenate(
+        [rng.normal(size=(200, len(gains))), np.repeat(np.eye(len(gains))[[gains.argmin()]], 200, axis=0)]
+    )
+    b = of.observed / of.gain + directions * (10.0 ** rng.uniform(-6, 8, size=400))[:, None]
+    for rows in (directions, rng.normal(size=b.shape)):
+        for point, row, reached in zip(b, rows, statistic(of, b, sampling)[0], strict=True):
+            assert not surely_above(of, row[None], point @ row[None].T, sampling, 1.000001 * reached).any()
+    far = 1e9 * np.linalg.norm(of.observed / of.gain)
+    assert surely_above(of, directions, np.full(400, far), sampling, 0.99 * gains.min()).all()
 
 
 def test_the_statistic_is_the_quadratic_form_of_the_covariance():

@@ -58,6 +58,9 @@ class Evidence:
     law_kind: ClassVar[type[Law]]
 
     hides_squares: ClassVar[bool] = False  # whether noise may hide the label's own sum of squares too
+    below_the_edge: ClassVar[str] = (
+        "Directions below the edge may hold nothing but noise; a regression that needs one of them is not identified."
+    )
     kept: float | None = None  # the share of a row's squares that counts, where rows were shrunk in whitened coordinates
 
     def __init_subclass__(cls, *, reads: type[NoiseModel], by: type[Law] | None = None, **rest: object) -> None:
@@ -146,7 +149,7 @@ class Evidence:
     @property
     def fewest_rows(self) -> float | Array:
         """The fewest rows that such a matrix can come from."""
-        return (trace(self.gram) - self.gram.shape[-1] * self.noise.shift) / self.row_bound**2
+        return (np.linalg.trace(self.gram) - self.gram.shape[-1] * self.noise.shift) / self.row_bound**2
 
     def count_sd(self, count: float) -> float:
         """Standard deviation of the intercept's own entry, were the effective number of rows ``count``."""
@@ -165,14 +168,9 @@ class Evidence:
     @property
     def spectrum(self) -> Spectrum:
         """Which directions stand out from the noise."""
-        return self._above_the_edge(
-            "Directions below the edge may hold nothing but noise; a regression that needs one of them is not identified."
-        )
-
-    def _above_the_edge(self, words: str) -> Spectrum:
         law, matrix = self.alone.law, self.alone.matrix
         values, edge = np.linalg.eigvalsh(matrix)[::-1] - law.shift, law.edge(len(matrix))
-        return Spectrum(tuple(values.tolist()), edge, tuple((values <= edge).tolist()), words)
+        return Spectrum(tuple(values.tolist()), edge, tuple((values <= edge).tolist()), self.below_the_edge)
 
     def published_again(self, gram: Array, rng: RandomSource) -> Array:
         """What would be published of a table whose Gram is ``gram``, in the coordinates of ``repaired_there``."""
@@ -237,11 +235,6 @@ class Evidence:
         """Covariance of a'Ea and b'Eb, E the privacy noise on the sums of products; to first order where it multiplies."""
         products, excess, (first, second) = self.noise_law(np.stack([a, b]))
         return float(2 * products[0, 1] ** 2 + excess * np.sum(first**2 * second**2))
-
-
-def trace(matrix: Array) -> Array:
-    """Of a matrix, or of each of a stack."""
-    return np.trace(matrix, axis1=-2, axis2=-1)
 
 
 def _number(value: float | Array) -> float:

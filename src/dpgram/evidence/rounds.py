@@ -15,7 +15,7 @@ from typing import Self
 import numpy as np
 
 from dpgram.evidence.additive import Additive
-from dpgram.evidence.evidence import Evidence, Spectrum, View, trace
+from dpgram.evidence.evidence import Evidence, View
 from dpgram.evidence.law import Law
 from dpgram.linalg.rounds import Look, in_own_columns, look, looks, pooled
 from dpgram.sampling.base import RandomSource
@@ -29,6 +29,11 @@ STRENGTH_ALONE, STRENGTH = 0.25, 0.1  # of the prior towards large determinants:
 
 class RoundsEvidence(Evidence, reads=WhitenedGaussian):
     """The last round, or all that count, in whitened coordinates: the released matrix has lost digits if the map is badly conditioned."""
+
+    below_the_edge = (
+        "These are eigenvalues in whitened coordinates, where noise is even and rows vary about as much in every direction: "
+        "what lies below the edge may hold nothing but noise."
+    )
 
     noise: WhitenedGaussian
 
@@ -84,7 +89,7 @@ class RoundsEvidence(Evidence, reads=WhitenedGaussian):
     @property
     def fewest_rows(self) -> float | Array:
         """A mapped row has norm one at most."""
-        return trace(self.last.gram)
+        return np.linalg.trace(self.last.gram)
 
     def count_sd(self, count: float) -> float:
         turn = turn_of(self.last.through)
@@ -104,13 +109,6 @@ class RoundsEvidence(Evidence, reads=WhitenedGaussian):
     def weighing(self, u: Array) -> float:
         there = self.alone.turned(u)
         return float(there @ (self.weighed.matrix - self.alone.matrix) @ there)
-
-    @property
-    def spectrum(self) -> Spectrum:
-        return self._above_the_edge(
-            "These are eigenvalues in whitened coordinates, where noise is even and rows vary about as much in every direction: "
-            "what lies below the edge may hold nothing but noise."
-        )
 
     def published_again(self, gram: Array, rng: RandomSource) -> Array:
         """The last round: intervals do not look at the others."""

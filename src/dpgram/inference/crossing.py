@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dpgram.inference.pivot import surely_above
 from dpgram.regression.channel import Channel
 
 Array = np.ndarray
@@ -55,11 +56,12 @@ def crossings(seen: Channel, rows: Array, origin: Array, unit: Array, sampling: 
                 if sure.all():
                     break
                 t, b = t + more, b + near.step + (more * unit)[:, None] * near.along
-            further = np.repeat(b, len(FARTHER), axis=0)
-            ahead = (t[:, None] * (FARTHER - 1) * unit[:, None]).ravel()
-            further += ahead[:, None] * np.repeat(near.along, len(FARTHER), axis=0)
-            beyond = _is_above(seen, further, np.repeat(rows, len(FARTHER), axis=0), sampling, limit)
-            sure &= beyond.reshape(len(rows), -1).all(axis=1)
+            which, times = np.repeat(np.arange(len(t)), len(FARTHER)), np.tile(FARTHER, len(t))
+            beyond = surely_above(seen, rows[which], origin[which] + (unit * t)[which] * times, sampling, limit)
+            which, times = which[~beyond], times[~beyond]
+            further = b[which] + ((t * unit)[which] * (times - 1))[:, None] * near.along[which]
+            beyond[~beyond] = _is_above(seen, further, rows[which], sampling, limit)
+            sure &= beyond.reshape(len(t), -1).all(axis=1)
         except np.linalg.LinAlgError:
             sure = np.zeros(len(rows), dtype=bool)
             growth = t

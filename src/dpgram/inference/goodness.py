@@ -35,7 +35,7 @@ def goodness(evidence: Evidence, plan: Design, seen: Channel, confidence: float)
     about = _about_its_mean(evidence, plan)
     whole = evidence.product(about, about)
     noise = evidence.quadratic_covariance(u, u)
-    around = seen.shift * float(u @ u)
+    around = seen.law.shift * float(u @ u)
     if np.isfinite(seen.degrees):  # a draw multiplies what is left over, the shift within it, by chi-square over its degrees
         noise = 2 * (left + around) ** 2 / seen.degrees
         low, high = _chi_square_ends(seen.degrees, confidence)
@@ -49,19 +49,20 @@ def goodness(evidence: Evidence, plan: Design, seen: Channel, confidence: float)
         below, above = np.hypot(below, left * (1 - low)), np.hypot(above, left * (high - 1))
     unit = plan.label_unit**2 / max(count - len(seen.gain), 1.0)
     variance = left * unit
-    may_explain_all = weakly_identified(seen).any()  # what is not identified may explain whatever is left
+    weak = weakly_identified(seen)
+    may_explain_all = weak.any()  # what is not identified may explain whatever is left
     lowest = 0.0 if may_explain_all else max(left - np.hypot(below, sampling), 0.0)
     highest = left + np.hypot(above, sampling)
-    if evidence.hides_squares and weakly_identified(seen).all():
+    if evidence.hides_squares and weak.all():
         highest = np.inf  # not even the label's own sum of squares is known
     variance_ends = (float(lowest * unit), float(highest * unit))
-    if whole <= reach * np.sqrt(evidence.quadratic_covariance(about, about)):
+    whole_noise = evidence.quadratic_covariance(about, about)
+    if whole <= reach * np.sqrt(whole_noise):
         return Goodness(variance, variance_ends, None, (0.0, 1.0))
     ratio = min(left / whole, 1.0)
-    change = (
-        noise - 2 * ratio * evidence.quadratic_covariance(u, about) + ratio**2 * evidence.quadratic_covariance(about, about)
-    ) / whole**2 + 4 * (1 - ratio) * ratio**2 / evidence.rows
-    wide = reach * np.sqrt(max(change, 0.0))
+    by_noise = noise - 2 * ratio * evidence.quadratic_covariance(u, about) + ratio**2 * whole_noise
+    by_rows = 4 * (1 - ratio) * ratio**2 / evidence.rows
+    wide = reach * np.sqrt(max(by_noise / whole**2 + by_rows, 0.0))
     r_squared = 1 - ratio
     most = 1.0 if may_explain_all else min(r_squared + wide, 1.0)
     return Goodness(variance, variance_ends, float(r_squared), (max(r_squared - wide, 0.0), most))

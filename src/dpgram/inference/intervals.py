@@ -18,7 +18,7 @@ from scipy.special import ndtri, stdtrit
 
 from dpgram.errors import ModelError
 from dpgram.inference.crossing import crossings
-from dpgram.inference.pivot import profile
+from dpgram.inference.pivot import profile, surely_above
 from dpgram.regression.channel import Channel
 
 Array = np.ndarray
@@ -137,7 +137,11 @@ def fieller(seen: Channel, confidence: float, places: Array | None = None) -> In
         return profile(seen, seen.to_own[which, None, :], values[:, None], sampling, enough=limit) <= limit
 
     lower, upper = np.full(p, np.nan), np.full(p, np.nan)
-    far = accepted(np.tile(chosen, 2), np.repeat([-FAR, FAR], len(chosen))).reshape(2, -1).any(axis=0)
+    both, ends = np.tile(chosen, 2), np.repeat([-FAR, FAR], len(chosen))
+    within = ~surely_above(seen, seen.to_own[both], (estimate - seen.base)[both] + known.se[both] * ends, sampling, limit)
+    if within.any():
+        within[within] = accepted(both[within], ends[within])
+    far = within.reshape(2, -1).any(axis=0)
     lower[chosen[far]], upper[chosen[far]] = -np.inf, np.inf
     left = chosen[~far]
     if len(left):

@@ -76,6 +76,19 @@ def profile(seen: Channel, combinations: Array, values: Array, sampling: Array, 
     return found
 
 
+def surely_above(seen: Channel, rows: Array, values: Array, sampling: Array, limit: float) -> Array:
+    """Whether no b with ``rows`` (k, p) @ b = ``values`` (k,) has a statistic of ``limit`` or less, as far as a bound tells it.
+
+    With c = sqrt(weight) b, and what was observed over sqrt(weight), the residual is u = gain / weight (c0 - c), c0 where it is zero.
+    Its covariance is at most label + 2 spread |c|^2 + the largest sampling, where |c| is at most |c0| + |u| / the least gain: so the
+    statistic is at least |u|^2 over that, which grows with |u|, and is least at the shortest u."""
+    with np.errstate(all="ignore"):
+        root, exact = np.sqrt(seen.weight), seen.observed / seen.gain
+        u = np.abs(values - rows @ exact) / np.linalg.norm(rows * (root / seen.gain), axis=1)
+        c = np.linalg.norm(root * exact) + u / np.min(np.abs(seen.gain) / seen.weight)
+        return u**2 > limit * (seen.label + 2 * seen.spread * c**2 + np.max(sampling / seen.weight))
+
+
 def _lifted(combinations: Array, metric: Array, gap: Array) -> Array:
     """The shortest change of b, in ``metric``, that moves the combinations by ``gap``."""
     if combinations.shape[1] == 1:  # most often, and then a division does

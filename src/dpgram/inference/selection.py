@@ -45,9 +45,7 @@ class Step:
     """A set of features on the way: by ``forward`` the next one, by ``best`` the best of its size."""
 
     features: tuple[str, ...]
-    criterion: (
-        float  # expected squared error of the target on as many new rows, in its own units; may be negative where noise rules
-    )
+    criterion: float  # expected squared error on as many new rows, in the target's own units; may be negative where noise rules
     change: float  # against the step before; 0 at the first
 
 
@@ -151,6 +149,15 @@ class _Judge:
             found[which] = of.error_squares + size * of.variance + added + searched * added / max(size, 1)
         return self.plan.label_unit**2 * found
 
+    def best(self, choices: Iterable[Choice]) -> tuple[Choice, float] | None:
+        """The choice with the smallest criterion, of equals the first, of those that the release can carry; None where it can none."""
+        tried = [choice for choice in choices if self.fits(choice)]
+        if not tried:
+            return None
+        criteria = self.criteria(tried)
+        place = int(np.argmin(criteria))
+        return tried[place], float(criteria[place])
+
     def _search(self, count: int) -> float:
         """What the best ``count`` of all groups are charged for having been looked for."""
         return float(2 * np.sum(np.log(len(self.groups) / np.arange(1, count + 1))))
@@ -167,29 +174,17 @@ def _forward(judge: _Judge, most: int) -> list[tuple[Choice, float]]:
     path: list[tuple[Choice, float]] = [((), float(judge.criteria([()])[0]))]
     while len(path) <= most:
         taken, last = path[-1]
-        tried = [(*taken, g) for g in range(len(judge.groups)) if g not in taken]
-        tried = [choice for choice in tried if judge.fits(choice)]
-        if not tried:
+        best = judge.best((*taken, g) for g in range(len(judge.groups)) if g not in taken)
+        if best is None or best[1] >= last:
             break
-        found = judge.criteria(tried)
-        best = int(np.argmin(found))  # of equals the first named
-        if found[best] >= last:
-            break
-        path.append((tried[best], float(found[best])))
+        path.append(best)
     return path
 
 
 def _best(judge: _Judge, most: int) -> list[tuple[Choice, float]]:
     """The best choice of each number of groups, from none up."""
-    path: list[tuple[Choice, float]] = []
-    for count in range(most + 1):
-        tried = [choice for choice in combinations(range(len(judge.groups)), count) if judge.fits(choice)]
-        if not tried:
-            break
-        found = judge.criteria(tried)
-        best = int(np.argmin(found))
-        path.append((tried[best], float(found[best])))
-    return path
+    sizes = (judge.best(combinations(range(len(judge.groups)), count)) for count in range(most + 1))
+    return [best for best in sizes if best is not None]
 
 
 def _groups(plan: Design, features: Iterable[str] | None) -> list[tuple[str, tuple[int, ...]]]:

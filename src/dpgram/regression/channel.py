@@ -53,11 +53,6 @@ class Channel(Seen):
     dim: int  # of the matrix
 
     @property
-    def shift(self) -> float:
-        """The public multiple of the identity that the noise was drawn around."""
-        return self.law.shift
-
-    @property
     def label_scale(self) -> float | Array:
         """The label is this times a unit vector."""
         return self.basis.label_scale
