@@ -9,7 +9,7 @@ from dpgram import curator
 from dpgram.artifact.atomic import check_writable
 from dpgram.cli.app import note
 from dpgram.cli.dry_run import show_without_release
-from dpgram.cli.options import given_options, with_flags
+from dpgram.cli.options import Calibration, Delta, OptionTexts, given_options, with_flags
 from dpgram.cli.output import print_json, working_bar
 from dpgram.errors import OutputError
 from dpgram.mechanisms.registry import TABLE_ROWS
@@ -28,15 +28,15 @@ def release(
     *,
     schema: Path,
     epsilon: float,
-    delta: float,
+    delta: Delta,
     out: Path | None = None,
     mechanism: str = "gaussian-noise",
-    calibration: str = "exact",
+    calibration: Calibration = "exact",
     table_rows: int | None = None,
     query: str | None = None,
     device: str | None = None,
     threads: int | None = None,
-    option: tuple[str, ...] = (),
+    option: OptionTexts = (),
     ledger: Path | None = None,
     cache: Path | None = None,
     arithmetic: str | None = None,
@@ -53,17 +53,14 @@ def release(
             or a Spark table such as spark:sales.visits.
         schema: TOML file that declares the columns; `dpgram schema draft` writes one to fill in.
         epsilon: Privacy budget; smaller is more private.
-        delta: Privacy budget; well below 1/(number of rows).
         out: Where to write the release, a JSON file.
         mechanism: How noise is added; `dpgram calibrate --help` names them. auto takes the one that `dpgram plan` expects to be best.
-        calibration: exact, or paper for the printed formulas of Sheffet 2015.
         table_rows: A public number of rows for auto, whitened-noise and --dry-run.
             Under neighbours = "replace" a release counts its own;
             under "add-remove" auto needs it, and whitened-noise without an intercept.
         query: A database's answer to this SQL is the table; its text stays out of the release.
         device: Sum the rows there with PyTorch, such as cuda.
         threads: How many threads read and sum; by default one per core.
-        option: An option of the mechanism, as NAME=VALUE instead of by its flag; may be repeated.
         ledger: The account of the dataset (`dpgram ledger open`): the budget is set aside there before any row is summed.
         cache: A folder in which a query's result is kept while a mechanism of several rounds reads it again and again:
             in a file without a name that only you can read, and that is gone when the command ends.

@@ -23,8 +23,10 @@ def check_matplotlib() -> None:
         raise MissingExtraError(package="matplotlib", extra="plot", purpose="a figure")
 
 
-def check_figure_path(path: Path) -> None:
-    """Raise if no figure could be written there, before anything else is done."""
+def check_figure_path(path: Path | None) -> None:
+    """Raise if no figure could be written there, before anything else is done; None is for no figure."""
+    if path is None:
+        return
     check_matplotlib()
     if path.suffix.lower() not in FORMATS:
         raise OutputError(f"{path} has the ending {path.suffix!r}, and a figure needs one of {', '.join(FORMATS)}.")
