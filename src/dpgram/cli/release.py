@@ -13,7 +13,9 @@ from dpgram.cli.options import Calibration, Delta, OptionTexts, given_options, w
 from dpgram.cli.output import print_json, working_bar
 from dpgram.errors import OutputError
 from dpgram.mechanisms.registry import TABLE_ROWS
+from dpgram.report.fact import Planned
 from dpgram.report.label import label_data
+from dpgram.sampling.base import FLOAT
 from dpgram.sampling.choose import chosen, exact_seconds
 from dpgram.terms.budget import Budget
 from dpgram.terms.schema import Schema
@@ -73,22 +75,21 @@ def release(
         json: Print the release's label as JSON, as `dpgram inspect --json` does."""
     declared = Schema.load(schema)
     budget = Budget(epsilon, delta)
+    width = len(declared.encoded)
+    taken = chosen(arithmetic, width, private=insecure_seed is None)
     given = given_options(option, {**options, TABLE_ROWS: table_rows})
     table_rows = given.pop(TABLE_ROWS, None)  # an argument of its own, by whichever name it was given
     if dry_run:
-        rows_of = "table" if query is None else "result"
-        show_without_release(
-            declared,
-            budget,
+        planned = Planned(
+            schema=declared,
+            budget=budget,
             mechanism=mechanism,
             calibration=calibration,
-            options=given,
-            table_rows=table_rows,
-            rows_of=rows_of,
-            arithmetic=arithmetic,
+            rows_of="table" if query is None else "result",
+            arithmetic={"float": FLOAT}.get(taken, taken),  # as the release will say it
             private=insecure_seed is None,
-            json=json,
         )
+        show_without_release(planned, given, table_rows, json=json)
         return
     if out is None:
         raise OutputError("--out is not given: say where to write the release, or pass --dry-run to make none.")
@@ -97,8 +98,7 @@ def release(
         raise OutputError(f"{out} is the table or the schema itself: choose another place for the release.")
     if out.exists() and not overwrite:
         raise OutputError(f"{out} exists, and a release that was paid for is not replaced: pass --overwrite to do it.")
-    width = len(declared.encoded)
-    if chosen(arithmetic, width, private=insecure_seed is None) == "exact" and exact_seconds(width) >= WORTH_SAYING:
+    if taken == "exact" and exact_seconds(width) >= WORTH_SAYING:
         note(f"exact arithmetic on {width} columns takes about {exact_seconds(width):.0f} s after every pass over the rows")
     with working_bar("reading") as progress:
         made = curator.release(
