@@ -58,7 +58,7 @@ def test_the_bundled_table_is_what_its_provenance_says():
 
 
 def test_without_matplotlib_it_says_what_to_install_and_does_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr("dpgram.demo.figure.find_spec", lambda name: None)
+    monkeypatch.setattr("dpgram.report.figures.find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"pip install 'dpgram\[plot\]'"):
         script.run(tmp_path / "demo")
     assert list(tmp_path.iterdir()) == []

@@ -573,7 +573,7 @@ def test_the_bar_shows_no_fraction_where_none_is_known(monkeypatch):
         terminal = Terminal()
         monkeypatch.setattr(sys, "stderr", terminal)
         monkeypatch.setenv("TERM", "xterm")
-        with output.reading_bar() as progress:
+        with output.working_bar("reading") as progress:
             for fraction in fractions:
                 progress(fraction)
         assert ("25%" in terminal.getvalue()) == shown

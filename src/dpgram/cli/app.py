@@ -12,55 +12,60 @@ from cyclopts import App, CycloptsError, Parameter
 from dpgram.errors import DpgramError, DpgramWarning
 from dpgram.version import __version__
 
-# Kept here so that `dpgram --help` need not import the commands; the first line stands in the list of commands.
-DRAFT = """Write a schema for a table, to be filled in.
+# Groups of commands, and the commands by module and function, with their help: it stands here so that `dpgram --help` need not import
+# them, and its first line stands in the list of commands.
+COMMANDS = {
+    "schema": "Schemas: what is declared about a table.",
+    "schema:draft": """Write a schema for a table, to be filled in.
 
 It holds the column names, and kinds where the format declares types, but never a value. Bounds and categories stay blank:
-declare them from what is known of the domain, not from the data."""
-PLAN = """Forecast what a release would give.
+declare them from what is known of the domain, not from the data.""",
+    "plan:plan": """Forecast what a release would give.
 
 Reads no table and spends nothing: errors, intervals and detectable effects of every mechanism, from the schema, the number of
-rows, the budget and stated assumptions. docs/plan.md says how to read it."""
-RELEASE = """Make one private release of a table.
+rows, the budget and stated assumptions. docs/plan.md says how to read it.""",
+    "release:release": """Make one private release of a table.
 
 Epsilon and delta are your choice, so they have no default. Nothing is spent before the schema, the output folder and the
-table's columns have been checked."""
-INSPECT = """Print a release's privacy label.
+table's columns have been checked.""",
+    "ledger": "Ledgers: what was spent on a dataset.",
+    "ledger:open_command": """Open an account for a dataset, once.
 
-What was promised, to whom, by which mechanism, and what in the file is public or protected."""
-REGRESS = """Fit linear regressions from a release.
+All releases that name the ledger (`dpgram release --ledger FILE`) stay together within its epsilon and delta.""",
+    "ledger:show": """Print what was spent on a dataset.
 
-Costs no budget: fit as many as you like. Coefficients are in the columns' own units, with intervals that count the privacy noise."""
-COV = """Print means, covariances and correlations from a release.
+The plain sum and the composed total, every release, and the seal of the last line.""",
+    "ledger:settle": """Give back the rounds that a failed release never drew.
 
-Costs no budget. In the columns' own units, with standard errors that count the privacy noise."""
-PCA = """Print principal components from a release.
+For a release of several rounds that ended early, and not while it runs: the rounds that were drawn, or were about to be, stay spent.""",
+    "inspect:inspect": """Print a release's privacy label.
 
-Costs no budget."""
-REPORT = """Write one page about a release: its privacy label, and models to explore.
+What was promised, to whom, by which mechanism, and what in the file is public or protected.""",
+    "regress:regress": """Fit linear regressions from a release.
 
-Costs no budget. One HTML file that opens from disk and asks for nothing from any network."""
-CALIBRATE = """Print a mechanism's parameters for a budget.
+Costs no budget: fit as many as you like. Coefficients are in the columns' own units, with intervals that count the privacy noise.""",
+    "matrices:cov_command": """Print means, covariances and correlations from a release.
+
+Costs no budget. In the columns' own units, with standard errors that count the privacy noise.""",
+    "matrices:pca_command": """Print principal components from a release.
+
+Costs no budget.""",
+    "report:report": """Write one page about a release: its privacy label, and models to explore.
+
+Costs no budget. One HTML file that opens from disk and asks for nothing from any network.""",
+    "calibrate:calibrate": """Print a mechanism's parameters for a budget.
 
 Touches no data. Mechanisms: gaussian-noise, gaussian-sketch, gaussian-sketch-adaptive, wishart-noise, inverse-wishart,
-inverse-wishart-adaptive, noisy-inverse, whitened-noise."""
-AUDIT = """Attack a mechanism on its worst neighbours.
+inverse-wishart-adaptive, noisy-inverse, whitened-noise.""",
+    "audit:audit": """Attack a mechanism on its worst neighbours.
 
 Touches no data: releases two made-up tables many times, and reports how far apart they can be told, beside what is claimed.
-Exit code 1 where the claim is refuted. docs/audits.md says how to read it."""
-OPEN = """Open an account for a dataset, once.
-
-All releases that name the ledger (`dpgram release --ledger FILE`) stay together within its epsilon and delta."""
-SHOW = """Print what was spent on a dataset.
-
-The plain sum and the composed total, every release, and the seal of the last line."""
-SETTLE = """Give back the rounds that a failed release never drew.
-
-For a release of several rounds that ended early, and not while it runs: the rounds that were drawn, or were about to be, stay spent."""
-DEMO = """Run the main job on the bundled flights table.
+Exit code 1 where the claim is refuted. docs/audits.md says how to read it.""",
+    "demo:demo": """Run the main job on the bundled flights table.
 
 One private release, three regressions from it, one figure, and the page that `dpgram report` writes. The table is public, so
-private coefficients can be shown beside non-private ones. Never do this with data that need protection."""
+private coefficients can be shown beside non-private ones. Never do this with data that need protection.""",
+}
 
 app = App(
     name="dpgram",
@@ -70,25 +75,14 @@ app = App(
     default_parameter=Parameter(negative_bool=""),  # a flag is given or not
     suppress_keyboard_interrupt=False,
 )
-schema_app = App(name="schema", help="Schemas: what is declared about a table.")
-schema_app.command("dpgram.cli.schema:draft", name="draft", help=DRAFT)
-ledger_app = App(name="ledger", help="Ledgers: what was spent on a dataset.")
-ledger_app.command("dpgram.cli.ledger:open_command", name="open", help=OPEN)
-ledger_app.command("dpgram.cli.ledger:show", name="show", help=SHOW)
-ledger_app.command("dpgram.cli.ledger:settle", name="settle", help=SETTLE)
-
-app.command(schema_app)
-app.command("dpgram.cli.plan:plan", name="plan", help=PLAN)
-app.command("dpgram.cli.release:release", name="release", help=RELEASE)
-app.command(ledger_app)
-app.command("dpgram.cli.inspect:inspect", name="inspect", help=INSPECT)
-app.command("dpgram.cli.regress:regress", name="regress", help=REGRESS)
-app.command("dpgram.cli.matrices:cov_command", name="cov", help=COV)
-app.command("dpgram.cli.matrices:pca_command", name="pca", help=PCA)
-app.command("dpgram.cli.report:report", name="report", help=REPORT)
-app.command("dpgram.cli.calibrate:calibrate", name="calibrate", help=CALIBRATE)
-app.command("dpgram.cli.audit:audit", name="audit", help=AUDIT)
-app.command("dpgram.cli.demo:demo", name="demo", help=DEMO)
+groups: dict[str, App] = {}
+for place, words in COMMANDS.items():
+    module, _, function = place.partition(":")
+    if function:
+        groups.get(module, app).command(f"dpgram.cli.{place}", name=function.removesuffix("_command"), help=words)
+    else:
+        groups[module] = App(name=module, help=words)
+        app.command(groups[module])
 
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
 

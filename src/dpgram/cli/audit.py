@@ -14,7 +14,7 @@ from dpgram.audits.run import audit as run_audit
 from dpgram.cli.app import note
 from dpgram.cli.audit_rows import faults_of_rows
 from dpgram.cli.calibrate import asked_task
-from dpgram.cli.options import given_options
+from dpgram.cli.options import Calibration, Json, Relation, given_options
 from dpgram.cli.output import print_json, print_table, working_bar
 from dpgram.errors import MechanismError
 from dpgram.mechanisms import registry
@@ -36,14 +36,14 @@ def audit(
     delta: float = 0.01,
     dim: int = 2,
     row_bound: float = 1.5,
-    neighbours: str = "replace",
-    calibration: str = EXACT_CURVE,
+    neighbours: Relation = "replace",
+    calibration: Calibration = EXACT_CURVE,
     arithmetic: str = "float",
     draws: int | None = None,
     confidence: float = 0.999,
     random: int = 1,
     option: tuple[str, ...] = (),
-    json: bool = False,
+    json: Json = False,
     plot: Path | None = None,
 ) -> int:
     """Attack mechanism NAME on its worst neighbours, and compare what is found with what is claimed.
@@ -55,18 +55,14 @@ def audit(
             Counting shows little at a small one: 0.01 needs some 100,000 draws, 0.001 some 2,000,000.
         dim: Number of columns. Two are enough for the worst case, and fastest.
         row_bound: Largest norm B of a row; not 1, where B and B^2 could be taken for each other.
-        neighbours: replace or add-remove.
-        calibration: exact, or paper for the printed formulas of Sheffet 2015.
         arithmetic: float draws many releases at once, and a few hundred one at a time in both arithmetics;
             exact draws all of them one at a time.
         draws: Releases of each of the two tables: 100,000, or 3,000 in exact arithmetic, when left out.
         confidence: Of all lower bounds together.
         random: Random pairs of neighbours to try besides the worst ones.
         option: An option of the mechanism, as NAME=VALUE; may be repeated. Without any, it is audited with several.
-        json: Print JSON.
         plot: Figure of the trade-off curves (.png, .svg or .pdf)."""
-    if plot is not None:
-        check_figure_path(plot)
+    check_figure_path(plot)
     if arithmetic not in DRAWS:
         raise MechanismError(f"arithmetic is {arithmetic!r} and must be 'exact' or 'float'.")
     mechanism, draws = registry.find(name), DRAWS[arithmetic] if draws is None else draws

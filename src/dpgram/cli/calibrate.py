@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from dpgram.cli.inspect import print_rounds
-from dpgram.cli.options import given_options, with_flags
+from dpgram.cli.options import Calibration, Json, OptionTexts, Relation, given_options, with_flags
 from dpgram.cli.output import print_json, print_table
 from dpgram.errors import MechanismError, SchemaError
 from dpgram.mechanisms import registry
@@ -29,13 +29,13 @@ def calibrate(
     delta: float,
     dim: int,
     row_bound: float,
-    neighbours: str = "replace",
-    calibration: str = EXACT_CURVE,
+    neighbours: Relation = "replace",
+    calibration: Calibration = EXACT_CURVE,
     table_rows: int | None = None,
     intercept: Annotated[bool, Parameter(negative="--no-intercept")] = True,
-    option: tuple[str, ...] = (),
+    option: OptionTexts = (),
     compare: bool = False,
-    json: bool = False,
+    json: Json = False,
     **options: Any,
 ) -> None:
     """Print the parameters of mechanism NAME for a budget.
@@ -46,14 +46,10 @@ def calibrate(
         delta: Privacy budget.
         dim: Number of encoded columns d, the intercept included.
         row_bound: Largest norm B of a row.
-        neighbours: replace or add-remove.
-        calibration: exact, or paper for the printed formulas of Sheffet 2015.
         table_rows: inverse-wishart, whitened-noise: number of rows, public under replace;
             a public guess for whitened-noise under add-remove.
         intercept: whitened-noise: whether the first column is one in every row.
-        option: An option of the mechanism, as NAME=VALUE instead of by its flag; may be repeated.
-        compare: Show paper against exact, side by side.
-        json: Print JSON."""
+        compare: Show paper against exact, side by side."""
     mechanism = registry.find(name)
     given = given_options(option, options)
     if table_rows is not None and TABLE_ROWS in mechanism.options:  # checked there; others are told the table's own

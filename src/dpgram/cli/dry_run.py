@@ -22,29 +22,15 @@ from dpgram.mechanisms.registry import AUTO, TABLE_ROWS
 from dpgram.planning.choose import check_hint, choose
 from dpgram.report.fact import Planned
 from dpgram.report.label import label_data
-from dpgram.sampling.base import FLOAT
-from dpgram.sampling.choose import chosen as chosen_arithmetic
 from dpgram.sampling.seeded import SeededSource
-from dpgram.terms.budget import Budget, Neighbours
-from dpgram.terms.schema import Schema
+from dpgram.terms.budget import Neighbours
 
 
-def show_without_release(
-    schema: Schema,
-    budget: Budget,
-    *,
-    mechanism: str,
-    calibration: str,
-    options: Mapping[str, Any],
-    table_rows: int | None,
-    rows_of: str,
-    arithmetic: str | None,
-    private: bool,
-    json: bool,
-) -> None:
+def show_without_release(planned: Planned, options: Mapping[str, Any], table_rows: int | None, *, json: bool) -> None:
     """Print what is known of the release beforehand. Reads no row, spends nothing, writes nothing."""
+    schema, budget, calibration = planned.schema, planned.budget, planned.calibration
     choice = ""
-    if mechanism == AUTO:
+    if planned.mechanism == AUTO:
         if table_rows is None:
             raise MechanismError(
                 "a dry run of mechanism 'auto' needs --table-rows: the choice follows a public number of rows."
@@ -52,23 +38,11 @@ def show_without_release(
         check_hint(schema, table_rows, options)
         named, choice = choose(schema, table_rows, budget, calibration)
     else:
-        named = registry.find(mechanism)
+        named = registry.find(planned.mechanism)
     hint = {} if table_rows is None or TABLE_ROWS not in named.options else {TABLE_ROWS: table_rows}
     task = registry.schema_task(named, budget, schema, calibration, {**options, **hint})
     parameters, condition = _known(named, replace(task, rows=table_rows if schema.neighbours is Neighbours.REPLACE else None))
-    taken = chosen_arithmetic(arithmetic, len(schema.encoded), private=private)
-    planned = Planned(
-        schema=schema,
-        budget=budget,
-        mechanism=named.name,
-        calibration=calibration,
-        parameters=parameters,
-        condition=condition,
-        choice=choice,
-        rows_of=rows_of,
-        arithmetic={"float": FLOAT}.get(taken, taken),  # as the release will say it
-        private=private,
-    )
+    planned = replace(planned, mechanism=named.name, parameters=parameters, condition=condition, choice=choice)
     plan = None
     if table_rows is not None:
         plan = curator.plan(

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from dpgram.artifact.files import load
 from dpgram.artifact.release import GramRelease
+from dpgram.cli.options import Json, ReleaseFile
 from dpgram.cli.output import console, print_json, print_pairs, print_table
 from dpgram.report.fact import Fact, Planned
 from dpgram.report.label import label_data, label_groups, pairs
 
 
-def inspect(release: Path, /, *, json: bool = False) -> None:
-    """Print the privacy label of RELEASE: what was promised, how, and what in the file is public or protected.
-
-    Args:
-        release: A release file.
-        json: Print JSON."""
+def inspect(release: ReleaseFile, /, *, json: Json = False) -> None:
+    """Print the privacy label of RELEASE: what was promised, how, and what in the file is public or protected."""
     made = load(release)
     if json:
         print_json(label_data(made))

@@ -8,6 +8,7 @@ from typing import Any
 
 from dpgram.accounting.total import rounded_up
 from dpgram.cli.app import note
+from dpgram.cli.options import Json, LedgerFile
 from dpgram.cli.output import print_json, print_table
 from dpgram.ledger.file import Account, FileLedger
 from dpgram.terms.budget import Budget
@@ -41,12 +42,8 @@ def open_command(
     note(f"opened {ledger} for {dataset}: epsilon {epsilon:g}, delta {delta:g}. Pass --ledger {ledger} to `dpgram release`.")
 
 
-def show(*, ledger: Path = LEDGER, json: bool = False) -> None:
-    """Print what was spent.
-
-    Args:
-        ledger: The ledger's file.
-        json: Print JSON."""
+def show(*, ledger: LedgerFile = LEDGER, json: Json = False) -> None:
+    """Print what was spent."""
     account = FileLedger(ledger).account()
     data = account_data(account)
     if json:
@@ -74,12 +71,11 @@ def show(*, ledger: Path = LEDGER, json: bool = False) -> None:
     )
 
 
-def settle(line: int, /, *, ledger: Path = LEDGER) -> None:
+def settle(line: int, /, *, ledger: LedgerFile = LEDGER) -> None:
     """Give back the rounds of the release of LINE that were never drawn.
 
     Args:
-        line: The line of the release, as `dpgram ledger show` prints it: one of several rounds that was reserved, and ended early.
-        ledger: The ledger's file."""
+        line: The line of the release, as `dpgram ledger show` prints it: one of several rounds that was reserved, and ended early."""
     drawn = FileLedger(ledger).settle(line)
     note(
         f"settled line {line} of {ledger}: {drawn.in_words} drawn, and from now on only that counts. Had the release still been running, "

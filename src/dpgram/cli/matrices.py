@@ -6,17 +6,17 @@ from pathlib import Path
 
 from dpgram.analysis.matrices import covariance, pca
 from dpgram.artifact.files import load
-from dpgram.cli.options import listed_names
+from dpgram.cli.options import Columns, ReleaseFile, listed_names
 from dpgram.cli.output import print_json
 from dpgram.errors import ModelError
 from dpgram.report.figures import check_figure_path, save_figure
 
 
 def cov_command(
-    release: Path,
+    release: ReleaseFile,
     /,
     *,
-    columns: str | None = None,
+    columns: Columns = None,
     kind: str = "covariance",
     plot: Path | None = None,
     json: bool = False,
@@ -24,13 +24,10 @@ def cov_command(
     """Print means, covariances and correlations from RELEASE. Costs no budget.
 
     Args:
-        release: A release file.
-        columns: Separated by commas; all when left out.
         kind: covariance, correlation or partial (correlation given all the other columns).
         plot: Also draw the correlations to this file (.png, .svg or .pdf).
         json: Print JSON, with all three matrices and standard errors."""
-    if plot is not None:
-        check_figure_path(plot)
+    check_figure_path(plot)
     made = load(release)
     moments = covariance(made, listed_names(made.schema, columns))
     moments.matrix(kind)
@@ -44,10 +41,10 @@ def cov_command(
 
 
 def pca_command(
-    release: Path,
+    release: ReleaseFile,
     /,
     *,
-    columns: str | None = None,
+    columns: Columns = None,
     components: int | None = None,
     standardise: bool = False,
     plot: Path | None = None,
@@ -56,14 +53,11 @@ def pca_command(
     """Print principal components from RELEASE. Costs no budget.
 
     Args:
-        release: A release file.
-        columns: Separated by commas; all when left out.
         components: How many to print; up to six when left out.
         standardise: Of the correlations, so that columns in large units do not rule.
         plot: Also draw the shares of the variance to this file (.png, .svg or .pdf).
         json: Print JSON, with all components."""
-    if plot is not None:
-        check_figure_path(plot)
+    check_figure_path(plot)
     if components is not None and components < 1:
         raise ModelError(f"components is {components} and must be a whole number of at least 1.")
     made = load(release)

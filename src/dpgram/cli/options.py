@@ -1,9 +1,11 @@
-"""How arguments are read: options of mechanisms, by a flag for each that is declared or as NAME=VALUE, and lists of columns."""
+"""How arguments are read: those of several commands, options of mechanisms, by a flag for each that is declared or as NAME=VALUE, and
+lists of columns."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from cyclopts import Group, Parameter
@@ -15,6 +17,19 @@ from dpgram.terms.schema import Schema
 
 C = TypeVar("C", bound=Callable[..., object])
 OWN = Group("Options of mechanisms", sort_key=1)  # shown below all others
+
+# Parameters of several commands, with their help.
+ReleaseFile = Annotated[Path, Parameter(help="A release file.")]
+LedgerFile = Annotated[Path, Parameter(help="The ledger's file.")]
+Json = Annotated[bool, Parameter(help="Print JSON.")]
+Columns = Annotated[str | None, Parameter(help="Separated by commas; all when left out.")]
+Relation = Annotated[str, Parameter(help="replace or add-remove.")]
+Calibration = Annotated[str, Parameter(help="exact, or paper for the printed formulas of Sheffet 2015.")]
+Delta = Annotated[float, Parameter(help="Privacy budget; well below 1/(number of rows).")]
+OptionTexts = Annotated[
+    tuple[str, ...], Parameter(help="An option of a mechanism, as NAME=VALUE instead of by its flag; may be repeated.")
+]
+Repeated = Annotated[list[str] | None, Parameter(negative="", consume_multiple=False)]
 
 
 def with_flags(command: C) -> C:

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from dpgram import curator
 from dpgram.cli.app import note
-from dpgram.cli.options import given_options, listed_names, with_flags
+from dpgram.cli.options import Calibration, Delta, Json, OptionTexts, given_options, listed_names, with_flags
 from dpgram.cli.output import print_json, print_table
 from dpgram.errors import PlanError
 from dpgram.mechanisms.registry import TABLE_ROWS
@@ -24,13 +24,13 @@ from dpgram.terms.schema import Schema
 def plan(
     *,
     schema: Path,
-    delta: float,
+    delta: Delta,
     epsilon: float | None = None,
     table_rows: int | None = None,
     target: str | None = None,
     features: str | None = None,
     mechanism: tuple[str, ...] = (),
-    calibration: str = "exact",
+    calibration: Calibration = "exact",
     spread: tuple[str, ...] = (),
     correlation: float | None = None,
     signal: float | None = None,
@@ -38,8 +38,8 @@ def plan(
     sample_is_public: bool = False,
     target_width: float | None = None,
     solve: Quantity = "epsilon",
-    option: tuple[str, ...] = (),
-    json: bool = False,
+    option: OptionTexts = (),
+    json: Json = False,
     plot: Path | None = None,
     **options: Any,
 ) -> None:
@@ -47,13 +47,11 @@ def plan(
 
     Args:
         schema: TOML file that declares the columns.
-        delta: Privacy budget; well below 1/(number of rows).
         epsilon: Privacy budget; found by the plan where --target-width is given.
         table_rows: The number of rows: the table's own where that is public, your public guess under neighbours = "add-remove".
         target: The column to explain; by default the first number.
         features: Comma-separated columns to explain it by; by default all others.
         mechanism: Only this one; may be repeated. By default all, but noisy-inverse without a --rho.
-        calibration: exact, or paper for the printed formulas of Sheffet 2015.
         spread: Assumed: a column's sd over half the width of its bounds, 0.25 by default; NAME=VALUE for one column. May be repeated.
         correlation: Assumed: correlation of any two features; 0.2 by default.
         signal: Assumed: share of the target's variance that the features explain; 0.5 by default.
@@ -61,11 +59,8 @@ def plan(
         sample_is_public: Says that the sample is public; without it, it is not read.
         target_width: Find the smallest epsilon, or number of rows, for which a typical 95 % interval is this narrow.
         solve: Which of the two: epsilon or rows.
-        option: An option of a mechanism, as NAME=VALUE instead of by its flag; may be repeated.
-        json: Print JSON.
         plot: Figure of errors against epsilon and against the number of rows (.png, .svg or .pdf)."""
-    if plot is not None:
-        check_figure_path(plot)
+    check_figure_path(plot)
     given = given_options(option, {**options, TABLE_ROWS: table_rows})
     declared = Schema.load(schema)
     table_rows = given.pop(TABLE_ROWS, None)

@@ -12,18 +12,18 @@ from dpgram.analysis.fit import Fit
 from dpgram.analysis.regress import Fits
 from dpgram.analysis.regress import regress as fit_models
 from dpgram.artifact.files import load
-from dpgram.cli.options import listed_names
+from dpgram.cli.options import Json, ReleaseFile, Repeated, listed_names
 from dpgram.cli.output import print_json, working_bar
 from dpgram.errors import ModelError
 from dpgram.report.figures import check_figure_path, draw_comparison, save_figure
 
 
 def regress(
-    release: Path,
+    release: ReleaseFile,
     /,
     *,
-    target: Annotated[list[str] | None, Parameter(negative="", consume_multiple=False)] = None,
-    formula: Annotated[list[str] | None, Parameter(negative="", consume_multiple=False)] = None,
+    target: Repeated = None,
+    formula: Repeated = None,
     features: str | None = None,
     estimator: str = "shrunk",
     intervals: str = "auto",
@@ -33,12 +33,11 @@ def regress(
     intercept: Annotated[bool | None, Parameter(negative="--no-intercept")] = None,
     compare: bool = False,
     plot: Path | None = None,
-    json: bool = False,
+    json: Json = False,
 ) -> None:
     """Fit linear regressions from RELEASE. Costs no budget: fit as many as you like.
 
     Args:
-        release: A release file.
         target: The column to explain; may be given several times.
         formula: Instead of target and features, as in "arr_delay ~ dep_delay + carrier"; may be given several times.
         features: Columns to explain it by, separated by commas; all other columns when left out.
@@ -50,10 +49,8 @@ def regress(
         l1_ratio: For elastic-net.
         intercept: Fit with or without an intercept; with one where the release has it.
         compare: Print all models side by side.
-        plot: Also draw coefficients with intervals to this file (.png, .svg or .pdf).
-        json: Print JSON."""
-    if plot is not None:
-        check_figure_path(plot)
+        plot: Also draw coefficients with intervals to this file (.png, .svg or .pdf)."""
+    check_figure_path(plot)
     if bool(target) == bool(formula):
         raise ModelError("give --target (with --features) or --formula, one of the two.")
     made = load(release)

@@ -9,11 +9,13 @@ from dpgram import curator
 from dpgram.artifact.atomic import check_writable
 from dpgram.cli.app import note
 from dpgram.cli.dry_run import show_without_release
-from dpgram.cli.options import given_options, with_flags
+from dpgram.cli.options import Calibration, Delta, OptionTexts, given_options, with_flags
 from dpgram.cli.output import print_json, working_bar
 from dpgram.errors import OutputError
 from dpgram.mechanisms.registry import TABLE_ROWS
+from dpgram.report.fact import Planned
 from dpgram.report.label import label_data
+from dpgram.sampling.base import FLOAT
 from dpgram.sampling.choose import chosen, exact_seconds
 from dpgram.terms.budget import Budget
 from dpgram.terms.schema import Schema
@@ -28,15 +30,15 @@ def release(
     *,
     schema: Path,
     epsilon: float,
-    delta: float,
+    delta: Delta,
     out: Path | None = None,
     mechanism: str = "gaussian-noise",
-    calibration: str = "exact",
+    calibration: Calibration = "exact",
     table_rows: int | None = None,
     query: str | None = None,
     device: str | None = None,
     threads: int | None = None,
-    option: tuple[str, ...] = (),
+    option: OptionTexts = (),
     ledger: Path | None = None,
     cache: Path | None = None,
     arithmetic: str | None = None,
@@ -53,17 +55,14 @@ def release(
             or a Spark table such as spark:sales.visits.
         schema: TOML file that declares the columns; `dpgram schema draft` writes one to fill in.
         epsilon: Privacy budget; smaller is more private.
-        delta: Privacy budget; well below 1/(number of rows).
         out: Where to write the release, a JSON file.
         mechanism: How noise is added; `dpgram calibrate --help` names them. auto takes the one that `dpgram plan` expects to be best.
-        calibration: exact, or paper for the printed formulas of Sheffet 2015.
         table_rows: A public number of rows for auto, whitened-noise and --dry-run.
             Under neighbours = "replace" a release counts its own;
             under "add-remove" auto needs it, and whitened-noise without an intercept.
         query: A database's answer to this SQL is the table; its text stays out of the release.
         device: Sum the rows there with PyTorch, such as cuda.
         threads: How many threads read and sum; by default one per core.
-        option: An option of the mechanism, as NAME=VALUE instead of by its flag; may be repeated.
         ledger: The account of the dataset (`dpgram ledger open`): the budget is set aside there before any row is summed.
         cache: A folder in which a query's result is kept while a mechanism of several rounds reads it again and again:
             in a file without a name that only you can read, and that is gone when the command ends.
@@ -76,22 +75,21 @@ def release(
         json: Print the release's label as JSON, as `dpgram inspect --json` does."""
     declared = Schema.load(schema)
     budget = Budget(epsilon, delta)
+    width = len(declared.encoded)
+    taken = chosen(arithmetic, width, private=insecure_seed is None)
     given = given_options(option, {**options, TABLE_ROWS: table_rows})
     table_rows = given.pop(TABLE_ROWS, None)  # an argument of its own, by whichever name it was given
     if dry_run:
-        rows_of = "table" if query is None else "result"
-        show_without_release(
-            declared,
-            budget,
+        planned = Planned(
+            schema=declared,
+            budget=budget,
             mechanism=mechanism,
             calibration=calibration,
-            options=given,
-            table_rows=table_rows,
-            rows_of=rows_of,
-            arithmetic=arithmetic,
+            rows_of="table" if query is None else "result",
+            arithmetic={"float": FLOAT}.get(taken, taken),  # as the release will say it
             private=insecure_seed is None,
-            json=json,
         )
+        show_without_release(planned, given, table_rows, json=json)
         return
     if out is None:
         raise OutputError("--out is not given: say where to write the release, or pass --dry-run to make none.")
@@ -100,8 +98,7 @@ def release(
         raise OutputError(f"{out} is the table or the schema itself: choose another place for the release.")
     if out.exists() and not overwrite:
         raise OutputError(f"{out} exists, and a release that was paid for is not replaced: pass --overwrite to do it.")
-    width = len(declared.encoded)
-    if chosen(arithmetic, width, private=insecure_seed is None) == "exact" and exact_seconds(width) >= WORTH_SAYING:
+    if taken == "exact" and exact_seconds(width) >= WORTH_SAYING:
         note(f"exact arithmetic on {width} columns takes about {exact_seconds(width):.0f} s after every pass over the rows")
     with working_bar("reading") as progress:
         made = curator.release(

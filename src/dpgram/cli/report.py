@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from dpgram.artifact.files import load
 from dpgram.cli.app import note
+from dpgram.cli.options import ReleaseFile, Repeated
 from dpgram.report.page.write import check_report_path, write_report
 
 
 def report(
-    release: Path,
+    release: ReleaseFile,
     /,
     *,
     out: Path,
     title: str | None = None,
-    bootstrap: Annotated[list[str] | None, Parameter(negative="", consume_multiple=False)] = None,
+    bootstrap: Repeated = None,
     overwrite: bool = False,
 ) -> None:
     """Write one self-contained page about RELEASE to OUT: its privacy label, and models to explore. Costs no budget.
 
     Args:
-        release: A release file.
         out: Where to write the page, an HTML file.
         title: Heading of the page; the unit of privacy when left out.
         bootstrap: A target for which bootstrap intervals are simulated now, of its regression on all other columns, because a browser does

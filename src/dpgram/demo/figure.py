@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from dpgram.artifact.atomic import write_whole
-from dpgram.errors import MissingExtraError
+from dpgram.report.figures import COLOURS, save_drawing
 
 Array = np.ndarray
 
 PUBLIC = "New York flights of 2013, public data: only therefore may the non-private fit be shown"
-BLUE, ORANGE = "#0072B2", "#D55E00"  # told apart by colour-blind readers
 
 
 @dataclass(frozen=True)
@@ -30,32 +27,21 @@ class Panel:
     non_private: Array
 
 
-def check_matplotlib() -> None:
-    """Raise if the figure could not be drawn, before anything else is done."""
-    if find_spec("matplotlib") is None:
-        raise MissingExtraError(package="matplotlib", extra="plot", purpose="the demo's figure")
+def save_panels(panels: Sequence[Panel], path: Path, *, title: str) -> None:
+    """Write the figure. Every coefficient is drawn to a scale of its own, so that one axis serves all."""
+    save_drawing(path, lambda figure: _draw(figure, panels, title), (12, 0.9 + 0.34 * max(len(p.names) for p in panels) + 0.9))
 
 
-def draw(panels: Sequence[Panel], path: Path, *, title: str) -> None:
-    """Write the figure as a PNG. Every coefficient is drawn to a scale of its own, so that one axis serves all."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(12, 0.9 + 0.34 * max(len(p.names) for p in panels) + 0.9), layout="constrained", dpi=130)
+def _draw(figure: Any, panels: Sequence[Panel], title: str) -> None:
     for axis, panel in zip(figure.subplots(1, len(panels)), panels, strict=True):
         _draw_panel(axis, panel)
     figure.suptitle(f"{title}\n{PUBLIC}", fontsize=11)
     figure.axes[len(panels) // 2].set_xlabel("coefficient / the larger of its non-private size and 2 sd of its noise")
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png")
-    write_whole(path, buffer.getvalue())
 
 
-def _draw_panel(axis, panel: Panel) -> None:  # type: ignore[no-untyped-def]
+def _draw_panel(axis: Any, panel: Panel) -> None:
     height = np.arange(len(panel.names))[::-1]
     size = np.maximum(np.abs(panel.non_private), 2 * panel.noise_sd)
     axis.axvline(0, color="0.6", lw=0.8)
@@ -64,13 +50,13 @@ def _draw_panel(axis, panel: Panel) -> None:  # type: ignore[no-untyped-def]
         height,
         xerr=1.96 * panel.noise_sd / size,
         fmt="o",
-        color=BLUE,
+        color=COLOURS[0],
         ms=5,
         capsize=2.5,
         lw=1.2,
         label="private, with 1.96 sd of the privacy noise",
     )
-    axis.plot(panel.non_private / size, height, "|", color=ORANGE, ms=15, mew=2.5, label="non-private least squares")
+    axis.plot(panel.non_private / size, height, "|", color=COLOURS[1], ms=15, mew=2.5, label="non-private least squares")
     axis.set_yticks(height, panel.names)
     reach = 1.05 * np.max((np.abs(panel.private) + 1.96 * panel.noise_sd) / size)
     axis.set_xlim(-max(2.2, reach), max(2.2, reach))

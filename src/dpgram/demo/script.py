@@ -15,10 +15,11 @@ from dpgram import curator
 from dpgram.analysis.fit import Fit
 from dpgram.artifact.atomic import write_whole
 from dpgram.artifact.release import GramRelease
-from dpgram.demo.figure import Panel, check_matplotlib, draw
+from dpgram.demo.figure import Panel, save_panels
 from dpgram.encoding.encode import own_units
 from dpgram.errors import OutputError
 from dpgram.regression.design import design as design_of
+from dpgram.report.figures import check_matplotlib
 from dpgram.report.page.write import write_report
 from dpgram.terms.schema import Schema
 
@@ -43,7 +44,7 @@ class DemoResult:
 
 def run(out: Path, *, epsilon: float = EPSILON, delta: float = DELTA) -> DemoResult:
     """Make the release, fit the models both ways, write the files."""
-    check_matplotlib()
+    check_matplotlib("the demo's figure")
     _make_folder(out)
     schema = Schema.load(SCHEMA)
     release = curator.release(TABLE, schema, epsilon=epsilon, delta=delta, mechanism="auto")
@@ -53,7 +54,7 @@ def run(out: Path, *, epsilon: float = EPSILON, delta: float = DELTA) -> DemoRes
     for source in (TABLE, SCHEMA):
         write_whole(out / source.name, source.read_bytes())
     title = f"Three regressions from one private release of {release.rows:,} flights (epsilon {epsilon:g}, delta {delta:g})"
-    draw(panels, out / "coefficients.png", title=title)
+    save_panels(panels, out / "coefficients.png", title=title)
     write_report(release, out / "report.html", title="Flights from New York in 2013", overwrite=True)
     return DemoResult(
         release=release,

@@ -9,7 +9,6 @@ import builtins
 import logging
 import re
 import sys
-import threading
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -26,6 +25,7 @@ from dpgram.errors import ColumnTypeError, MissingExtraError, TableError
 from dpgram.rows.clip import check_map
 from dpgram.rows.gram_sum import GramSum
 from dpgram.sources.base import Source, check_columns, explained
+from dpgram.sources.query import in_thread
 from dpgram.terms.public_map import PublicMap, digest_of
 from dpgram.terms.schema import Schema
 
@@ -225,7 +225,6 @@ def _collect(frame: DataFrame) -> list:
     session = frame.sparkSession
     tag = f"dpgram-{uuid.uuid4().hex}"
     users, tags = session.getTags(), _tags(session)
-    answer: Future[list] = Future()
 
     def ask() -> list:
         for each in users:
@@ -237,16 +236,8 @@ def _collect(frame: DataFrame) -> list:
             with suppress(Exception):  # where Python's threads share one of Java, it would stay on the user's next job
                 tags.remove(tag)
 
-    asked = _with_settings(session, ask)
-
-    def run() -> None:
-        try:
-            answer.set_result(asked())
-        except BaseException as error:  # a session that has stopped meanwhile fails before the job does
-            answer.set_exception(error)
-
+    answer = in_thread(_with_settings(session, ask))
     try:
-        threading.Thread(target=run, daemon=True).start()
         return answer.result()
     except KeyboardInterrupt:
         _stop(tags, tag, answer)

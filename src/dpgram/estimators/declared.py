@@ -25,7 +25,10 @@ class Declaration:
 
     schema: Schema  # the features in the order of X, then the targets
     features: tuple[str, ...]
-    targets: tuple[str, ...]
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        return self.schema.names[len(self.features) :]
 
     @property
     def feature_schema(self) -> Schema:
@@ -52,24 +55,18 @@ def declare(
     ``bounds`` is a tuple (lower, upper) of numbers or of sequences with one number per column, a dict from names to such
     pairs of numbers, or a Schema. The columns of a Schema that X does not have are the targets, in their order."""
     if isinstance(bounds, Schema):
-        return _from_schema(bounds, target_bounds, features, targets, neighbours, row_bound)
-    columns = [*_columns("bounds", bounds, features), *_columns("target_bounds", target_bounds, targets)]
-    chosen = Neighbours.REPLACE if neighbours is None else neighbours
-    schema = Schema(unit="row", columns=tuple(columns), neighbours=chosen, row_bound=row_bound)  # type: ignore[arg-type]
-    return Declaration(schema, tuple(features), tuple(targets))
+        schema = _with_terms(_of_columns(bounds, target_bounds, features, targets), neighbours, row_bound)
+    else:
+        columns = [*_columns("bounds", bounds, features), *_columns("target_bounds", target_bounds, targets)]
+        chosen = Neighbours.REPLACE if neighbours is None else neighbours
+        schema = Schema(unit="row", columns=tuple(columns), neighbours=chosen, row_bound=row_bound)  # type: ignore[arg-type]
+    return Declaration(schema, tuple(features))
 
 
-def _from_schema(
-    schema: Schema,
-    target_bounds: object,
-    features: Sequence[str],
-    targets: Sequence[str],
-    neighbours: str | None,
-    row_bound: float | None,
-) -> Declaration:
-    declared = {column.name: column for column in schema.columns}
+def _of_columns(schema: Schema, target_bounds: object, features: Sequence[str], targets: Sequence[str]) -> Schema:
+    """What ``schema`` declares about the features, and it or ``target_bounds`` about the targets."""
     for name in features:
-        if name not in declared:
+        if name not in schema.by_name:
             raise SchemaError(f"X has a column {name!r} that the schema does not declare: declare it, or leave it out of X.")
     rest = [column for column in schema.columns if column.name not in features]
     if targets and not rest:
@@ -89,14 +86,18 @@ def _from_schema(
         raise SchemaError(
             "the schema has intercept = false, and an estimator needs that column: use fit_intercept=False instead."
         )
-    schema = replace(schema, columns=(*(declared[name] for name in features), *rest))
+    return replace(schema, columns=(*(schema.by_name[name] for name in features), *rest))
+
+
+def _with_terms(schema: Schema, neighbours: str | None, row_bound: float | None) -> Schema:
+    """The schema, where an estimator's own terms do not contradict it."""
     if neighbours is not None and replace(schema, neighbours=neighbours).neighbours is not schema.neighbours:  # type: ignore[arg-type]
         raise SchemaError("neighbours is given and the schema declares another: leave it out, or change the schema.")
-    if row_bound is not None:
-        if schema.row_bound not in (None, row_bound):
-            raise SchemaError("row_bound is given and the schema declares another: leave it out, or change the schema.")
-        schema = replace(schema, row_bound=row_bound)
-    return Declaration(schema, tuple(features), tuple(column.name for column in rest))
+    if row_bound is None:
+        return schema
+    if schema.row_bound not in (None, row_bound):
+        raise SchemaError("row_bound is given and the schema declares another: leave it out, or change the schema.")
+    return replace(schema, row_bound=row_bound)
 
 
 def _columns(parameter: str, bounds: object, names: Sequence[str]) -> list[Column]:

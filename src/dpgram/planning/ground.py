@@ -12,7 +12,6 @@ from dpgram.errors import PlanError
 from dpgram.regression.design import Design
 from dpgram.regression.design import design as design_of
 from dpgram.regression.fit import solve
-from dpgram.terms.columns import Date, Numeric
 from dpgram.terms.schema import INTERCEPT, Schema
 
 Array = np.ndarray
@@ -158,7 +157,6 @@ def _standard_deviations(moments: Array, weights: Array, intercept: bool) -> Arr
 
 def _numbers(schema: Schema, names: Sequence[str]) -> Array:
     """Places of the numbers among the coefficients; of all slopes where there is none; of the intercept where it is alone."""
-    numeric = {c.name for c in schema.columns if isinstance(c, Numeric | Date)}
-    numeric |= {name for name, made in schema.made.items() if made.is_number}
     slopes = [place for place, name in enumerate(names) if name != INTERCEPT]
-    return np.array([place for place in slopes if names[place] in numeric] or slopes or [0])
+    numbers = [place for place in slopes if names[place] in schema.made and schema.made[names[place]].is_number]
+    return np.array(numbers or slopes or [0])

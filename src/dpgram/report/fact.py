@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from itertools import groupby
 from typing import Any
@@ -73,12 +73,12 @@ class Planned:
     budget: Budget
     mechanism: str
     calibration: str
-    parameters: dict[str, float]  # empty where they follow the number of rows
-    condition: str
-    choice: str
     rows_of: str
     arithmetic: str
     private: bool
+    parameters: dict[str, float] = field(default_factory=dict)  # empty where they follow the number of rows
+    condition: str = ""
+    choice: str = ""
 
     @property
     def row_bound(self) -> float:

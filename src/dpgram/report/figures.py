@@ -17,14 +17,16 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 FORMATS = (".png", ".svg", ".pdf")
 
 
-def check_matplotlib() -> None:
+def check_matplotlib(purpose: str = "a figure") -> None:
     """Raise if no figure could be drawn, before anything else is done."""
     if find_spec("matplotlib") is None:
-        raise MissingExtraError(package="matplotlib", extra="plot", purpose="a figure")
+        raise MissingExtraError(package="matplotlib", extra="plot", purpose=purpose)
 
 
-def check_figure_path(path: Path) -> None:
-    """Raise if no figure could be written there, before anything else is done."""
+def check_figure_path(path: Path | None) -> None:
+    """Raise if no figure could be written there, before anything else is done; None is for no figure."""
+    if path is None:
+        return
     check_matplotlib()
     if path.suffix.lower() not in FORMATS:
         raise OutputError(f"{path} has the ending {path.suffix!r}, and a figure needs one of {', '.join(FORMATS)}.")

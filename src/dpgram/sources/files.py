@@ -97,19 +97,19 @@ class ManyFiles(Source):
 
     def count(self, names: Sequence[str]) -> int | None:
         """The number of rows of all files, where each can tell its own."""
-        for file in self._files:
-            check_columns(file, names)
-        told = [file.count(names) for file in self._files]
+        told = [file.count(names) for file in self._checked(names)]
         return None if None in told else sum(told)  # type: ignore[arg-type]
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
-        for file in self._files:
-            check_columns(file, names)
-        for i, file in enumerate(self._files):
+        for i, file in enumerate(self._checked(names)):
             for batch, fraction in file.pieces(names):
                 yield Piece(batch, (i + (fraction or 0.0)) / len(self._files))
 
     def parts(self, names: Sequence[str]) -> list[Part]:
+        return [part for file in self._checked(names) for part in file.parts(names)]
+
+    def _checked(self, names: Sequence[str]) -> Sequence[Source]:
+        """The files, all of which have the columns ``names``."""
         for file in self._files:
             check_columns(file, names)
-        return [part for file in self._files for part in file.parts(names)]
+        return self._files

@@ -129,8 +129,8 @@ def _after_comment(text: str, at: int) -> int:
     return len(text)
 
 
-def interruptible(call: Callable[[], T], cancel: Callable[[], None] = lambda: None) -> T:
-    """``call()`` in a thread of its own, so that Ctrl-C need not wait for a library that is deep in a long call."""
+def in_thread(call: Callable[[], T]) -> Future[T]:
+    """What ``call()`` will return or raise, in a thread of its own."""
     answer: Future[T] = Future()
 
     def work() -> None:
@@ -140,6 +140,12 @@ def interruptible(call: Callable[[], T], cancel: Callable[[], None] = lambda: No
             answer.set_exception(error)
 
     threading.Thread(target=work, name="dpgram-query", daemon=True).start()
+    return answer
+
+
+def interruptible(call: Callable[[], T], cancel: Callable[[], None] = lambda: None) -> T:
+    """``call()`` in a thread of its own, so that Ctrl-C need not wait for a library that is deep in a long call."""
+    answer = in_thread(call)
     try:
         while not wait([answer], STEP).done:
             pass

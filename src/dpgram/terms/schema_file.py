@@ -19,7 +19,6 @@ KINDS: dict[str, dict[str, Any]] = {
     "columns": {kind.kind: kind for kind in COLUMN_KINDS},
     "derived": {kind.kind: kind for kind in DERIVED_KINDS},
 }
-CALLED = {"columns": "column", "derived": "derived column"}
 TOP = ("unit", "neighbours", "row_bound", "intercept", "columns", "derived")
 
 
@@ -47,23 +46,23 @@ def checked_fields(fields: object) -> dict[str, Any]:
     read: dict[str, Any] = {"columns": [], **fields}
     for section, kinds in KINDS.items():
         tables = fields.get(section, [])
+        called = next(iter(kinds.values())).called
         if not isinstance(tables, list) or not all(isinstance(t, dict) for t in tables):
-            raise SchemaError(f"{section} must be a list of tables: write each {CALLED[section]} under [[{section}]].")
-        read[section] = tuple(_declaration(t, f"{CALLED[section]} number {i}", section, kinds) for i, t in enumerate(tables, 1))
+            raise SchemaError(f"{section} must be a list of tables: write each {called} under [[{section}]].")
+        read[section] = tuple(_declaration(t, called, i, kinds) for i, t in enumerate(tables, 1))
     return read
 
 
-def _declaration(fields: dict, where: str, section: str, kinds: dict[str, Any]) -> Any:
+def _declaration(fields: dict, called: str, number: int, kinds: dict[str, Any]) -> Any:
     """One column, or one derived column."""
     name = fields.get("name")
     if not name:
-        raise SchemaError(f"{where} has no name.")
-    where = f"{CALLED[section]} {name!r}"
+        raise SchemaError(f"{called} number {number} has no name.")
+    where = f"{called} {name!r}"
     kind = fields.get("kind")
-    if kind in (None, ""):
-        raise SchemaError(f"{where}: kind is blank and must be one of {', '.join(kinds)}.")
     if not isinstance(kind, str) or kind not in kinds:
-        raise SchemaError(f"{where}: kind is {kind!r} and must be one of {', '.join(kinds)}.")
+        given = "blank" if kind in (None, "") else repr(kind)
+        raise SchemaError(f"{where}: kind is {given} and must be one of {', '.join(kinds)}.")
     known = {f.name: f for f in dataclasses.fields(kinds[kind])}
     _refuse_unknown(fields, ("kind", *known), f"{where} ({kind})")
     for field in known.values():
@@ -83,9 +82,10 @@ def plain_fields(schema: Schema) -> dict:
     top: dict[str, object] = {"unit": schema.unit, "neighbours": schema.neighbours.value, "intercept": schema.intercept}
     if schema.row_bound is not None:
         top["row_bound"] = schema.row_bound
+    top["columns"] = _plain(schema.columns)
     if schema.derived:  # a schema without them reads the same in versions that do not know them
-        return {**top, "columns": _plain(schema.columns), "derived": _plain(schema.derived)}
-    return {**top, "columns": _plain(schema.columns)}
+        top["derived"] = _plain(schema.derived)
+    return top
 
 
 def _plain(declarations: Iterable[Any]) -> list[dict[str, object]]:
