@@ -129,25 +129,26 @@ def fieller(seen: Channel, confidence: float, places: Array | None = None) -> In
     p = len(seen.gain)
     chosen = np.arange(p) if places is None else places
     estimate, known = seen.own(seen.estimate), uncertainty(seen)
+    origin = estimate - seen.base
     limit = quantile(confidence, seen.degrees) ** 2
-    sampling = known.variance * seen.per_row
+    sampling = known.by_rows
 
     def accepted(which: Array, steps: Array) -> Array:
         values = estimate[which] + known.se[which] * steps - seen.base[which]
         return profile(seen, seen.to_own[which, None, :], values[:, None], sampling, enough=limit) <= limit
 
     lower, upper = np.full(p, np.nan), np.full(p, np.nan)
-    both, ends = np.tile(chosen, 2), np.repeat([-FAR, FAR], len(chosen))
-    within = ~surely_above(seen, seen.to_own[both], (estimate - seen.base)[both] + known.se[both] * ends, sampling, limit)
+    both, reach = np.tile(chosen, 2), np.repeat([-FAR, FAR], len(chosen))
+    within = ~surely_above(seen, seen.to_own[both], origin[both] + known.se[both] * reach, sampling, limit)
     if within.any():
-        within[within] = accepted(both[within], ends[within])
+        within[within] = accepted(both[within], reach[within])
     far = within.reshape(2, -1).any(axis=0)
     lower[chosen[far]], upper[chosen[far]] = -np.inf, np.inf
     left = chosen[~far]
     if len(left):
         which, sign = np.tile(left, 2), np.repeat([-1.0, 1.0], len(left))
         unit = sign * known.se[which]
-        at, growth = crossings(seen, seen.to_own[which], (estimate - seen.base)[which], unit, sampling, limit)
+        at, growth = crossings(seen, seen.to_own[which], origin[which], unit, sampling, limit)
         steps = _first_rejected(accepted, which, sign, at, growth / (TOO_CLOSE * (1 + limit)))
         if (unsure := np.isnan(at)).any():
             steps[unsure] = _searched(accepted, which[unsure], sign[unsure])

@@ -133,17 +133,17 @@ class _Judge:
     def fits(self, choice: Choice) -> bool:
         """Whether the release can carry so many coefficients: a sketch of few rows cannot."""
         alone = self.evidence.alone
-        return not choice or self._size(choice) <= alone.law.most_coefficients(len(alone.matrix))
+        return not choice or len(self._places(choice)) <= alone.law.most_coefficients(len(alone.matrix))
 
     def criteria(self, choices: Sequence[Choice]) -> Array:
         """For each choice, in own units squared; submodels of one size are computed at once."""
         found = np.empty(len(choices))
         by_size: dict[int, list[int]] = {}
-        for j, choice in enumerate(choices):
-            by_size.setdefault(self._size(choice), []).append(j)
+        places = [self._places(choice) for choice in choices]
+        for j, kept in enumerate(places):
+            by_size.setdefault(len(kept), []).append(j)
         for size, which in by_size.items():
-            places = np.array([self._places(choices[j]) for j in which], dtype=int).reshape(len(which), size)
-            of = risks(self.evidence, self.plan, places)
+            of = risks(self.evidence, self.plan, np.array([places[j] for j in which], dtype=int).reshape(len(which), size))
             added = size * of.variance + of.noise
             searched = np.array([self._search(len(choices[j])) for j in which])
             found[which] = of.error_squares + size * of.variance + added + searched * added / max(size, 1)
@@ -161,9 +161,6 @@ class _Judge:
     def _search(self, count: int) -> float:
         """What the best ``count`` of all groups are charged for having been looked for."""
         return float(2 * np.sum(np.log(len(self.groups) / np.arange(1, count + 1))))
-
-    def _size(self, choice: Choice) -> int:
-        return int(self.constant) + sum(len(self.groups[g]) for g in choice)
 
     def _places(self, choice: Choice) -> list[int]:
         return [0] * self.constant + [place for g in choice for place in self.groups[g]]
