@@ -1,4 +1,43 @@
-"""Every exception and warning of dpgram. Each class says when it is raised, and its bases to what family it belongs.
+"""Every exception and warning of dpgram.
+
+    DpgramError
+    ├── BudgetError              epsilon or delta out of range
+    ├── SchemaError              the declared schema is wrong or incomplete
+    ├── TableError               the table cannot be used; the message holds no cell and no count
+    │   ├── MissingColumnError
+    │   ├── DuplicateColumnError
+    │   ├── ColumnTypeError      a typed source holds the column in a type its kind cannot take
+    │   ├── UnreadableTableError the library underneath failed; its own message is withheld, it may quote a cell
+    │   ├── QueryError           a database refused the connection or the query before any row was read; its words are withheld
+    │   ├── OneShotError         the table can be read once, and the mechanism reads it several times; nothing was read
+    │   ├── RowsShapeError       X or y of an estimator is no table of rows; the message holds no cell and no count
+    │   └── EmptyTableError      no rows, under REPLACE, where the number of rows is public
+    ├── OptionError              an option of the pass over the rows makes no sense
+    ├── BoundMismatchError       two sums of rows bounded differently
+    ├── MapMismatchError         two sums of rows multiplied by different matrices
+    ├── BoundBrokenError         a row left the clip above its bound: a bug, stopped before anything is released
+    ├── MechanismError           a mechanism cannot be used like this
+    │   └── UnknownMechanismError
+    ├── CalibrationError         calibrated noise that does not meet the budget when asked back: a bug, stopped likewise
+    ├── LedgerError              a ledger cannot be used like this
+    │   └── BudgetSpentError     the ledger's budget does not suffice; nothing was released
+    │       └── LedgerFullError  the same, for a ledger that composes what was spent
+    ├── ReleaseFileError         a release file that is damaged, changed or of an unknown format
+    ├── OutputError              a file cannot be written
+    ├── ModelError               a regression that the release cannot answer
+    │   ├── UnknownColumnError
+    │   └── IndefiniteGramError
+    ├── PlanError                a forecast that cannot be made like this
+    ├── DeviceError              a device that PyTorch does not have here, or that cannot sum exactly
+    │   └── InexactDeviceError
+    └── MissingExtraError        an optional dependency is not installed
+
+    DpgramWarning
+    ├── LargeDeltaWarning        delta above one over the (public) number of rows
+    ├── FloatArithmeticWarning   noise drawn in float64 though nobody asked for it, because exact arithmetic would take long
+    ├── NotPrivateWarning        noise from a seed: the result protects nobody
+    ├── SlowDeviceWarning        a CUDA device on which our kernel does not run: same bits, slower
+    └── RefitWarning             every fit of an estimator spends budget, and scores on private rows are not protected
 
 A message says what was found, what is needed and what to do. Upstream of a release it names columns and declared
 bounds only: values, counts and row numbers stay with the rows."""
@@ -22,7 +61,7 @@ class SchemaError(DpgramError, ValueError):
 
 
 class TableError(DpgramError):
-    """The table cannot be used with this schema. The message holds no cell and no count."""
+    """The table cannot be used with this schema."""
 
 
 class MissingColumnError(TableError):
@@ -42,7 +81,7 @@ class DuplicateColumnError(TableError):
 
 
 class ColumnTypeError(TableError):
-    """A typed source holds the column in a type that its kind cannot take."""
+    """The table declares a type that the column's kind cannot take."""
 
     def __init__(self, *, column: str, kind: str, found: str, needed: str, do: str):
         self.column, self.kind, self.found = column, kind, found
@@ -50,7 +89,7 @@ class ColumnTypeError(TableError):
 
 
 class UnreadableTableError(TableError):
-    """Reading the rows failed in a library underneath. Its own message is withheld: it may quote a cell."""
+    """Reading the rows failed in a library underneath."""
 
     def __init__(self, *, where: str, failure: str, do: str = "check that it opens with another tool"):
         self.where, self.failure = where, failure
@@ -108,7 +147,7 @@ class MapMismatchError(DpgramError):
 
 
 class BoundBrokenError(DpgramError):
-    """A row left the clip above its bound: a bug, stopped before anything is released."""
+    """A row left the clip above its bound."""
 
     def __init__(self) -> None:
         super().__init__("a row left the clip above its bound; nothing was released: this is a bug in dpgram, report it.")
@@ -126,7 +165,7 @@ class UnknownMechanismError(MechanismError):
 
 
 class CalibrationError(DpgramError):
-    """The calibrated noise does not meet the budget when asked back: a bug, stopped before anything is released."""
+    """The calibrated noise does not meet the budget when asked back."""
 
     def __init__(self, *, mechanism: str, delta: float, needed: float):
         super().__init__(
@@ -212,7 +251,7 @@ class PlanError(DpgramError, ValueError):
 
 
 class DeviceError(DpgramError):
-    """PyTorch has no such device here, or cannot sum exactly there."""
+    """PyTorch has no such device here, or cannot sum there."""
 
 
 class InexactDeviceError(DeviceError):
@@ -237,11 +276,11 @@ class DpgramWarning(UserWarning):
 
 
 class LargeDeltaWarning(DpgramWarning):
-    """Delta is above one over the (public) number of rows."""
+    """Delta is above one over the number of rows."""
 
 
 class FloatArithmeticWarning(DpgramWarning):
-    """The noise was drawn in float64, which nobody asked for, because exact arithmetic would take long for so many columns."""
+    """The noise was drawn in float64 because exact arithmetic would take long for so many columns."""
 
 
 class NotPrivateWarning(DpgramWarning):
@@ -249,8 +288,8 @@ class NotPrivateWarning(DpgramWarning):
 
 
 class SlowDeviceWarning(DpgramWarning):
-    """Our kernel does not run on this CUDA device: same bits, slower."""
+    """Our kernel does not run on this CUDA device."""
 
 
 class RefitWarning(DpgramWarning):
-    """Every fit of a private estimator spends budget again, and scores on private rows are not protected."""
+    """Every fit of a private estimator spends budget again."""
