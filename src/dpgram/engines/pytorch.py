@@ -10,6 +10,8 @@ Device = Any  # torch.device
 
 class _Later:
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # asked of any object by those who look at a module, such as doctest
+            raise AttributeError(name)
         import torch
 
         return getattr(torch, name)
