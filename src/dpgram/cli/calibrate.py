@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Annotated, Any
 
 from cyclopts import Parameter
@@ -72,7 +72,7 @@ def calibrate(
 
 def _parameters(mechanism: Mechanism, task: Task, *, lenient: bool) -> dict:
     """Budget and parameters; beside another column, a refusal is told in its place."""
-    budget = {"epsilon": task.budget.epsilon, "delta": task.budget.delta}
+    budget = asdict(task.budget)
     try:
         return {**budget, **mechanism.calibrate(task)}
     except MechanismError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ from dpgram.cli.app import note
 from dpgram.cli.options import Json, LedgerFile
 from dpgram.cli.output import print_json, print_table
 from dpgram.ledger.file import Account, FileLedger
-from dpgram.terms.budget import Budget
 
 LEDGER = Path("ledger.sqlite")
 
@@ -90,10 +90,6 @@ def _rounds(rounds: dict[str, int | None] | None) -> str:
     return f"{rounds['drawn']} of {rounds['of']}" if rounds["of"] else "none"
 
 
-def _plain(budget: Budget) -> dict[str, float]:
-    return {"epsilon": budget.epsilon, "delta": budget.delta}
-
-
 def account_data(account: Account) -> dict[str, Any]:
     """The account as plain data."""
     spent, total = account.spending, account.total
@@ -105,7 +101,7 @@ def account_data(account: Account) -> dict[str, Any]:
         "neighbours": account.neighbours.value,
         "composition": "composed" if account.composed else "plain",
         "opened": account.opened,
-        "budget": _plain(total),
+        "budget": asdict(total),
         "spent": {
             "plain_sum": {"epsilon": rounded_up(plain[0]), "delta": rounded_up(plain[1])},  # type: ignore[arg-type]
             "composed": None if composed is None or math.isinf(composed) else {"epsilon": composed, "delta": total.delta},
@@ -118,8 +114,8 @@ def account_data(account: Account) -> dict[str, Any]:
                 "settled": entry.settled,
                 "rounds": None if entry.drawn is None else {"drawn": entry.drawn.number, "of": entry.drawn.rounds or None},
                 "what": entry.what,
-                **_plain(entry.budget),
-                "counts": entry.counted and _plain(entry.counted[0]),  # None: settled before its first round
+                **asdict(entry.budget),
+                "counts": entry.counted and asdict(entry.counted[0]),  # None: settled before its first round
                 "known_by": type(entry.cost).__name__.removesuffix("Cost").lower(),
             }
             for entry in account.entries

@@ -8,7 +8,6 @@ from dpgram.analysis.matrices import covariance, pca
 from dpgram.artifact.files import load
 from dpgram.cli.options import Columns, ReleaseFile, listed_names
 from dpgram.cli.output import print_json
-from dpgram.errors import ModelError
 from dpgram.report.figures import check_figure_path, save_figure
 
 
@@ -58,13 +57,12 @@ def pca_command(
         plot: Also draw the shares of the variance to this file (.png, .svg or .pdf).
         json: Print JSON, with all components."""
     check_figure_path(plot)
-    if components is not None and components < 1:
-        raise ModelError(f"components is {components} and must be a whole number of at least 1.")
     made = load(release)
     result = pca(made, listed_names(made.schema, columns), standardise=standardise)
+    words = result.summary(components)
     if json:
         print_json(result.to_dict())
     else:
-        print(result.summary(components))
+        print(words)
     if plot is not None:
         save_figure(plot, result.plot, rows=12)

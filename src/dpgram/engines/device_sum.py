@@ -78,13 +78,11 @@ class Scaling:
         """That of a schema of numbers and truth values alone; None if it holds anything else."""
         if schema.derived or not all(isinstance(column, Numeric | Boolean) for column in schema.columns):
             return None
-        declared = [(1.0, 1.0, 1.0, 0.0, 1.0, False, -1)] if schema.intercept else []
+        declared: list[tuple] = [(1.0, 1.0, 1.0, 0.0, 1.0, False, -1)] if schema.intercept else []
         for encoded, column in zip(schema.encoded[len(declared) :], schema.columns, strict=True):
-            place = places[column.name]
-            if isinstance(column, Numeric):
-                declared.append((column.lower, column.upper, column.fill, encoded.centre, encoded.half, False, place))
-            elif isinstance(column, Boolean):
-                declared.append((0.0, 1.0, float(column.missing), 0.0, 1.0, True, place))
+            made = schema.made[column.name]
+            scale = (made.lower, made.upper, *made.fill, encoded.centre, encoded.half)
+            declared.append((*scale, isinstance(column, Boolean), places[column.name]))
         return cls._of(declared)
 
     @classmethod

@@ -66,11 +66,9 @@ def _unpacked_name(path: Path) -> Path:
 
 
 def _format(path: Path) -> Callable[[Path], Source] | None:
-    suffixes = [s.lower() for s in path.suffixes]
-    if suffixes and suffixes[-1] in OPENERS:
-        suffixes.pop()
-        return CsvFile if suffixes and FORMATS.get(suffixes[-1]) is CsvFile else None
-    return FORMATS.get(suffixes[-1]) if suffixes else None
+    unpacked = _unpacked_name(path)
+    opener = FORMATS.get(unpacked.suffix.lower())
+    return opener if unpacked == path or opener is CsvFile else None  # of packed files only CSV is read
 
 
 def _open_file(path: Path) -> Source:

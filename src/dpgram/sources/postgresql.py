@@ -75,7 +75,7 @@ AS_TEXT = "{c}::text"  # enumerations, uuid, json and whatever else has no type 
 
 def open_uri(uri: str, query: str | None) -> PostgreSQLQuery:
     """The query's result over a connection of our own, made with libpq's rules (environment and ~/.pgpass included)."""
-    statement = _needed(query)
+    statement = needed(query)
     try:
         from adbc_driver_postgresql import dbapi
     except ImportError:
@@ -89,12 +89,8 @@ def open_uri(uri: str, query: str | None) -> PostgreSQLQuery:
     raise QueryError(where=WHERE, problem=problem, do=do)
 
 
-def open_connection(connection: Any, query: str | None) -> PostgreSQLQuery:
-    """The query's result over an ADBC connection that somebody else opened, in its own transaction."""
-    return PostgreSQLQuery(connection, _needed(query), own=False)
-
-
-def _needed(query: str | None) -> str:
+def needed(query: str | None) -> str:
+    """The query as one statement, without which nobody knows which rows are meant."""
     if query is None:
         raise TableError(
             "PostgreSQL needs a query that says which rows are meant: pass query= (--query), such as select * from people."
@@ -104,7 +100,7 @@ def _needed(query: str | None) -> str:
 
 class PostgreSQLQuery(Query):
     """The result of a query to PostgreSQL. On a connection of ours all passes are in one transaction, which sees one state of the
-    database."""
+    database; one that somebody else opened stays in its own."""
 
     where = WHERE
     rows_of = "result"

@@ -69,7 +69,7 @@ def _open_object(table: object, query: str | None) -> Source | None:
             raise TableError(
                 "of ADBC connections only PostgreSQL's are known: execute the query yourself and pass cursor.fetch_record_batch()."
             )
-        return postgresql.open_connection(table, query)
+        return postgresql.PostgreSQLQuery(table, postgresql.needed(query), own=False)
     if hasattr(table, "cursor") and hasattr(table, "commit"):
         raise TableError(f"a {type(table).__module__} connection is not known: pass {KNOWN}.")
     return None

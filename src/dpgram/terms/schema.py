@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -77,11 +78,9 @@ class Schema:
 
     def _check_names(self) -> None:
         for names, what in ((self.all_names, "column"), (self.encoded_names, "encoded column")):
-            seen: set[str] = set()
-            for name in names:
-                if name in seen:
+            for name, times in Counter(names).items():
+                if times > 1:
                     raise SchemaError(f"{what} {name!r} is declared twice: every name must stand once.")
-                seen.add(name)
         if len(self.encoded_names) > MOST_ENCODED_COLUMNS:
             raise SchemaError(
                 f"the schema makes {len(self.encoded_names)} encoded columns, and at most {MOST_ENCODED_COLUMNS} are "
