@@ -55,7 +55,8 @@ SECTIONS = [
     Section(
         "The release step",
         "bench_release_step",
-        "What comes after the pass: calibration with empty caches, and from the Gram to the outcome with noise from the operating system.",
+        "What comes after the pass: calibration with empty caches, and from the Gram to the outcome with noise from the operating "
+        "system. Mechanisms of several rounds, which read the table between two steps, are left out.",
         quick=("--repeats", "2"),
     ),
     Section(
