@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 Tensor = Any  # torch.Tensor
@@ -10,7 +11,7 @@ Device = Any  # torch.device
 
 class _Later:
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # asked of any object by those who look at a module, such as doctest
+        if name.startswith("__") and "torch" not in sys.modules:  # asked by those who look at a module, such as doctest
             raise AttributeError(name)
         import torch
 
