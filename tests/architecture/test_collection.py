@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 EXTRAS: dict[str, list[str]] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
@@ -53,3 +56,9 @@ def test_a_module_that_imports_such_a_package_would_be_noticed(tmp_path):
     done = collected(["torch"], str(tmp_path))
     assert done.returncode == 2
     assert "ModuleNotFoundError" in done.stdout
+
+
+@pytest.mark.xdist_group("kept together")
+def test_tests_of_one_group_run_in_one_worker(request):
+    """By a name behind their own, which pytest-xdist does not write under every version of pytest; else each worker starts a cluster."""
+    assert request.node.nodeid.endswith("@kept together") or "PYTEST_XDIST_WORKER" not in os.environ

@@ -92,9 +92,10 @@ def test_dividing_by_the_gain_itself_is_biased():
     true, noise = np.diag([1000.0, 100.0, 100.0, 60.0]), SymmetricGaussian.orthogonal(12.0)
     true[1, 3] = true[3, 1] = 50.0
     plain, better = [], []
+    release = matrix_release(true, noise)
+    plan = design(release.schema, "y", None, None)
     for k in range(2000):
-        release = matrix_release(pass_through(noise, true, SeededSource(k)), noise)
-        seen = channel(Evidence.of(release), design(release.schema, "y", None, None))
+        seen = channel(Evidence.of(dataclasses.replace(release, gram=pass_through(noise, true, SeededSource(k)))), plan)
         better.append(seen.to_own @ seen.estimate)
         plain.append(seen.to_own @ (seen.observed / seen.gain))
     reach = 5 * np.std(better, axis=0)[1] / np.sqrt(2000)
