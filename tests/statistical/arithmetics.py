@@ -8,9 +8,8 @@ from dpgram.sampling.base import EXACT, known
 from dpgram.sampling.exact import ExactSource
 from dpgram.sampling.seeded import SeededSource
 
-both = pytest.mark.parametrize(
-    "rng", [pytest.param(SeededSource(77), id="float"), pytest.param(ExactSource(77), id="exact", marks=pytest.mark.slow)]
-)
+SOURCES = {"float": SeededSource, "exact": ExactSource}
+both = pytest.mark.parametrize("rng", ["float", pytest.param("exact", marks=pytest.mark.slow)], indirect=True)
 
 FINE = 2.0**-200  # a grid on which no test can see the rounding
 

@@ -10,9 +10,9 @@ FALSE_ALARM = 1e-9
 DRAWS = 400_000
 
 
-@pytest.mark.parametrize(("scale", "accepted"), [(1.0, True), (1.03, False)])
+@pytest.mark.parametrize(("scale", "accepted"), [(1.0, True), (1.05, False)])
 def test_draws_are_normal(scale, accepted):
-    """Kolmogorov-Smirnov at 400 000 draws sees a scale that is 3 % off (distance 0.0071 against a threshold of 0.0052)."""
+    """Kolmogorov-Smirnov at 400 000 draws sees a scale that is 5 % off (distance 0.0118, threshold 0.0052, standard error 0.0008)."""
     draws = SecureSource().normal(scale=2.0, size=(DRAWS,)) / (2.0 * scale)
     assert (kstest(draws, "norm").pvalue > FALSE_ALARM) == accepted
 

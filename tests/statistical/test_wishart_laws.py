@@ -40,7 +40,7 @@ def test_chi_square_numbers_with_huge_degrees_are_normal(rng, degrees):
     draws = chi_squares(degrees, 200_000, rng)
     z = (np.cbrt(draws / degrees) - (1 - 2 / (9 * degrees))) / math.sqrt(2 / (9 * degrees))
     assert kstest(z, "norm").pvalue > FALSE_ALARM
-    assert kstest(1.03 * z, "norm").pvalue < FALSE_ALARM
+    assert kstest(1.05 * z, "norm").pvalue < FALSE_ALARM
 
 
 def test_the_secure_source_gives_the_same_chi_square():
