@@ -19,8 +19,12 @@ settings.register_profile("search", deadline=None, print_blob=True)  # `make tes
 settings.load_profile("fixed")
 
 
+LONG = ("tests/test_docs.py", "tests/experiments/")  # begun first, with all groups: at the end one worker would wait for another
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A test that uses a server, a cluster or a browser needs the program behind it."""
+    items.sort(key=lambda item: not item.nodeid.startswith(LONG) and item.get_closest_marker("xdist_group") is None)
     for item in items:
         for fixture in getattr(item, "fixturenames", ()):
             if fixture in needs.FIXTURES:

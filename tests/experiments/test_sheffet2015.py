@@ -92,6 +92,7 @@ def test_whitened_releases_are_made_once_and_read_back(tmp_path, monkeypatch):
     assert whitened.load(tmp_path / "again.npz").rounds == once.rounds  # on their grid already
 
 
+@pytest.mark.slow
 def test_a_small_run_from_nothing(tmp_path, capsys, monkeypatch):
     """Tables, releases, regressions and figures of n up to 2^14; the tables again give the same results."""
     monkeypatch.setattr(program, "EXPONENTS", (14,))

@@ -171,7 +171,7 @@ def raw_tables(draw) -> pa.Table:
     return pa.table(columns)
 
 
-@settings(ORDINARY, max_examples=100)
+@settings(ORDINARY, max_examples=60)
 @given(table=raw_tables(), schema=st.sampled_from(SCHEMAS))
 def test_typed_columns_that_hold_any_bytes(table, schema):
     total = check_table(lambda: table, schema)
@@ -211,7 +211,7 @@ NUMPY = {
 }
 
 
-@settings(ORDINARY, max_examples=120)
+@settings(ORDINARY, max_examples=60)
 @given(data=st.data(), rows=ROWS, masked=st.booleans(), structured=st.booleans())
 def test_numpy_columns_that_hold_any_bytes(data, rows, masked, structured):
     """One row of them and no more decides what the row becomes; types that no kind takes are refused for every cell alike."""

@@ -91,7 +91,7 @@ def batch(rows):
     return pa.record_batch({name: untyped_array([row[i] for row in rows]) for i, name in enumerate(NAMES)})
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(schema=schemas(), rows=ROWS, bound=st.floats(2**-10, 4))
 def test_bounds_hold_and_no_row_decides_what_another_becomes(schema, rows, bound):
     encoder = Encoder(schema, untyped=frozenset(NAMES))
@@ -128,7 +128,7 @@ def extremes(draw, schema):
     return tuple(row)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(schema=schemas(), data=st.data())
 def test_the_largest_rows_keep_the_bound(schema, data):
     rows = data.draw(st.lists(extremes(schema), min_size=1, max_size=6))
@@ -138,7 +138,7 @@ def test_the_largest_rows_keep_the_bound(schema, data):
     assert max(sum(Fraction(z) ** 2 for z in row) for row in encoded.T.tolist()) <= most
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(schema=schemas())
 def test_schemas_read_back_equal(schema):
     assert Schema.from_dict(schema.to_dict()) == schema
