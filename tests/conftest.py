@@ -19,10 +19,7 @@ settings.register_profile("search", deadline=None, print_blob=True)  # `make tes
 settings.load_profile("fixed")
 
 
-LONG = (
-    "tests/test_docs.py",
-    "tests/experiments/",
-)  # begun first, with all groups: at the end one worker would wait for another
+LONG = ("tests/test_docs.py", "tests/experiments/")  # begun first, with all groups, so that no worker waits at the end
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

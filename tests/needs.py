@@ -26,7 +26,12 @@ PROGRAMS = {  # Debian package -> what must be there of it: of several names in 
     "chromium": (("chromium", "chromium-browser"),),
     "nodejs": (("node",),),
 }
-FIXTURES = {
+FIXTURES = {  # fixture -> Debian package; those that are asked for by name while a test runs are not seen, so "spark" stands for them
+    "postgresql": "postgresql",
+    "cluster": "openjdk-17-jre-headless",
+    "spark": "openjdk-17-jre-headless",
+    "browser": "chromium",
+}
     "postgresql": "postgresql",
     "cluster": "openjdk-17-jre-headless",
     "browser": "chromium",
