@@ -32,10 +32,6 @@ FIXTURES = {  # fixture -> Debian package; those that are asked for by name whil
     "spark": "openjdk-17-jre-headless",
     "browser": "chromium",
 }
-    "postgresql": "postgresql",
-    "cluster": "openjdk-17-jre-headless",
-    "browser": "chromium",
-}  # fixture -> Debian package
 TARGETS = {"system": "make test-system", "package": "make test-packages"}  # kind of need -> what installs it and runs the tests
 REQUIRED = "DPGRAM_REQUIRE"
 
