@@ -8,11 +8,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dpgram.encoding.dates import date_part
-from dpgram.encoding.elementary import log1p, power
 from dpgram.terms.columns import Boolean, Categorical, Column, Columns, Date, Numeric, bounds
-from dpgram.terms.derivation import Derived
-from dpgram.terms.derived import DatePart, Interval, Log1p, Power, Product
+from dpgram.terms.dates import DAY
+from dpgram.terms.derived import DatePart, Derived, Interval, Log1p, Power, Product
+from dpgram.terms.elementary import log1p, power
 from dpgram.terms.schema import Schema
 
 Array = np.ndarray
@@ -68,3 +67,32 @@ def _compute(derived: Derived, columns: Columns, cells: Cells) -> Array:
 def _indicators(cells: Array, values: Sequence[float]) -> Array:
     """(values, rows): 1 where a cell is the value, NaN where it is missing. Without values the cells as they are, (1, rows)."""
     return np.where(np.isnan(cells), np.nan, cells == np.array(values)[:, None]) if len(values) else cells[None]
+
+
+def date_part(days: Array, part: str) -> Array:
+    """The part of each date as a number; NaN where the date is. The dates lie in the years 1 to 9999, where every part is exact."""
+    missing = np.isnan(days)
+    seconds = np.rint(np.where(missing, 0.0, days) * DAY).astype(np.int64)
+    whole = seconds // DAY
+    dates = whole.astype("datetime64[D]")
+    match part:
+        case "year":
+            values = _count(dates, "Y") + 1970
+        case "quarter":
+            values = _count(dates, "M") % 12 // 3 + 1
+        case "month":
+            values = _count(dates, "M") % 12 + 1
+        case "day_of_year":
+            values = (dates - dates.astype("datetime64[Y]").astype("datetime64[D]")).astype(np.int64) + 1
+        case "day":
+            values = (dates - dates.astype("datetime64[M]").astype("datetime64[D]")).astype(np.int64) + 1
+        case "weekday":
+            values = (whole + 3) % 7 + 1  # 1970-01-01 was a Thursday
+        case _:
+            values = (seconds - whole * DAY) // 3600
+    return np.where(missing, np.nan, values)
+
+
+def _count(dates: Array, unit: str) -> Array:
+    """Whole years or months since 1970."""
+    return dates.astype(f"datetime64[{unit}]").astype(np.int64)

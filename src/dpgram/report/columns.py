@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 
 from dpgram.terms.columns import Boolean, Categorical, Column, Date, Numeric
-from dpgram.terms.derivation import Derived
-from dpgram.terms.derived import DatePart, Interval, Log1p, Power, Product
+from dpgram.terms.derived import DatePart, Derived, Interval, Log1p, Power, Product
 from dpgram.terms.schema import Schema
 
 

@@ -1,7 +1,8 @@
-"""The kinds of columns that are computed from declared ones: products, powers, log1p, indicators of an interval, parts of a date.
+"""Columns that are computed from declared ones: products, powers, log1p, indicators of an interval, parts of a date.
 
-Each says what it is computed from and which columns and bounds follow; ``derivation.py`` has what they share. Bounds are computed one
-number at a time, by the same sums, products and quotients that ``encoding/derive.py`` uses on cells: every machine gets the same bits."""
+They are declared before the release, like everything else, and computed row by row from the parents' clamped cells
+(``encoding/derive.py``): nothing about them is read from the data, and a derived cell is missing when a parent's cell is. Each kind says
+what it is computed from, and which columns and bounds follow. Bounds are computed by the same sums, products and quotients as cells."""
 
 from __future__ import annotations
 
@@ -12,16 +13,53 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import ClassVar
 
+import numpy as np
+
 from dpgram.errors import SchemaError
-from dpgram.terms.columns import Categorical, Column, Columns, Date, Made, Numeric, bounds, set_fields
+from dpgram.terms.columns import Categorical, Column, Columns, Date, Declaration, Made, Numeric, bounds, set_fields
 from dpgram.terms.dates import PARTS, days_of, iso_text, part_range
-from dpgram.terms.derivation import Derived, OfNumber
+from dpgram.terms.elementary import log1p, power
 
 LARGEST_EXPONENT = 9
 MOST_LEVELS = 4096  # as many as a schema can have encoded columns
-LN2_HIGH = float.fromhex("0x1.62e42fee00000p-1")  # its last 21 bits are zero, so that times an exponent it is exact
-LN2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
-SERIES = [2 / (2 * k + 1) for k in range(12)]  # of 2 atanh(s) / s in s^2; the next term is below 2^-65 for |s| < 0.172
+
+
+@dataclass(frozen=True)
+class Derived(Declaration):
+    """What every kind of derived column offers. ``columns`` holds the declared columns, never the derived ones."""
+
+    called: ClassVar[str] = "derived column"
+
+    def parents(self, columns: Columns) -> tuple[Column, ...]:
+        """The declared columns it is computed from, or a SchemaError where there is no such column of a fitting kind."""
+        raise NotImplementedError
+
+    def _declared(self, columns: Columns, name: object) -> Column:
+        if not isinstance(name, str) or name not in columns:
+            raise self._error(f"{name!r} is no declared column: it can be made from those under [[columns]] only.")
+        return columns[name]
+
+    def _number_made(self, lower: float, upper: float, missing: float | str | None) -> Made:
+        """A column of numbers, under the same rules as a declared one."""
+        if not (math.isfinite(lower) and math.isfinite(upper) and lower < upper):
+            raise self._error(
+                f"its bounds follow from its parents' and are [{lower:g}, {upper:g}], which double precision does not hold: rescale "
+                f"the parents."
+            )
+        return Numeric(self.name, lower, upper, "midpoint" if missing is None else missing).made({})
+
+
+@dataclass(frozen=True)
+class OfNumber(Derived):
+    """Computed from one number or date, ``of``."""
+
+    of: str
+
+    def parents(self, columns: Columns) -> tuple[Numeric | Date]:
+        column = self._declared(columns, self.of)
+        if not isinstance(column, Numeric | Date):
+            raise self._error(f"{self.of!r} is {column.kind}, and a number or a date is needed.")
+        return (column,)
 
 
 @dataclass(frozen=True)
@@ -102,7 +140,7 @@ class Power(OfNumber):
     def made(self, columns: Columns) -> Made:
         (parent,) = self.parents(columns)
         ends = bounds(parent)
-        powers = [math.prod([end] * self.exponent) for end in ends]  # ``_number_made`` refuses what is not finite
+        powers = [power(end, self.exponent) for end in ends]  # ``_number_made`` refuses what is not finite
         through_zero = self.exponent % 2 == 0 and ends[0] < 0 < ends[1]
         return self._number_made(0.0 if through_zero else min(powers), max(powers), self.missing)
 
@@ -119,21 +157,8 @@ class Log1p(OfNumber):
         lower, upper = bounds(parent)
         if lower <= -1:
             raise self._error(f"the lower bound of {self.of!r} is {lower:g} and must be above -1.")
-        return self._number_made(_log1p(lower), _log1p(upper), self.missing)
-
-
-def _log1p(x: float) -> float:
-    """log(1 + x) of a bound, to the bits that ``encoding/elementary.py`` gives a cell there, which explains the steps."""
-    u = 1.0 + x
-    dropped = x - (u - 1.0) if x < 1 else 1.0 - (u - x)
-    mantissa, exponent = math.frexp(u)
-    if mantissa < math.sqrt(0.5):
-        mantissa, exponent = 2 * mantissa, exponent - 1
-    s = (mantissa - 1.0) / (mantissa + 1.0)
-    series = SERIES[-1]
-    for coefficient in reversed(SERIES[:-1]):
-        series = series * (s * s) + coefficient
-    return exponent * LN2_HIGH + (s * series + (exponent * LN2_LOW + dropped / u))
+        low, high = log1p(np.array([lower, upper])).tolist()
+        return self._number_made(low, high, self.missing)
 
 
 @dataclass(frozen=True)
@@ -217,7 +242,7 @@ class DatePart(OfNumber):
 
     def _range(self, columns: Columns) -> tuple[int, int]:
         (parent,) = self.parents(columns)
-        return part_range(self.part, parent.first, parent.last)
+        return part_range(self.part, *bounds(parent))
 
     def wanted(self, columns: Columns) -> list[float]:
         """The value that each indicator stands for, where they are levels; no date has the part infinity, which stands for "missing"."""

@@ -15,8 +15,7 @@ from dpgram.errors import SchemaError
 from dpgram.terms import schema_file
 from dpgram.terms.budget import Neighbours
 from dpgram.terms.columns import COLUMN_KINDS, Column, Declaration, Made, set_fields
-from dpgram.terms.derivation import Derived
-from dpgram.terms.derived import DERIVED_KINDS
+from dpgram.terms.derived import DERIVED_KINDS, Derived
 
 INTERCEPT = "(intercept)"
 SMALLEST_ROW_BOUND = 2.0**-10  # rows live on a grid of step 2**-20; a smaller bound would leave them too few points

@@ -13,8 +13,7 @@ from dpgram.evidence.evidence import Evidence, View
 from dpgram.inference.bootstrap import bootstrap
 from dpgram.regression.design import design
 from dpgram.terms.columns import Boolean, Categorical, Column, Date, Numeric, bounds
-from dpgram.terms.derivation import Derived
-from dpgram.terms.derived import DatePart, Interval, Power, Product
+from dpgram.terms.derived import DatePart, Derived, Interval, Power, Product
 from dpgram.terms.schema import Schema
 
 
