@@ -17,7 +17,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpgram.accounting.chi_square import expm1_minus, log_constant, log_excess, log_expectation, log_integral, refuse_nonsense
+from dpgram.accounting.chi_square import expm1_minus, log_constant, log_excess, log_expectation, log_integral
 from dpgram.accounting.gaussian import steepness, usual_mu
 from dpgram.accounting.roots import largest, smallest
 from dpgram.accounting.wishart import mover_factor
@@ -146,19 +146,13 @@ def _both(epsilon: float, m: float, kappa: float, b: float) -> float:
         t = kappa * np.exp(y)
         return -kappa * expm1_minus(y) - y / 2 + np.log(k0e(t) * np.sqrt(t))
 
-    def log_f(y: Array) -> Array:
+    def log_integrand(y: Array) -> Array:
         with np.errstate(all="ignore"):
-            return np.log(_correlation_stick(epsilon, m, b / (kappa * np.exp(y))))
+            return log_weight(y) + np.log(_correlation_stick(epsilon, m, b / (kappa * np.exp(y))))
 
     width = math.sqrt(1600 / kappa)
     low, high = -(width + 800 / kappa), min(width, math.log1p(800 / kappa) + 1)
     mass = math.log(kappa) / 2 - 2 * math.log(2) - 2 * log_constant(kappa / 2)  # the weight's integral: t^(kappa - 1) K_0(t)
-
-    def log_integrand(y: Array) -> Array:
-        values = log_f(y)
-        refuse_nonsense(values)
-        return log_weight(y) + values
-
     kink = min(max(math.log(b / (2 * kappa)), low), high)  # below it t < b/2, and the two laws have no support in common
     pieces = (log_integral(log_weight, low, kink), log_integral(log_integrand, kink, high))
     return sum(math.exp(piece - mass) for piece in pieces)
@@ -181,11 +175,8 @@ def _correlation_stick(epsilon: float, m: float, beta: Array) -> Array:
 
 def _excess_by_cdf(epsilon: float, m: float, above: Array, below: Array) -> Array:
     """F(end) - e^epsilon F(end - beta), given one plus each argument."""
-
-    def cdf(one_plus_y: Array) -> Array:
-        return betainc(m + 1, m + 1, np.clip(one_plus_y / 2, 0.0, 1.0))
-
-    return cdf(above) - math.exp(min(epsilon, 700.0)) * cdf(below)
+    at_end, before = betainc(m + 1, m + 1, np.clip(np.array([above, below]) / 2, 0.0, 1.0))
+    return at_end - math.exp(min(epsilon, 700.0)) * before
 
 
 def _excess_by_integral(epsilon: float, m: float, beta: Array, end: Array) -> Array:

@@ -77,19 +77,7 @@ def log_expectation(log_f: Callable[[Array], Array], r: float, *, lower: float =
     """ln E[f(X); lower < ln(X / r) < upper], where ``log_f`` takes y = ln(X / r). -inf when nothing is there.
 
     The integrand is taken to rise to one maximum and to fall from it."""
-
-    def log_integrand(y: Array) -> Array:
-        values = log_f(y)
-        refuse_nonsense(values)
-        return values + log_density(y, r)
-
-    return log_integral(log_integrand, *_reach(r, lower, upper))
-
-
-def refuse_nonsense(log_values: Array) -> None:
-    """Raise where the logarithm of an integrand is NaN or plus infinity: taken for nothing, it would make a delta too small."""
-    if np.isnan(log_values).any() or (log_values == np.inf).any():
-        raise ArithmeticError("an integrand of a privacy curve is not a number: its parameters are out of range")
+    return log_integral(lambda y: log_f(y) + log_density(y, r), *_reach(r, lower, upper))
 
 
 def _reach(r: float, lower: float, upper: float) -> tuple[float, float]:
@@ -109,13 +97,14 @@ def log_integral(log_integrand: Callable[[Array], Array], low: float, high: floa
 
     Three rules, from the cheapest: the trapezoidal rule, where the integrand vanishes at both ends; the double exponential rule,
     which does not mind what happens at the ends; composite Gauss-Legendre. The first two converge exponentially, so that
-    halving their step about doubles the digits: each is taken when it agrees with itself at twice the step to ten digits."""
+    halving their step about doubles the digits: each is taken when it agrees with itself at twice the step to ten digits.
+    Raises where the integrand is not a number, or infinite: taken for nothing, it would make a delta too small."""
     if not low < high:
         return -math.inf
     left, right = low, high
     for _ in range(6):  # narrow down to where the integrand matters: the maximum lies beside the largest of these values
         grid = np.linspace(left, right, SCOUTS)
-        values = log_integrand(grid)
+        values = _values(log_integrand, grid)
         best = int(np.argmax(values))
         if values[best] == -np.inf:
             return -math.inf
@@ -126,15 +115,23 @@ def log_integral(log_integrand: Callable[[Array], Array], low: float, high: floa
         if done:
             break
     if low < left and right < high:  # then it is below e^-50 of its maximum at both ends
-        values = log_integrand(np.linspace(left, right, POINTS))
+        values = _values(log_integrand, np.linspace(left, right, POINTS))
         if (settled := _settled(values, (right - left) / (POINTS - 1))) is not None:
             return settled
     width = right - left
     for from_left, from_right, log_weights in (_COARSE, _FINE):
-        values = log_integrand(np.where(from_left < 0.5, left + width * from_left, right - width * from_right))
+        points = np.where(from_left < 0.5, left + width * from_left, right - width * from_right)
+        values = _values(log_integrand, points)
         if (settled := _settled(values + log_weights, width)) is not None:
             return settled
     return _by_panels(log_integrand, left, right)
+
+
+def _values(log_integrand: Callable[[Array], Array], points: Array) -> Array:
+    values = log_integrand(points)
+    if np.isnan(values).any() or (values == np.inf).any():
+        raise ArithmeticError("an integrand of a privacy curve is not a number: its parameters are out of range")
+    return values
 
 
 def _settled(log_terms: Array, step: float) -> float | None:
@@ -154,7 +151,7 @@ def _by_panels(log_integrand: Callable[[Array], Array], left: float, right: floa
     edges = np.linspace(left, right, PANELS + 1)
     half = (right - left) / PANELS / 2
     points = (edges[:-1, None] + half * (1 + _NODES)).ravel()
-    values = log_integrand(points)
+    values = _values(log_integrand, points)
     peak = float(values.max())
     if peak == -math.inf:
         return -math.inf

@@ -5,30 +5,19 @@ from __future__ import annotations
 import hashlib
 import os
 from itertools import count
-from typing import Protocol
 
 from flint import arb
 
 
-class BitSource(Protocol):
-    """Independent fair bits for numbers that are told apart by their place."""
+class SecureBits:
+    """Independent fair bits for numbers that are told apart by their place, from the operating system's cryptographic source."""
 
     def places(self, numbers: int) -> list[int]:
         """Places of so many new numbers."""
-        ...
-
-    def more(self, places: list[int], known: int, width: int) -> bytes:
-        """The next ``width`` bytes of each number, of which ``known`` bytes were drawn before."""
-        ...
-
-
-class SecureBits:
-    """The operating system's cryptographic source."""
-
-    def places(self, numbers: int) -> list[int]:
         return [0] * numbers  # what it gives has no place and cannot be had again
 
     def more(self, places: list[int], known: int, width: int) -> bytes:
+        """The next ``width`` bytes of each number, of which ``known`` bytes were drawn before."""
         return os.urandom(width * len(places))
 
 
@@ -45,6 +34,9 @@ class SeededBits:
     def more(self, places: list[int], known: int, width: int) -> bytes:
         streams = (hashlib.shake_256(f"{self._seed}:{place}".encode()) for place in places)
         return b"".join(stream.digest(known + width)[known:] for stream in streams)
+
+
+BitSource = SecureBits | SeededBits
 
 
 class Uniforms:

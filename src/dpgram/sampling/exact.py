@@ -15,17 +15,7 @@ import numpy as np
 from flint import arb, arb_mat
 
 from dpgram.sampling.bits import BitSource, SecureBits, SeededBits, Uniforms
-from dpgram.sampling.reals import (
-    FIRST_BITS,
-    Real,
-    RealMatrix,
-    below,
-    diagonal,
-    grid_exponent,
-    is_positive,
-    nearest,
-    refine,
-)
+from dpgram.sampling.reals import FIRST_BITS, Real, RealMatrix, below, diagonal, grid_exponent, is_positive, nearest, refine
 
 Array = np.ndarray
 
@@ -57,7 +47,7 @@ class ExactSource:
 
     def chi_diagonal(self, degrees: Sequence[Fraction]) -> RealMatrix:
         """The diagonal matrix of independent square roots of chi-square numbers."""
-        return diagonal(_root(self.chi_square(each)) for each in degrees)
+        return diagonal(self.chi_square(each).then(arb.sqrt) for each in degrees)
 
     def chi_square(self, degrees: float | Fraction) -> Real:
         """Chi-square with ``degrees`` > 0, whatever real number: Marsaglia and Tsang (2000), a cube of a normal number or another try."""
@@ -103,8 +93,8 @@ class ExactSource:
     def truncated_normal(self, sd: float, upper: float) -> Real:
         """Normal noise conditioned on being at most ``upper``: drawn until it is."""
         while True:
-            noise = _scaled(_Normals(1, self._bits).real(0), sd)
-            if self._is_positive(_below(noise, upper)):
+            noise = _Normals(1, self._bits).real(0).then(lambda ball: arb(sd) * ball)
+            if self._is_positive(noise.then(lambda ball: arb(upper) - ball).at):
                 return noise
 
     def publish(self, matrix: RealMatrix, step: float) -> Array:
@@ -158,18 +148,6 @@ class _Normals:
 
     def real(self, place: int) -> Real:
         return Real(lambda bits: self.balls(bits)[place])
-
-
-def _below(number: Real, upper: float) -> Callable[[int], arb]:
-    return lambda bits: arb(upper) - number.at(bits)
-
-
-def _root(number: Real) -> Real:
-    return Real(lambda bits: number.at(bits).sqrt())
-
-
-def _scaled(number: Real, by: float) -> Real:
-    return Real(lambda bits: arb(by) * number.at(bits))
 
 
 def _ball(fraction: Fraction) -> arb:

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -61,17 +62,14 @@ def refine(attempt: Callable[[int], Any], first_bits: int = FIRST_BITS) -> Any:
 
 
 class Real:
-    """One real number."""
+    """One real number. ``at(bits)`` is a ball around it, to about so many bits of precision; call it within ``precision(bits)``."""
 
     def __init__(self, ball: Callable[[int], arb]):
-        self._ball = ball
-        self._known: tuple[int, arb] | None = None
+        self.at = lru_cache(maxsize=1)(ball)
 
-    def at(self, bits: int) -> arb:
-        """A ball around the number, to about ``bits`` of precision; call it within ``precision(bits)``."""
-        if self._known is None or self._known[0] != bits:
-            self._known = bits, self._ball(bits)
-        return self._known[1]
+    def then(self, function: Callable[[arb], arb]) -> Real:
+        """The ``function`` of the number."""
+        return Real(lambda bits: function(self.at(bits)))
 
     def __repr__(self) -> str:
         return "Real(<private>)"
@@ -79,7 +77,7 @@ class Real:
 
 def lifted(number: Real, by: Fraction) -> Real:
     """The number plus a fraction."""
-    return Real(lambda bits: number.at(bits) + arb(by.numerator) / arb(by.denominator))
+    return number.then(lambda ball: ball + arb(by.numerator) / arb(by.denominator))
 
 
 def is_positive(value: Callable[[int], arb], first_bits: int = FIRST_BITS) -> bool:
@@ -93,14 +91,15 @@ def is_positive(value: Callable[[int], arb], first_bits: int = FIRST_BITS) -> bo
 
 
 class RealMatrix:
-    """A matrix of real numbers. Where it holds sums over rows it is as private as they are, and prints nothing."""
+    """A matrix of real numbers. Where it holds sums over rows it is as private as they are, and prints nothing.
+
+    ``at(bits)`` are balls around the entries, computed with so many bits; call it within ``precision(bits)``."""
 
     __array_ufunc__ = None  # array * matrix is this class's business
 
     def __init__(self, shape: tuple[int, int], balls: Callable[[int], arb_mat]):
         self.shape = shape
-        self._balls = balls
-        self._known: tuple[int, arb_mat] | None = None
+        self.at = lru_cache(maxsize=1)(balls)
 
     @classmethod
     def of_integers(cls, whole: Sequence[Sequence[int]], exponent: int) -> RealMatrix:
@@ -113,12 +112,6 @@ class RealMatrix:
         """The matrix of these floats, each the fraction that it is."""
         exact = arb_mat([[arb(float(entry)) for entry in row] for row in array])
         return cls((array.shape[0], array.shape[1]), lambda bits: exact)
-
-    def at(self, bits: int) -> arb_mat:
-        """Balls around the entries, computed with ``bits``; call it within ``precision(bits)``."""
-        if self._known is None or self._known[0] != bits:
-            self._known = bits, self._balls(bits)
-        return self._known[1]
 
     def __len__(self) -> int:
         return self.shape[0]
