@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -20,7 +21,7 @@ from dpgram.accounting.gaussian import calibrate_mu
 from dpgram.cli.app import run
 from dpgram.errors import BudgetSpentError, LedgerError
 from dpgram.ledger.base import Drawn, Ledger, Reservation, RoundLedger
-from dpgram.ledger.lines import Committed, KnownCost, Opened, Reserved, chained, encode
+from dpgram.ledger.lines import Committed, KnownCost, Opened, Reserved, chained
 from dpgram.mechanisms.registry import MECHANISMS
 from dpgram.terms.budget import SMALLEST_EPSILON, Budget, Neighbours
 from tests import rounds
@@ -203,7 +204,7 @@ def test_a_ledger_of_an_older_version_is_read_and_goes_on(tmp_path):
         Reserved(time="t", epsilon=1.0, delta=1e-6, cost=cost, what="x"),
         Committed(time="t", number=2),
     ]
-    texts = [encode(line) for line in old]
+    texts = [msgspec.json.encode(line) for line in old]
     assert texts[1] == (
         b'{"line":"reserved","time":"t","epsilon":1.0,"delta":1e-6,"cost":{"kind":"gaussian","numbers":[0.2]},"what":"x"}'
     )

@@ -35,9 +35,7 @@ class GramRelease:
     private: bool  # False when the noise came from a seed
     arithmetic: str = "float64"  # or "exact": what the mechanism's real numbers are, rounded once
     grid: float | None = None  # public; entries of ``gram`` are multiples of it, where they were published as they were drawn
-    ledger_entry: str | None = (
-        None  # public; number and hash of the ledger's line that paid for it, from before noise was drawn
-    )
+    ledger_entry: str | None = None  # public; number and hash of the ledger's line that paid, from before noise was drawn
     library_version: str
     format: int = 1  # a changed meaning gets a new number; old files keep loading
 

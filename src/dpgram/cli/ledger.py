@@ -45,13 +45,13 @@ def open_command(
 def show(*, ledger: LedgerFile = LEDGER, json: Json = False) -> None:
     """Print what was spent."""
     account = FileLedger(ledger).account()
-    data = account_data(account)
+    data, opened = account_data(account), account.opened
     if json:
         print_json(data)
         return
     by_rounds = any(entry.drawn is not None for entry in account.entries)
     print_table(
-        f"{account.dataset}: {account.neighbours.value}, one {account.unit}, opened {account.opened}",
+        f"{opened.dataset}: {opened.neighbours}, one {opened.unit}, opened {opened.time}",
         ["line", "time", "release", "epsilon", "delta", "known by", "state", *(["rounds"] if by_rounds else [])],
         [
             (
@@ -92,15 +92,15 @@ def _rounds(rounds: dict[str, int | None] | None) -> str:
 
 def account_data(account: Account) -> dict[str, Any]:
     """The account as plain data."""
-    spent, total = account.spending, account.total
+    opened, spent, total = account.opened, account.spending, account.total
     plain = spent.plain if spent.asked else (0, 0)
-    composed = spent.epsilon(total.delta) if account.composed else None
+    composed = spent.epsilon(total.delta) if opened.composition == "composed" else None
     return {
-        "dataset": account.dataset,
-        "unit": account.unit,
-        "neighbours": account.neighbours.value,
-        "composition": "composed" if account.composed else "plain",
-        "opened": account.opened,
+        "dataset": opened.dataset,
+        "unit": opened.unit,
+        "neighbours": opened.neighbours,
+        "composition": opened.composition,
+        "opened": opened.time,
         "budget": asdict(total),
         "spent": {
             "plain_sum": {"epsilon": rounded_up(plain[0]), "delta": rounded_up(plain[1])},  # type: ignore[arg-type]

@@ -26,20 +26,7 @@ from dpgram.accounting.gaussian import calibrate_mu
 from dpgram.accounting.total import Spending
 from dpgram.errors import LedgerError, LedgerFullError
 from dpgram.ledger.base import Drawn, Reservation, check_next_round, check_relation, check_settled
-from dpgram.ledger.lines import (
-    FIRST,
-    FORMAT,
-    Committed,
-    KnownCost,
-    Line,
-    Opened,
-    Reserved,
-    RoundNoted,
-    Settled,
-    chained,
-    decode,
-    encode,
-)
+from dpgram.ledger.lines import FIRST, FORMAT, Committed, KnownCost, Line, Opened, Reserved, RoundNoted, Settled, chained
 from dpgram.terms.budget import SMALLEST_EPSILON, Budget, Neighbours
 
 APPLICATION = 0x64706C67  # "dplg", in the file's header
@@ -80,15 +67,14 @@ class Entry:
 class Account:
     """What a ledger says at one moment."""
 
-    dataset: str
-    total: Budget
-    neighbours: Neighbours
-    unit: str
-    composed: bool  # whether composition counts, or plain sums alone
-    opened: str
+    opened: Opened  # the first line: how much may be spent, on what, for which relation and unit
     entries: tuple[Entry, ...]
     lines: int  # in the file, of all kinds
     seal: str  # the hash of the last line: note it elsewhere, and a ledger whose end was cut off is noticed
+
+    @property
+    def total(self) -> Budget:
+        return Budget(self.opened.epsilon, self.opened.delta)
 
     @property
     def spending(self) -> Spending:
@@ -97,7 +83,7 @@ class Account:
 
     def fits(self, asked: Budget, cost: Cost) -> bool:
         more = self.spending.plus(asked, cost)
-        return more.fits(self.total) if self.composed else more.fits_plainly(self.total)
+        return more.fits(self.total) if self.opened.composition == "composed" else more.fits_plainly(self.total)
 
 
 class FileLedger:
@@ -188,11 +174,11 @@ class FileLedger:
         """Set ``budget`` aside, or raise BudgetSpentError. It is on disk when this returns."""
         known = PlainCost(budget.epsilon, budget.delta) if cost is None else cost
         with self._alone() as (database, account):
-            check_relation(account.neighbours, neighbours)
-            if unit is not None and unit != account.unit:
+            check_relation(Neighbours(account.opened.neighbours), neighbours)
+            if unit is not None and unit != account.opened.unit:
                 raise LedgerError(
-                    f"the ledger protects one {account.unit!r} and the release's schema says unit = {unit!r}; what one costs is not "
-                    f"what the other costs: use a ledger for each, or one unit for both."
+                    f"the ledger protects one {account.opened.unit!r} and the release's schema says unit = {unit!r}; what one costs is "
+                    f"not what the other costs: use a ledger for each, or one unit for both."
                 )
             if not account.fits(budget, known):
                 raise LedgerFullError(
@@ -286,21 +272,11 @@ class FileLedger:
         last = database.execute("select seq from sqlite_sequence where name = 'lines'").fetchone()
         if opened is None or last is None or last[0] != number:
             self._broken(number + 1)
-        return Account(
-            dataset=opened.dataset,
-            total=Budget(opened.epsilon, opened.delta),
-            neighbours=Neighbours(opened.neighbours),
-            unit=opened.unit,
-            composed=opened.composition == "composed",
-            opened=opened.time,
-            entries=tuple(entries.values()),
-            lines=number,
-            seal=seal,
-        )
+        return Account(opened, tuple(entries.values()), number, seal)
 
     def _line(self, text: bytes) -> Line:
         try:
-            return decode(bytes(text))
+            return msgspec.json.decode(bytes(text), type=Line)
         except (msgspec.MsgspecError, TypeError, ValueError):
             raise LedgerError(
                 f"{self.path} holds a line that is none, as far as this version knows: if a newer dpgram wrote it, update; else it was "
@@ -361,7 +337,7 @@ def what_fits(account: Account, asked: Budget, cost: Cost) -> float:
 
 
 def _append(database: sqlite3.Connection, seal: str, number: int, line: Line) -> str:
-    text = encode(line)
+    text = msgspec.json.encode(line)
     seal = chained(seal, number, text)
     database.execute("insert into lines (text, hash) values (?, ?)", (text, seal))
     return seal

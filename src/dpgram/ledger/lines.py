@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import astuple
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -15,8 +15,6 @@ from dpgram.accounting.compose import Cost, GaussianCost, PlainCost, SamplingCos
 
 FORMAT = 1
 FIRST = "0" * 64  # what the first line is chained to
-
-
 COSTS: dict[str, type[Cost]] = {"gaussian": GaussianCost, "sampling": SamplingCost, "plain": PlainCost}
 
 
@@ -90,16 +88,6 @@ class Committed(_Strict, tag_field="line", tag="committed"):
 
 
 Line = Opened | Reserved | RoundNoted | Settled | Committed
-
-
-def encode(line: Line) -> bytes:
-    return msgspec.json.encode(line)
-
-
-def decode(text: bytes) -> Line:
-    """The line; raises msgspec.MsgspecError where it is none."""
-    line: Any = msgspec.json.decode(text, type=Line)
-    return line
 
 
 def chained(previous: str, number: int, text: bytes) -> str:
