@@ -12,6 +12,7 @@ The sum is what is promised for REPLACE; ADD_REMOVE, and REPLACE with one column
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from functools import lru_cache
 
@@ -89,10 +90,7 @@ def _whole(meets: Callable[[int], bool], about: int) -> int:
     step = 1
     while too_few > 1 and meets(too_few):
         too_few, enough, step = max(1, too_few - step), too_few, 2 * step
-    while enough - too_few > 1:
-        middle = (too_few + enough) // 2
-        too_few, enough = (too_few, middle) if meets(middle) else (middle, enough)
-    return enough
+    return too_few + 1 + bisect_left(range(too_few + 1, enough), True, key=meets)
 
 
 @lru_cache(maxsize=1024)

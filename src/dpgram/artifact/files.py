@@ -163,11 +163,8 @@ class _Reader:
             schema = Schema.from_dict(file.schema)
         except SchemaError as error:
             return self._refuse("schema", str(error).rstrip("."))
-        for field, stored, needed in (
-            ("neighbours", file.neighbours, schema.neighbours.value),
-            ("unit", file.unit, schema.unit),
-        ):
-            if stored != needed:
+        for field, needed in (("neighbours", schema.neighbours.value), ("unit", schema.unit)):
+            if (stored := getattr(file, field)) != needed:
                 self._refuse(field, f"is {stored!r}, but the schema in the file says {needed!r}")
         return schema
 

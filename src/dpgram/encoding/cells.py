@@ -124,14 +124,10 @@ def levels_of(cells: pa.Array, categories: tuple) -> tuple[Array, Array]:
     """For each cell its place among ``categories`` (NaN if in none), and whether it holds anything at all.
 
     Integer categories are matched as numbers: 1, 1.0 and "1" are one."""
-    if pt.is_dictionary(cells.type) and len(cells.dictionary) < len(
-        cells
-    ):  # less work to look at each value once than at each cell
-        place, present = levels_of(cells.dictionary, categories)
-        places = pa.array(place).take(cells.indices)  # checks the indices, which NumPy would count from the end
-        return _with_nan(places), _truth(
-            pa.array(present).take(cells.indices)
-        )  # without a value: in no place, and holds nothing
+    if pt.is_dictionary(cells.type) and len(cells.dictionary) < len(cells):  # to look at each value once is less work
+        # Arrow checks the indices, which NumPy would count from the end. A cell without one is in no place, and holds nothing.
+        place, present = (pa.array(of_value).take(cells.indices) for of_value in levels_of(cells.dictionary, categories))
+        return _with_nan(place), _truth(present)
     if isinstance(categories[0], int):
         values = as_numbers(cells) + 0.0  # minus zero becomes zero
         place = pc.index_in(pa.array(values), value_set=pa.array([float(c) for c in categories]))

@@ -40,17 +40,13 @@ create trigger lines_remain before delete on lines begin select raise(abort, 'li
 """
 
 
-@dataclass(frozen=True)
-class Entry:
-    """One release in the ledger."""
+@dataclass(frozen=True, kw_only=True)
+class Entry(Reservation):
+    """One release in the ledger: what was reserved for it, and what became of it."""
 
-    number: int
     time: str
-    budget: Budget  # reserved
     cost: Cost
-    what: str
-    committed: str | None  # when; None: reserved, and then the release failed or is still under way; it counts as spent
-    seal: str  # the hash of its line
+    committed: str | None = None  # when; None: reserved, and then the release failed or is still under way; it counts as spent
     drawn: Drawn | None = None  # the rounds noted so far, where the release notes them
     settled: str | None = None  # when; from then on only ``drawn`` counts
 
@@ -257,9 +253,8 @@ class FileLedger:
                         known = f"this version of dpgram reads {FORMAT}"
                         raise LedgerError(f"{self.path} is of format {line.format}, and {known}: update dpgram.")
                 case Reserved():
-                    asked = Budget(line.epsilon, line.delta)
-                    drawn = Drawn() if line.by_rounds else None
-                    entries[number] = Entry(number, line.time, asked, line.cost.cost(), line.what, None, hash_, drawn)
+                    asked, drawn = Budget(line.epsilon, line.delta), Drawn() if line.by_rounds else None
+                    entries[number] = Entry(number, asked, line.what, hash_, time=line.time, cost=line.cost.cost(), drawn=drawn)
                 case _ if line.number not in entries:
                     self._broken(number)
                 case RoundNoted():
