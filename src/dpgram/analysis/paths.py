@@ -14,16 +14,21 @@ from dpgram.artifact.release import GramRelease
 from dpgram.errors import ModelError
 from dpgram.evidence.evidence import Evidence
 from dpgram.regression.design import Target
-from dpgram.regression.penalised import Path
 from dpgram.regression.penalised import penalty_path as path_of
 from dpgram.report.figures import draw_path, mark
 from dpgram.report.frames import data_frame
 
+Array = np.ndarray
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PenaltyPath(Path):
+class PenaltyPath:
     """Coefficients in own units along a list of penalties, from the largest down."""
 
+    target: str
+    names: tuple[str, ...]
+    penalties: Array  # (k,)
+    coefficients: Array  # (k, p)
     private: bool
 
     def at(self, penalty: float) -> dict[str, float]:
@@ -67,4 +72,4 @@ def penalty_path(
     if len(asked) > 1:
         raise ModelError("a path has one target: write one formula for each.")
     path = path_of(evidence, asked[0], l1_ratio=l1_ratio, penalties=int(penalties))
-    return PenaltyPath(**vars(path), private=release.private)
+    return PenaltyPath(asked[0].target, asked[0].names, *path, private=release.private)

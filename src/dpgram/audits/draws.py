@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpgram.audits.batched import BatchedSource, is_rounding
 from dpgram.audits.bounds import PILOT
 from dpgram.audits.fit import Counts, faults_between, faults_of_grid
 from dpgram.audits.laws.base import MechanismLaw
@@ -25,6 +24,27 @@ Array = np.ndarray
 CHUNK = 1_200_000  # entries of matrices that are drawn at once: 300,000 releases of two columns, some 300 MB at work
 KEPT = 4_000_000  # entries of published matrices that are kept of each table, to choose tests on
 REMEMBERED = 50_000  # releases of each table whose noise is compared with the other's
+
+
+class BatchedSource(FloatSource):
+    """Draws from ``source`` for ``draws`` independent releases at a time: the mechanism's own formula, on stacks of matrices.
+
+    They are not rounded to a grid, which would hide how fine the drawn noise is. Releases that are made one at a time are."""
+
+    def __init__(self, source: FloatSource, draws: int):
+        self._source, self.copies = source, (draws,)
+        self.private, self.description = source.private, f"{source.description}, many releases at once"
+
+    def normal(self, scale: float, size: tuple[int, ...]) -> Array:
+        return self._source.normal(scale, size)
+
+    def uniform(self, size: tuple[int, ...]) -> Array:
+        return self._source.uniform(size)
+
+
+def is_rounding(source: RandomSource) -> bool:
+    """Whether what ``source`` publishes of one release lies on a grid."""
+    return source.arithmetic == EXACT or float(source.publish(np.array([[0.25]]), 1.0)[0, 0]) == 0.0
 
 
 class PairReleases:
