@@ -28,13 +28,12 @@ from dpgram.inference.intervals import (
     wald,
     weakly_identified,
 )
-from dpgram.inference.joint import JointTest, joint_test, p_value, single_p_values
+from dpgram.inference.pivot import JointTest, joint_test, p_value, single_p_values
 from dpgram.regression.channel import Channel, channel
 from dpgram.regression.design import Design
 from dpgram.regression.fit import debiased, fit_linear, shrunk
 from dpgram.report.figures import draw_coefficients
-from dpgram.report.frames import data_frame
-from dpgram.report.summary import Summary, cautions, framed_rows, origin, summarise
+from dpgram.report.summary import Summary, cautions, data_frame, framed_rows, origin, summarise
 from dpgram.terms.schema import INTERCEPT
 
 Array = np.ndarray
@@ -171,17 +170,14 @@ class Fit:
     def joint_test(self, coefficients: str | Sequence[str]) -> JointTest:
         """The test that all of ``coefficients`` are zero: a declared column stands for all its levels."""
         asked = [coefficients] if isinstance(coefficients, str) else list(coefficients)
-        groups = dict(self.design.groups)
+        known = {name: (place,) for place, name in enumerate(self.names)} | dict(self.design.groups)
         places: list[int] = []
         for name in asked:
-            if name in groups:
-                places += groups[name]
-            elif name in self.names:
-                places.append(self.names.index(name))
-            else:
+            if name not in known:
                 raise ModelError(
                     f"there is no coefficient {name!r}: name a feature of this fit or one of {', '.join(self.names)}."
                 )
+            places += known[name]
         return joint_test(self.channel, self.names, list(dict.fromkeys(places)), name=" + ".join(map(str, asked)))
 
     @cached_property

@@ -16,8 +16,7 @@ from dpgram.evidence.evidence import Evidence
 from dpgram.inference.moments import MomentErrors, moment_errors
 from dpgram.regression.moments import Components, Moments, moments, principal_components
 from dpgram.report.figures import draw_matrix, draw_shares, mark
-from dpgram.report.frames import data_frame
-from dpgram.report.summary import Summarised, Summary, cautions, components_summary, matrix_summary, origin
+from dpgram.report.summary import Summarised, Summary, cautions, components_summary, data_frame, matrix_summary, origin
 
 Array = np.ndarray
 

@@ -16,7 +16,7 @@ from dpgram.evidence.evidence import Evidence
 from dpgram.regression.design import Target
 from dpgram.regression.penalised import penalty_path as path_of
 from dpgram.report.figures import draw_path, mark
-from dpgram.report.frames import data_frame
+from dpgram.report.summary import data_frame
 
 Array = np.ndarray
 

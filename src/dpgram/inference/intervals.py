@@ -46,7 +46,6 @@ class Uncertainty:
     along: Array  # (..., p) the rank-one part of the privacy noise is this times its transpose
     by_noise: Array  # (..., p) the other part's variance in each direction
     by_rows: Array  # (..., p) what the sampling of rows adds there
-    variance: Array  # of the errors of a unit label, in scaled units; floored at zero
 
     @property
     def noise(self) -> Array:
@@ -74,7 +73,6 @@ class Intervals:
     lower: Array
     upper: Array
     method: tuple[str, ...]  # how each was made
-    confidence: float
 
     @property
     def identified(self) -> Array:
@@ -83,10 +81,9 @@ class Intervals:
 
 def uncertainty(seen: Channel) -> Uncertainty:
     """Covariance of the debiased estimate, or of each of a stack."""
-    variance = error_variance(seen)
     back = seen.to_own / seen.debiased[..., None, :]
     along = np.sqrt(seen.spread) * (back @ (seen.weight * seen.estimate)[..., None])[..., 0]
-    return Uncertainty(back, along, noise_variances(seen), variance[..., None] * seen.per_row, variance)
+    return Uncertainty(back, along, noise_variances(seen), seen.by_rows)
 
 
 def noise_variances(seen: Channel) -> Array:
@@ -105,11 +102,6 @@ def noise_variances(seen: Channel) -> Array:
     return diagonal
 
 
-def error_variance(seen: Channel) -> Array:
-    """Variance of the errors of the unit label, floored at zero."""
-    return np.maximum(seen.error_squares(), 0.0) / np.maximum(seen.rows - seen.gain.shape[-1], 1.0)
-
-
 def quantile(confidence: float, degrees: float) -> float:
     """How many standard errors an interval reaches to each side."""
     tail = (1 - confidence) / 2
@@ -120,7 +112,7 @@ def wald(seen: Channel, confidence: float) -> Intervals:
     check_confidence(confidence)
     estimate = seen.own(seen.estimate)
     reach = quantile(confidence, seen.degrees) * uncertainty(seen).se
-    return Intervals(estimate - reach, estimate + reach, ("wald",) * len(reach), confidence)
+    return Intervals(estimate - reach, estimate + reach, ("wald",) * len(reach))
 
 
 def fieller(seen: Channel, confidence: float, places: Array | None = None) -> Intervals:
@@ -154,7 +146,7 @@ def fieller(seen: Channel, confidence: float, places: Array | None = None) -> In
             steps[unsure] = _searched(accepted, which[unsure], sign[unsure])
         ends = estimate[which] + unit * steps
         lower[left], upper[left] = ends[: len(left)], ends[len(left) :]
-    return Intervals(lower, upper, ("fieller",) * p, confidence)
+    return Intervals(lower, upper, ("fieller",) * p)
 
 
 def _first_rejected(accepted: Test, which: Array, sign: Array, at: Array, certainty: Array) -> Array:
@@ -196,8 +188,8 @@ def weakly_identified(seen: Channel, combinations: Array | None = None, *, below
         return np.zeros(len(rows), dtype=bool)
     variance = seen.noise_variance(seen.estimate) / seen.debiased**2
     shares = rows**2 * variance
-    found = shares[:, weak].sum(axis=1) > shares.sum(axis=1) / 2
-    return np.full(len(found), True) if combinations is None and found.mean() > 0.5 else found
+    mostly = shares[:, weak].sum(axis=1) > shares.sum(axis=1) / 2
+    return np.full(len(mostly), True) if combinations is None and mostly.mean() > 0.5 else mostly
 
 
 def automatic(seen: Channel, confidence: float) -> Intervals:
@@ -213,9 +205,7 @@ def automatic(seen: Channel, confidence: float) -> Intervals:
     second = fieller(seen, confidence, np.flatnonzero(doubtful))
     by_test = weak | (doubtful & np.isfinite(second.lower) & np.isfinite(second.upper))
     method = tuple("fieller" if tested else "wald" for tested in by_test)
-    return Intervals(
-        np.where(by_test, second.lower, first.lower), np.where(by_test, second.upper, first.upper), method, confidence
-    )
+    return Intervals(np.where(by_test, second.lower, first.lower), np.where(by_test, second.upper, first.upper), method)
 
 
 def check_confidence(confidence: object) -> None:

@@ -27,7 +27,7 @@ import numpy as np
 from dpgram.artifact.release import GramRelease
 from dpgram.errors import ModelError
 from dpgram.evidence.evidence import Evidence
-from dpgram.inference.intervals import error_variance, noise_variances
+from dpgram.inference.intervals import noise_variances
 from dpgram.regression.channel import channel
 from dpgram.regression.design import Design, Target, design
 
@@ -110,15 +110,13 @@ def risks(evidence: Evidence, plan: Design, places: Array) -> Risks:
     """The risks of the submodels that keep the coefficients ``places`` (k, p) of ``plan``, no two alike in a row.
 
     An exhaustive search looks at tens of thousands of submodels: those of one size are one stack of channels."""
-    parts = [_risks(evidence, plan.submodels(places[start : start + CHUNK])) for start in range(0, len(places), CHUNK)]
+    parts = []
+    for start in range(0, len(places), CHUNK):
+        seen = channel(evidence, plan.submodels(places[start : start + CHUNK]))
+        spent = noise_variances(seen) + seen.spread * (seen.weight * seen.estimate) ** 2
+        unit = np.square(seen.label_scale)
+        parts.append((unit * seen.error_squares(), unit * seen.error_variance, unit * np.sum(spent / seen.per_row, axis=-1)))
     return Risks(*(np.concatenate(part) for part in zip(*parts, strict=True)))
-
-
-def _risks(evidence: Evidence, plans: Design) -> tuple[Array, Array, Array]:
-    seen = channel(evidence, plans)
-    spent = noise_variances(seen) + seen.spread * (seen.weight * seen.estimate) ** 2
-    unit = np.square(seen.label_scale)
-    return unit * seen.error_squares(), unit * error_variance(seen), unit * np.sum(spent / seen.per_row, axis=-1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +135,7 @@ class _Judge:
 
     def criteria(self, choices: Sequence[Choice]) -> Array:
         """For each choice, in own units squared; submodels of one size are computed at once."""
-        found = np.empty(len(choices))
+        criteria = np.empty(len(choices))
         by_size: dict[int, list[int]] = {}
         places = [self._places(choice) for choice in choices]
         for j, kept in enumerate(places):
@@ -146,8 +144,8 @@ class _Judge:
             of = risks(self.evidence, self.plan, np.array([places[j] for j in which], dtype=int).reshape(len(which), size))
             added = size * of.variance + of.noise
             searched = np.array([self._search(len(choices[j])) for j in which])
-            found[which] = of.error_squares + size * of.variance + added + searched * added / max(size, 1)
-        return self.plan.label_unit**2 * found
+            criteria[which] = of.error_squares + size * of.variance + added + searched * added / max(size, 1)
+        return self.plan.label_unit**2 * criteria
 
     def best(self, choices: Iterable[Choice]) -> tuple[Choice, float] | None:
         """The choice with the smallest criterion, of equals the first, of those that the release can carry; None where it can none."""
@@ -187,13 +185,13 @@ def _best(judge: _Judge, most: int) -> list[tuple[Choice, float]]:
 def _groups(plan: Design, features: Iterable[str] | None) -> list[tuple[str, tuple[int, ...]]]:
     """What moves together: the coefficients of one declared column, or a single level where it was named as such."""
     named = set(features or ())
-    found: list[tuple[str, tuple[int, ...]]] = []
+    groups: list[tuple[str, tuple[int, ...]]] = []
     for column, places in plan.groups:
         if features is None or column in named:
-            found.append((column, places))
+            groups.append((column, places))
         else:
-            found += [(plan.names[place], (place,)) for place in places]
-    return found
+            groups += [(plan.names[place], (place,)) for place in places]
+    return groups
 
 
 def _most(largest: object, groups: int) -> int:

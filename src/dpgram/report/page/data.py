@@ -12,6 +12,7 @@ from dpgram.artifact.release import GramRelease
 from dpgram.evidence.evidence import Evidence, View
 from dpgram.inference.bootstrap import bootstrap
 from dpgram.regression.design import design
+from dpgram.report.summary import origin
 from dpgram.terms.columns import Boolean, Categorical, Column, Date, Numeric, bounds
 from dpgram.terms.derivation import Derived
 from dpgram.terms.derived import DatePart, Interval, Power, Product
@@ -30,11 +31,7 @@ def page_data(release: GramRelease, bootstrapped: Sequence[str] = (), confidence
         "derived": [_derived(derived, schema) for derived in schema.derived],
         "intercept": schema.intercept,
         "unit": schema.unit,
-        "rows": release.rows,
-        "epsilon": release.budget.epsilon,
-        "delta": release.budget.delta,
-        "neighbours": release.neighbours.value,
-        "mechanism": release.mechanism,
+        **origin(release),
         "private": release.private,
         "condition": release.condition,
         "evidence": evidence_data(Evidence.of(release)),
