@@ -16,18 +16,7 @@ from dpgram.errors import ModelError
 from dpgram.evidence.evidence import Evidence
 from dpgram.inference.bootstrap import bootstrap
 from dpgram.inference.goodness import Goodness, goodness
-from dpgram.inference.intervals import (
-    METHODS,
-    Intervals,
-    Uncertainty,
-    automatic,
-    check_confidence,
-    fieller,
-    quantile,
-    uncertainty,
-    wald,
-    weakly_identified,
-)
+from dpgram.inference.intervals import BY_CHANNEL, METHODS, Intervals, Uncertainty, check_confidence, predictions, uncertainty
 from dpgram.inference.pivot import JointTest, joint_test, p_value, single_p_values
 from dpgram.regression.channel import Channel, channel
 from dpgram.regression.design import Design
@@ -146,10 +135,8 @@ class Fit:
         check_confidence(level)
         _check_method(how)
         if (how, level) not in self._made:
-            if how == "bootstrap":
-                made = bootstrap(self._evidence, self.design, level)
-            else:
-                made = {"wald": wald, "fieller": fieller, "auto": automatic}[how](self.channel, level)
+            by_channel = BY_CHANNEL.get(how)
+            made = by_channel(self.channel, level) if by_channel else bootstrap(self._evidence, self.design, level)
             self._made[how, level] = made
         return self._made[how, level]
 
@@ -205,11 +192,8 @@ class Fit:
             raise ModelError(f'interval is {interval!r} and must be "mean" or "observation".')
         level = self.confidence if confidence is None else confidence
         check_confidence(level)
-        variance = np.einsum("ij,jk,ik->i", features, self.uncertainty.covariance, features)
-        if interval == "observation":
-            variance = variance + self.goodness.residual_variance
-        centre, reach = features @ self._debiased, quantile(level, self.channel.degrees) * np.sqrt(np.maximum(variance, 0.0))
-        reach = np.where(weakly_identified(self.channel, features), np.inf, reach)
+        residual = self.goodness.residual_variance if interval == "observation" else 0.0
+        centre, reach = predictions(self.channel, features, residual, level)
         return {"prediction": predicted, "debiased": centre, "lower": centre - reach, "upper": centre + reach}
 
     def summary(self) -> Summary:

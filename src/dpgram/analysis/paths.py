@@ -38,11 +38,8 @@ class PenaltyPath:
 
     def to_frame(self) -> Any:
         """A pandas data frame, a row per penalty."""
-        rows = [
-            {"penalty": float(a), **dict(zip(self.names, c.tolist(), strict=True))}
-            for a, c in zip(self.penalties, self.coefficients, strict=True)
-        ]
-        return data_frame(rows, index="penalty")
+        columns = zip(self.names, self.coefficients.T, strict=True)
+        return data_frame({"penalty": self.penalties, **dict(columns)}, index="penalty")
 
     def plot(self, ax: Any = None) -> Any:
         """Coefficients against the penalty."""

@@ -23,7 +23,6 @@ from dpgram.regression.channel import Channel
 
 Array = np.ndarray
 
-METHODS = ("auto", "wald", "fieller", "bootstrap")
 FAR = 1e4  # standard errors; a set that reaches so far is unbounded
 STEPS = np.array([0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0, 200.0, 1000.0, FAR])
 GRID = np.concatenate([[0.0], STEPS])
@@ -206,6 +205,19 @@ def automatic(seen: Channel, confidence: float) -> Intervals:
     by_test = weak | (doubtful & np.isfinite(second.lower) & np.isfinite(second.upper))
     method = tuple("fieller" if tested else "wald" for tested in by_test)
     return Intervals(np.where(by_test, second.lower, first.lower), np.where(by_test, second.upper, first.upper), method)
+
+
+BY_CHANNEL = {"auto": automatic, "wald": wald, "fieller": fieller}  # the bootstrap needs the evidence itself
+METHODS = (*BY_CHANNEL, "bootstrap")
+
+
+def predictions(seen: Channel, features: Array, residual: float, confidence: float) -> tuple[Array, Array]:
+    """Debiased predictions for rows of ``features``, and how far their intervals reach, of errors with ``residual`` variance too.
+
+    They are infinite for rows that lie mostly in directions that are not identified."""
+    variance = np.einsum("ij,jk,ik->i", features, uncertainty(seen).covariance, features) + residual
+    reach = quantile(confidence, seen.degrees) * np.sqrt(np.maximum(variance, 0.0))
+    return features @ seen.own(seen.estimate), np.where(weakly_identified(seen, features), np.inf, reach)
 
 
 def check_confidence(confidence: object) -> None:

@@ -79,7 +79,9 @@ def select(
         raise ModelError(f"method is {method!r} and must be one of {', '.join(METHODS)}.")
     plan = design(release.schema, target, features, intercept)
     groups = _groups(plan, features)
-    most = _most(largest, len(groups))
+    if largest is not None and (isinstance(largest, bool) or not isinstance(largest, int) or largest < 0):
+        raise ModelError(f"largest is {largest!r} and must be a whole number of features, or None for as many as there are.")
+    most = len(groups) if largest is None else min(largest, len(groups))
     if method == "best" and len(groups) > MOST_GROUPS:
         raise ModelError(
             f"there are {len(groups)} features to choose from, and method='best' looks at every subset of up to {MOST_GROUPS}: use "
@@ -128,11 +130,6 @@ class _Judge:
     groups: tuple[tuple[int, ...], ...]  # places of each group's coefficients
     constant: bool
 
-    def fits(self, choice: Choice) -> bool:
-        """Whether the release can carry so many coefficients: a sketch of few rows cannot."""
-        alone = self.evidence.alone
-        return not choice or len(self._places(choice)) <= alone.law.most_coefficients(len(alone.matrix))
-
     def criteria(self, choices: Sequence[Choice]) -> Array:
         """For each choice, in own units squared; submodels of one size are computed at once."""
         criteria = np.empty(len(choices))
@@ -149,7 +146,11 @@ class _Judge:
 
     def best(self, choices: Iterable[Choice]) -> tuple[Choice, float] | None:
         """The choice with the smallest criterion, of equals the first, of those that the release can carry; None where it can none."""
-        tried = [choice for choice in choices if self.fits(choice)]
+        alone = self.evidence.alone
+        most = alone.law.most_coefficients(
+            len(alone.matrix)
+        )  # that the release can carry: a sketch of few rows cannot carry many
+        tried = [choice for choice in choices if not choice or len(self._places(choice)) <= most]
         if not tried:
             return None
         criteria = self.criteria(tried)
@@ -192,11 +193,3 @@ def _groups(plan: Design, features: Iterable[str] | None) -> list[tuple[str, tup
         else:
             groups += [(plan.names[place], (place,)) for place in places]
     return groups
-
-
-def _most(largest: object, groups: int) -> int:
-    if largest is None:
-        return groups
-    if isinstance(largest, bool) or not isinstance(largest, int) or largest < 0:
-        raise ModelError(f"largest is {largest!r} and must be a whole number of features, or None for as many as there are.")
-    return min(largest, groups)

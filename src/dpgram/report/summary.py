@@ -131,13 +131,13 @@ def framed_rows(fit: dict) -> list[dict]:
     return [{key: absent[key] if value is None else value for key, value in row.items()} for row in coefficient_rows(fit)]
 
 
-def data_frame(rows: Sequence[dict], *, index: str | list[str]) -> Any:
-    """Plain rows as a pandas data frame, for those who have pandas."""
+def data_frame(data: Sequence[dict] | dict[str, Any], *, index: str | list[str]) -> Any:
+    """Rows, or columns by name, as a pandas data frame, for those who have pandas."""
     if find_spec("pandas") is None:
         raise MissingExtraError(package="pandas", extra="frames", purpose="a data frame")
     import pandas as pd
 
-    return pd.DataFrame.from_records(list(rows)).set_index(index)
+    return pd.DataFrame(data).set_index(index)
 
 
 def summarise(fit: dict) -> Summary:

@@ -49,8 +49,8 @@ def evidence_data(evidence: Evidence) -> dict[str, Any]:
         "weighed": {"matrix": _lower_half(evidence.weighed.matrix), "turned": evidence.weighed.turn is not None},
         "repaired": _lower_half(evidence.repaired),
         "byNoise": None if by_noise is unit else by_noise.T.tolist(),
-        "counted": _rows(*evidence.counted),
-        "weighedRows": _rows(*evidence.weighed_rows),
+        "counted": dict(zip(("rows", "rowsSd"), evidence.counted, strict=True)),
+        "weighedRows": dict(zip(("rows", "rowsSd"), evidence.weighed_rows, strict=True)),
         "neverShrunk": evidence.never_shrunk,
         "longRowsShrunk": evidence.row_bound < evidence.schema.largest_norm,
         "hidden": bool(evidence.hidden),
@@ -69,10 +69,6 @@ def _view(view: View) -> dict[str, Any]:
     matrix = _lower_half((view.matrix + view.matrix.T) / 2)
     turn = None if view.turn is None else view.turn.tolist()
     return {"matrix": matrix, "law": view.law.numbers, "turn": turn}
-
-
-def _rows(rows: float, sd: float) -> dict[str, float]:
-    return {"rows": rows, "rowsSd": sd}
 
 
 def _lower_half(matrix: np.ndarray) -> list[list[float]]:
