@@ -29,7 +29,7 @@ POINT = 2.0**-BITS_BELOW_SD  # the chance of any point of a grid, at most: no la
 class Counts:
     """Counts over the releases of one table, gathered in parts; the first numbers are kept."""
 
-    table: Any
+    table: Any  # of whose releases
     draws: int = 0
     following: int = 0
     below: Array = field(default_factory=lambda: np.zeros(()))

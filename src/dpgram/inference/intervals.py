@@ -212,9 +212,10 @@ METHODS = (*BY_CHANNEL, "bootstrap")
 
 
 def predictions(seen: Channel, features: Array, residual: float, confidence: float) -> tuple[Array, Array]:
-    """Debiased predictions for rows of ``features``, and how far their intervals reach, of errors with ``residual`` variance too.
+    """Debiased predictions for rows of ``features``, and how far an interval reaches to each side of them.
 
-    They are infinite for rows that lie mostly in directions that are not identified."""
+    ``residual`` is the variance of errors that the interval covers too. The reach is infinite for rows that lie mostly in
+    directions that are not identified."""
     variance = np.einsum("ij,jk,ik->i", features, uncertainty(seen).covariance, features) + residual
     reach = quantile(confidence, seen.degrees) * np.sqrt(np.maximum(variance, 0.0))
     return features @ seen.own(seen.estimate), np.where(weakly_identified(seen, features), np.inf, reach)
