@@ -13,7 +13,7 @@ from dpgram.ledger.base import Reservation
 from dpgram.mechanisms import registry
 from dpgram.planning import choose
 from dpgram.planning.ground import ground_of
-from dpgram.report.label import label_data, label_groups
+from dpgram.report.facts import label_data, label_groups
 from tests.conftest import small_schema, small_table
 
 BUDGET = {"epsilon": 5.0, "delta": 1e-6}

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from dpgram.analysis.compare import Comparison, compare
     from dpgram.analysis.fit import Fit
     from dpgram.analysis.matrices import Covariance, PrincipalComponents, covariance, pca
-    from dpgram.analysis.paths import penalty_path
-    from dpgram.analysis.regress import Fits, regress
+    from dpgram.analysis.regress import Fits, penalty_path, regress
     from dpgram.artifact.files import load
     from dpgram.artifact.release import GramRelease
     from dpgram.curator import draft_schema, plan, release
@@ -36,8 +35,7 @@ _NAMES = {
     "analysis.compare": "Comparison compare",
     "analysis.fit": "Fit",
     "analysis.matrices": "Covariance PrincipalComponents covariance pca",
-    "analysis.paths": "penalty_path",
-    "analysis.regress": "Fits regress",
+    "analysis.regress": "Fits penalty_path regress",
     "artifact.files": "load",
     "artifact.release": "GramRelease",
     "curator": "draft_schema plan release",

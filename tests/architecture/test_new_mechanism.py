@@ -19,7 +19,7 @@ from dpgram.evidence.evidence import Evidence
 from dpgram.mechanisms import registry
 from dpgram.planning.forecast import forecast
 from dpgram.planning.ground import ground_of
-from dpgram.report.label import label_data, label_groups
+from dpgram.report.facts import label_data, label_groups
 from dpgram.report.page.data import page_data
 from dpgram.sampling.seeded import SeededSource
 from dpgram.terms.noise import SHAPES, SymmetricGaussian

@@ -7,8 +7,7 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import binom
 
-from dpgram.audits.batched import BatchedSource, is_rounding
-from dpgram.audits.draws import PairReleases
+from dpgram.audits.draws import BatchedSource, PairReleases, is_rounding
 from dpgram.audits.fit import faults_between
 from dpgram.audits.laws.registry import law_of
 from dpgram.mechanisms.registry import MECHANISMS

@@ -12,7 +12,7 @@ import dpgram
 from dpgram.errors import ModelError
 from dpgram.evidence.evidence import Evidence
 from dpgram.inference.bootstrap import bootstrap
-from dpgram.inference.intervals import automatic, error_variance, fieller, quantile, uncertainty, wald, weakly_identified
+from dpgram.inference.intervals import automatic, fieller, quantile, uncertainty, wald, weakly_identified
 from dpgram.inference.pivot import profile, statistic, surely_above
 from dpgram.regression.channel import channel
 from dpgram.regression.design import design
@@ -42,7 +42,7 @@ def noisy(seed, count=3, sd=5.0, size=20.0, rows=1000):
 @pytest.mark.parametrize("name", NOISES)
 def test_the_gradient_is_that_of_finite_differences(name):
     of, rng = seen(name), np.random.default_rng(0)
-    sampling = error_variance(of) * of.per_row
+    sampling = of.by_rows
     sd = np.sqrt(of.noise_variance(of.estimate) + sampling) / np.abs(of.gain)
     for b in of.estimate + 2 * sd * rng.normal(size=(5, len(sd))):
         _, gradient, diagonal = statistic(of, b[None], sampling)
@@ -60,7 +60,7 @@ def test_the_gradient_is_that_of_finite_differences(name):
 def test_what_is_surely_above_a_limit_has_no_point_below_it(of):
     """No point's own statistic is a limit that is surely passed where it lies; far out, a limit that no direction meets is."""
     rng = np.random.default_rng(0)
-    sampling = error_variance(of) * of.per_row
+    sampling = of.by_rows
     gains = (of.gain / of.gain_sd) ** 2
     directions = np.concatenate(
         [rng.normal(size=(200, len(gains))), np.repeat(np.eye(len(gains))[[gains.argmin()]], 200, axis=0)]
@@ -88,7 +88,7 @@ def test_the_statistic_is_the_quadratic_form_of_the_covariance():
 def test_the_profile_is_the_smallest_statistic(seed):
     """Against a general optimiser over the two free coefficients, from many starts."""
     of = noisy(seed)
-    sampling = error_variance(of) * of.per_row
+    sampling = of.by_rows
     row = of.to_own[0]
     value = float(row @ of.estimate + 2 * np.sqrt(uncertainty(of).covariance[0, 0]))
     free = np.linalg.svd(row[None])[2][1:].T
@@ -118,7 +118,7 @@ def test_fieller_for_one_coefficient_is_the_textbook_s(gain, cross, confidence):
     release = matrix_release([[gain, cross], [cross, 200.0]], noise, intercept=False, rows=50)
     of = channel(Evidence.of(release), design(release.schema, "y", None, None))
     q2 = quantile(confidence, np.inf) ** 2
-    sampling = error_variance(of) * of.per_row[0]
+    sampling = of.error_variance * of.per_row[0]
     a, b, c = gain**2 - 2 * 25 * q2, -2 * gain * cross, cross**2 - q2 * (25 + sampling)
     found = fieller(of, confidence)
     if a <= 0:

@@ -8,9 +8,7 @@ from scipy import stats
 
 from dpgram.errors import ModelError
 from dpgram.evidence.evidence import Evidence
-from dpgram.inference.intervals import error_variance
-from dpgram.inference.joint import joint_test, p_value
-from dpgram.inference.pivot import statistic
+from dpgram.inference.pivot import joint_test, p_value, statistic
 from dpgram.regression.channel import channel
 from dpgram.regression.design import design
 from dpgram.sampling.seeded import SeededSource
@@ -84,7 +82,7 @@ def test_all_coefficients_leave_nothing_to_profile():
     plan, seen = of(release)
     found = joint_test(seen, plan.names, list(range(5)))
     zero = np.linalg.solve(seen.to_own, -seen.base)
-    exact = statistic(seen, zero[None], error_variance(seen) * seen.per_row)[0][0]
+    exact = statistic(seen, zero[None], seen.by_rows)[0][0]
     assert found.statistic == pytest.approx(exact, rel=1e-6)
 
 

@@ -39,7 +39,7 @@ def test_stacked_submodels_are_the_single_ones(noise, intercept, kept):
             known, unit = uncertainty(seen), seen.label_scale**2
             metric = np.linalg.inv(seen.to_own).T @ np.diag(seen.debiased**2 / seen.per_row) @ np.linalg.inv(seen.to_own)
             assert found.error_squares[j] == pytest.approx(unit * seen.error_squares(), rel=1e-8, abs=1e-8)
-            assert found.variance[j] == pytest.approx(unit * known.variance, rel=1e-8)
+            assert found.variance[j] == pytest.approx(unit * seen.error_variance, rel=1e-8)
             assert found.noise[j] == pytest.approx(unit * np.trace(metric @ known.noise), rel=1e-8)
 
 

@@ -12,7 +12,7 @@ from dpgram.errors import IndefiniteGramError, ModelError
 from dpgram.evidence.evidence import Evidence
 from dpgram.inference.goodness import goodness
 from dpgram.inference.intervals import automatic, uncertainty, wald
-from dpgram.inference.joint import joint_test
+from dpgram.inference.pivot import joint_test
 from dpgram.regression.channel import channel
 from dpgram.regression.design import design
 from dpgram.regression.fit import ESTIMATORS, fit_linear

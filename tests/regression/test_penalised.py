@@ -54,13 +54,13 @@ def test_without_noise_it_is_scikit_learn_on_the_rows(noise, column, kept, estim
 def test_a_path_passes_through_the_single_fits():
     release = silent(SILENT["gaussian"])
     plan = design(release.schema, "y", FEATURES, None)
-    path = penalty_path(Evidence.of(release), plan, penalties=12)
-    assert path.coefficients.shape == (12, 5)
-    assert np.abs(path.coefficients[0, 1:]).max() < 1e-6
-    assert (np.diff(path.penalties) < 0).all()
+    penalties, coefficients = penalty_path(Evidence.of(release), plan, penalties=12)
+    assert coefficients.shape == (12, 5)
+    assert np.abs(coefficients[0, 1:]).max() < 1e-6
+    assert (np.diff(penalties) < 0).all()
     for k in (3, 7):
-        single = fit_linear(Evidence.of(release), plan, "lasso", penalty=float(path.penalties[k]))
-        assert path.coefficients[k] == pytest.approx(single, abs=0.02)
+        single = fit_linear(Evidence.of(release), plan, "lasso", penalty=float(penalties[k]))
+        assert coefficients[k] == pytest.approx(single, abs=0.02)
 
 
 @pytest.mark.parametrize("noise", NOISES.values(), ids=NOISES)

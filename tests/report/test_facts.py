@@ -12,8 +12,7 @@ import dpgram
 from dpgram.cli.app import run
 from dpgram.mechanisms import registry
 from dpgram.report.fact import Fact, Group, Planned
-from dpgram.report.facts import facts
-from dpgram.report.label import label_data
+from dpgram.report.facts import facts, label_data
 from dpgram.report.page.write import report_page
 from dpgram.terms.words import COMMON, Point, Words
 from tests.page.releases import MECHANISMS, release_of

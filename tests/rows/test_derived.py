@@ -17,8 +17,7 @@ from dpgram.encoding.columns import untyped_array
 from dpgram.encoding.derive import derived_values
 from dpgram.encoding.encode import Encoder
 from dpgram.report.fact import Group
-from dpgram.report.facts import facts
-from dpgram.report.label import label_data
+from dpgram.report.facts import facts, label_data
 
 COLUMNS = [
     Numeric("x", -2, 3),

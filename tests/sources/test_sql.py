@@ -402,7 +402,7 @@ def test_a_library_that_is_not_installed_is_named(monkeypatch, file):
 
 
 def test_the_label_says_what_a_row_is(people, file, tmp_path):
-    from dpgram.report.label import label_data, label_groups
+    from dpgram.report.facts import label_data, label_groups
 
     query = "select x, y, c, b from people where c <> 'QUERY-TEXT'"
     for table in (people.uri, file):

@@ -8,8 +8,7 @@ from typing import Any
 from dpgram.analysis.fit import Fit
 from dpgram.errors import ModelError
 from dpgram.report.figures import draw_comparison
-from dpgram.report.frames import data_frame
-from dpgram.report.summary import Summarised, Summary, compare_models, framed_rows
+from dpgram.report.summary import Summarised, Summary, compare_models, data_frame, framed_rows
 
 
 class Comparison(Summarised):

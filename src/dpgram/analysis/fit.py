@@ -16,25 +16,13 @@ from dpgram.errors import ModelError
 from dpgram.evidence.evidence import Evidence
 from dpgram.inference.bootstrap import bootstrap
 from dpgram.inference.goodness import Goodness, goodness
-from dpgram.inference.intervals import (
-    METHODS,
-    Intervals,
-    Uncertainty,
-    automatic,
-    check_confidence,
-    fieller,
-    quantile,
-    uncertainty,
-    wald,
-    weakly_identified,
-)
-from dpgram.inference.joint import JointTest, joint_test, p_value, single_p_values
+from dpgram.inference.intervals import BY_CHANNEL, METHODS, Intervals, Uncertainty, check_confidence, predictions, uncertainty
+from dpgram.inference.pivot import JointTest, joint_test, p_value, single_p_values
 from dpgram.regression.channel import Channel, channel
 from dpgram.regression.design import Design
 from dpgram.regression.fit import debiased, fit_linear, shrunk
 from dpgram.report.figures import draw_coefficients
-from dpgram.report.frames import data_frame
-from dpgram.report.summary import Summary, cautions, framed_rows, origin, summarise
+from dpgram.report.summary import Summary, cautions, data_frame, framed_rows, origin, summarise
 from dpgram.terms.schema import INTERCEPT
 
 Array = np.ndarray
@@ -147,10 +135,8 @@ class Fit:
         check_confidence(level)
         _check_method(how)
         if (how, level) not in self._made:
-            if how == "bootstrap":
-                made = bootstrap(self._evidence, self.design, level)
-            else:
-                made = {"wald": wald, "fieller": fieller, "auto": automatic}[how](self.channel, level)
+            by_channel = BY_CHANNEL.get(how)
+            made = by_channel(self.channel, level) if by_channel else bootstrap(self._evidence, self.design, level)
             self._made[how, level] = made
         return self._made[how, level]
 
@@ -171,17 +157,14 @@ class Fit:
     def joint_test(self, coefficients: str | Sequence[str]) -> JointTest:
         """The test that all of ``coefficients`` are zero: a declared column stands for all its levels."""
         asked = [coefficients] if isinstance(coefficients, str) else list(coefficients)
-        groups = dict(self.design.groups)
+        known = {name: (place,) for place, name in enumerate(self.names)} | dict(self.design.groups)
         places: list[int] = []
         for name in asked:
-            if name in groups:
-                places += groups[name]
-            elif name in self.names:
-                places.append(self.names.index(name))
-            else:
+            if name not in known:
                 raise ModelError(
                     f"there is no coefficient {name!r}: name a feature of this fit or one of {', '.join(self.names)}."
                 )
+            places += known[name]
         return joint_test(self.channel, self.names, list(dict.fromkeys(places)), name=" + ".join(map(str, asked)))
 
     @cached_property
@@ -209,11 +192,8 @@ class Fit:
             raise ModelError(f'interval is {interval!r} and must be "mean" or "observation".')
         level = self.confidence if confidence is None else confidence
         check_confidence(level)
-        variance = np.einsum("ij,jk,ik->i", features, self.uncertainty.covariance, features)
-        if interval == "observation":
-            variance = variance + self.goodness.residual_variance
-        centre, reach = features @ self._debiased, quantile(level, self.channel.degrees) * np.sqrt(np.maximum(variance, 0.0))
-        reach = np.where(weakly_identified(self.channel, features), np.inf, reach)
+        residual = self.goodness.residual_variance if interval == "observation" else 0.0
+        centre, reach = predictions(self.channel, features, residual, level)
         return {"prediction": predicted, "debiased": centre, "lower": centre - reach, "upper": centre + reach}
 
     def summary(self) -> Summary:

@@ -16,8 +16,7 @@ from dpgram.evidence.evidence import Evidence
 from dpgram.inference.moments import MomentErrors, moment_errors
 from dpgram.regression.moments import Components, Moments, moments, principal_components
 from dpgram.report.figures import draw_matrix, draw_shares, mark
-from dpgram.report.frames import data_frame
-from dpgram.report.summary import Summarised, Summary, cautions, components_summary, matrix_summary, origin
+from dpgram.report.summary import Summarised, Summary, cautions, components_summary, data_frame, matrix_summary, origin
 
 Array = np.ndarray
 
@@ -42,11 +41,7 @@ class Covariance(Summarised, Moments):
 
     def to_frame(self, kind: str = "covariance") -> Any:
         """The matrix as a pandas data frame."""
-        rows = [
-            {"": n, **dict(zip(self.names, r.tolist(), strict=True))}
-            for n, r in zip(self.names, self.matrix(kind), strict=True)
-        ]
-        return data_frame(rows, index="")
+        return data_frame({"": self.names, **dict(zip(self.names, self.matrix(kind).T, strict=True))}, index="")
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -80,11 +75,8 @@ class PrincipalComponents(Summarised, Components):
 
     def to_frame(self) -> Any:
         """Loadings as a pandas data frame, a row per component."""
-        rows = [
-            {"component": k, "variance": float(v), "share": float(s), **dict(zip(self.names, loading.tolist(), strict=True))}
-            for k, (v, s, loading) in enumerate(zip(self.variances, self.shares, self.loadings, strict=True), 1)
-        ]
-        return data_frame(rows, index="component")
+        numbers = {"component": range(1, len(self.shares) + 1), "variance": self.variances, "share": self.shares}
+        return data_frame({**numbers, **dict(zip(self.names, self.loadings.T, strict=True))}, index="component")
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -1,8 +1,13 @@
-"""``regress``: from a release and the name of a target, or a formula, to a fitted model."""
+"""``regress`` and ``penalty_path``: from a release and the name of a target, or a formula, to fitted models or a path of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
 
 from dpgram.analysis.compare import Comparison, compare
 from dpgram.analysis.fit import Fit
@@ -11,8 +16,12 @@ from dpgram.errors import ModelError
 from dpgram.evidence.evidence import Evidence
 from dpgram.regression.design import Design, Target, design
 from dpgram.regression.formula import designs, is_formula
-from dpgram.report.summary import Summarised, Summary
+from dpgram.regression.penalised import penalty_path as path_of
+from dpgram.report.figures import draw_path, mark
+from dpgram.report.summary import Summarised, Summary, data_frame
 from dpgram.terms.schema import Schema
+
+Array = np.ndarray
 
 
 class Fits(Summarised, tuple[Fit, ...]):
@@ -67,6 +76,57 @@ def regress(
         if progress is not None:
             progress(done / len(asked))
     return Fits(fits) if several or len(fits) > 1 else fits[0]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PenaltyPath:
+    """Coefficients in own units along a list of penalties, from the largest down."""
+
+    target: str
+    names: tuple[str, ...]
+    penalties: Array  # (k,)
+    coefficients: Array  # (k, p)
+    private: bool
+
+    def at(self, penalty: float) -> dict[str, float]:
+        """Coefficients by name at the listed penalty nearest to this one."""
+        place = int(np.argmin(np.abs(np.log(self.penalties / max(penalty, np.finfo(float).tiny)))))
+        return dict(zip(self.names, self.coefficients[place].tolist(), strict=True))
+
+    def to_frame(self) -> Any:
+        """A pandas data frame, a row per penalty."""
+        columns = zip(self.names, self.coefficients.T, strict=True)
+        return data_frame({"penalty": self.penalties, **dict(columns)}, index="penalty")
+
+    def plot(self, ax: Any = None) -> Any:
+        """Coefficients against the penalty."""
+        title = f"Path of {self.target}{mark(self.private)}"
+        return draw_path(self.names, self.penalties.tolist(), self.coefficients.tolist(), title, ax)
+
+    def __repr__(self) -> str:
+        return f"PenaltyPath({self.target} ~ {' + '.join(self.names)}, {len(self.penalties)} penalties){mark(self.private)}"
+
+
+def penalty_path(
+    release: GramRelease,
+    target: Target,
+    features: Sequence[str] | None = None,
+    *,
+    l1_ratio: float = 1.0,
+    penalties: int = 60,
+    intercept: bool | None = None,
+) -> PenaltyPath:
+    """The lasso's path (an elastic net's where ``l1_ratio`` < 1), from a release alone. Costs no budget.
+
+    Penalties are scikit-learn's alpha; target, features and formulas are as in ``regress``."""
+    evidence = Evidence.of(release)
+    if isinstance(penalties, bool) or not isinstance(penalties, Integral) or penalties < 1:
+        raise ModelError(f"penalties is {penalties!r} and must be a whole number of at least 1.")
+    asked = asked_designs(evidence.schema, target, features, intercept)
+    if len(asked) > 1:
+        raise ModelError("a path has one target: write one formula for each.")
+    path = path_of(evidence, asked[0], l1_ratio=l1_ratio, penalties=int(penalties))
+    return PenaltyPath(asked[0].target, asked[0].names, *path, private=release.private)
 
 
 def asked_designs(schema: Schema, target: Target, features: Sequence[str] | None, intercept: bool | None) -> list[Design]:

@@ -70,7 +70,12 @@ def lower_bounds(first: Array, second: Array, claim: Claim, confidence: float) -
 
 def _best_cut(one: Array, other: Array, score: PairScore) -> tuple[float, float]:
     """(score, cut) of the cut that promises most: cautiously, or the best of many cuts is the luckiest."""
-    cuts = _cuts(one, other)
+    both = np.sort(np.concatenate([one, other]))
+    ends = np.exp(np.linspace(math.log(3 / len(both)), 0.0, CUTS))
+    places = np.concatenate(
+        [np.linspace(0, 1, CUTS), 1 - ends]
+    )  # evenly through both tables' losses, and finely in their upper ends
+    cuts = np.unique(both[np.clip((places * len(both)).astype(int), 0, len(both) - 1)])
     shares = [(len(losses) - np.searchsorted(np.sort(losses), cuts)) / len(losses) for losses in (one, other)]
     caught, alarms = (
         bound(share * len(losses), len(losses), CAUTION)
@@ -80,14 +85,6 @@ def _best_cut(one: Array, other: Array, score: PairScore) -> tuple[float, float]
         scores = np.nan_to_num(score(caught, alarms), nan=-np.inf)
     place = int(np.argmax(scores))
     return float(scores[place]), float(cuts[place])
-
-
-def _cuts(one: Array, other: Array) -> Array:
-    """Places to cut: evenly through the losses of both tables, and finely in their upper ends."""
-    both = np.sort(np.concatenate([one, other]))
-    ends = np.exp(np.linspace(math.log(3 / len(both)), 0.0, CUTS))
-    places = np.concatenate([np.linspace(0, 1, CUTS), 1 - ends])
-    return np.unique(both[np.clip((places * len(both)).astype(int), 0, len(both) - 1)])
 
 
 def strength_of(caught: float, alarms: float, claim: Claim) -> float:

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpgram.audits.batched import BatchedSource, is_rounding
 from dpgram.audits.bounds import PILOT
 from dpgram.audits.fit import Counts, faults_between, faults_of_grid
 from dpgram.audits.laws.base import MechanismLaw
@@ -24,7 +23,27 @@ Array = np.ndarray
 
 CHUNK = 1_200_000  # entries of matrices that are drawn at once: 300,000 releases of two columns, some 300 MB at work
 KEPT = 4_000_000  # entries of published matrices that are kept of each table, to choose tests on
-REMEMBERED = 50_000  # releases of each table whose noise is compared with the other's
+
+
+class BatchedSource(FloatSource):
+    """Draws from ``source`` for ``draws`` independent releases at a time: the mechanism's own formula, on stacks of matrices.
+
+    They are not rounded to a grid, which would hide how fine the drawn noise is. Releases that are made one at a time are."""
+
+    def __init__(self, source: FloatSource, draws: int):
+        self._source, self.copies = source, (draws,)
+        self.private, self.description = source.private, f"{source.description}, many releases at once"
+
+    def normal(self, scale: float, size: tuple[int, ...]) -> Array:
+        return self._source.normal(scale, size)
+
+    def uniform(self, size: tuple[int, ...]) -> Array:
+        return self._source.uniform(size)
+
+
+def is_rounding(source: RandomSource) -> bool:
+    """Whether what ``source`` publishes of one release lies on a grid."""
+    return source.arithmetic == EXACT or float(source.publish(np.array([[0.25]]), 1.0)[0, 0]) == 0.0
 
 
 class PairReleases:
@@ -72,15 +91,16 @@ class PairReleases:
         """Faults of one release of several rounds, held again on the other table."""
         return faults_of_replay(self.alone, self.law.task, self.pair, rng) if self.alone.several else []
 
-    def _tests(self) -> list[LawTest]:
-        return [LawTest(self.law, table) for table in (self.pair.first, self.pair.second)]
+    def _tests(self) -> list[Counts]:
+        """Counts of what should be uniform, for each of the two tables."""
+        return [Counts(self.pair.first), Counts(self.pair.second)]
 
     def _at_once(self, rng: RandomSource) -> bool:
         return self.mechanism.batched and isinstance(rng, FloatSource)
 
-    def _some(self, rng: RandomSource, draws: int, test: LawTest, *, one_at_a_time: bool = False) -> Outcome:
+    def _some(self, rng: RandomSource, draws: int, test: Counts, *, one_at_a_time: bool = False) -> Outcome:
         many = releases(self.alone if one_at_a_time else self.mechanism, self.law.task, test.table, rng, draws)
-        test.add(many)
+        test.add(np.clip(np.nan_to_num(self.law.uniforms(many, test.table), nan=0.0), 0.0, 1.0))
         return many
 
     def _strange(self, some: Sequence[Outcome], error: float, *, exact: bool) -> list[str]:
@@ -115,22 +135,8 @@ class PairReleases:
         return np.nan_to_num(np.column_stack([score(many, entries) for score in made]), posinf=np.inf, neginf=-np.inf)
 
 
-class LawTest:
-    """Counts of what should be uniform in releases of one table; the first numbers are kept."""
-
-    def __init__(self, law: MechanismLaw, table: Table):
-        self.law, self.table = law, table
-        self.counts, self.first = Counts(), np.empty((0, 0))
-
-    def add(self, many: Outcome) -> None:
-        numbers = np.clip(np.nan_to_num(self.law.uniforms(many, self.table), nan=0.0), 0.0, 1.0)
-        if not self.counts.draws:
-            self.first = numbers[:REMEMBERED]
-        self.counts.add(numbers)
-
-
-def faults_of_laws(tests: Sequence[LawTest], error: float, *, rounded: bool) -> list[str]:
-    faults = [fault for test in tests for fault in test.counts.faults(error / 3)]
+def faults_of_laws(tests: Sequence[Counts], error: float, *, rounded: bool) -> list[str]:
+    faults = [fault for test in tests for fault in test.faults(error / 3)]
     first, second = (test.first for test in tests)
     if first.shape[1] != second.shape[1]:
         return [*faults, "more is published of one table than of the other"]

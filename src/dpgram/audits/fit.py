@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from scipy.stats import binom
@@ -19,22 +20,26 @@ Array = np.ndarray
 TAIL = 20  # levels down to 2^-20
 _ENDS = 2.0 ** -np.arange(1.0, TAIL + 1)
 LEVELS = np.unique(np.concatenate([_ENDS, 1 - _ENDS, np.arange(1, 16) / 16]))
+REMEMBERED = 50_000  # releases of each table whose noise is compared with the other's
 SAME = 1e-13  # the width of a cell: numbers in the same one came from the same noise, or from the same point of a grid
 POINT = 2.0**-BITS_BELOW_SD  # the chance of any point of a grid, at most: no law in use has a density above one over its sd
 
 
 @dataclass
 class Counts:
-    """Counts over the releases of one table, gathered in parts."""
+    """Counts over the releases of one table, gathered in parts; the first numbers are kept."""
 
+    table: Any  # of whose releases
     draws: int = 0
     following: int = 0
     below: Array = field(default_factory=lambda: np.zeros(()))
     together: Array = field(default_factory=lambda: np.zeros(()))
     next_to: Array = field(default_factory=lambda: np.zeros(()))
+    first: Array = field(default_factory=lambda: np.empty((0, 0)))
 
     def add(self, numbers: Array) -> None:
         bits = _bits(numbers)
+        self.first = self.first if self.draws else numbers[:REMEMBERED]
         self.below = self.below + [np.searchsorted(np.sort(column), LEVELS) for column in numbers.T]
         self.together = self.together + _agreement(bits, bits)
         self.next_to = self.next_to + _agreement(bits[:-1], bits[1:])

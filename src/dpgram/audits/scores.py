@@ -21,7 +21,8 @@ WIDEST = 60  # entries, for a quadratic discriminant
 def scores(loss: Callable[[Outcome], Array], first: Array, second: Array) -> list[OutcomeScore]:
     """The scores, from some releases of each table; the loss comes first."""
     known: list[OutcomeScore] = [lambda many, entries: loss(many)]
-    middle, width = _place(np.vstack([first, second]))
+    low, middle, high = np.quantile(np.vstack([first, second]), [0.25, 0.5, 0.75], axis=0)
+    width = np.where(high > low, high - low, np.abs(middle) + 1e-300)
 
     def tame(entries: Array) -> Array:  # heavy tails must not rule
         return np.arcsinh((entries - middle) / width)
@@ -33,11 +34,6 @@ def scores(loss: Callable[[Outcome], Array], first: Array, second: Array) -> lis
         a, b = _log_density(one), _log_density(other)
         known.append(lambda many, entries: a(tame(entries)) - b(tame(entries)))
     return known
-
-
-def _place(entries: Array) -> tuple[Array, Array]:
-    low, middle, high = np.quantile(entries, [0.25, 0.5, 0.75], axis=0)
-    return middle, np.where(high > low, high - low, np.abs(middle) + 1e-300)
 
 
 def discriminant(one: Array, other: Array) -> Array:

@@ -21,7 +21,7 @@ from dpgram.mechanisms.conversation import GramAnswer, Mechanism, Task, hold
 from dpgram.mechanisms.registry import AUTO, TABLE_ROWS
 from dpgram.planning.choose import check_hint, choose
 from dpgram.report.fact import Planned
-from dpgram.report.label import label_data
+from dpgram.report.facts import label_data
 from dpgram.sampling.seeded import SeededSource
 from dpgram.terms.budget import Neighbours
 

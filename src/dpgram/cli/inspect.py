@@ -9,7 +9,7 @@ from dpgram.artifact.release import GramRelease
 from dpgram.cli.options import Json, ReleaseFile
 from dpgram.cli.output import console, print_json, print_pairs, print_table
 from dpgram.report.fact import Fact, Planned
-from dpgram.report.label import label_data, label_groups, pairs
+from dpgram.report.facts import label_data, label_groups, pairs
 
 
 def inspect(release: ReleaseFile, /, *, json: Json = False) -> None:

@@ -14,7 +14,7 @@ from dpgram.cli.output import print_json, working_bar
 from dpgram.errors import OutputError
 from dpgram.mechanisms.registry import TABLE_ROWS
 from dpgram.report.fact import Planned
-from dpgram.report.label import label_data
+from dpgram.report.facts import label_data
 from dpgram.sampling.base import FLOAT
 from dpgram.sampling.choose import chosen, exact_seconds
 from dpgram.terms.budget import Budget

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,11 +16,10 @@ from dpgram import curator
 from dpgram.analysis.fit import Fit
 from dpgram.artifact.atomic import write_whole
 from dpgram.artifact.release import GramRelease
-from dpgram.demo.figure import Panel, save_panels
 from dpgram.encoding.encode import own_units
 from dpgram.errors import OutputError
 from dpgram.regression.design import design as design_of
-from dpgram.report.figures import check_matplotlib
+from dpgram.report.figures import COLOURS, check_matplotlib, save_drawing
 from dpgram.report.page.write import write_report
 from dpgram.terms.schema import Schema
 
@@ -33,6 +33,18 @@ MODELS = (
     ("air_time", ("distance", "wind_speed", "month", "origin")),
     ("dep_delay", ("hour", "temp", "visib", "carrier")),
 )
+PUBLIC = "New York flights of 2013, public data: only therefore may the non-private fit be shown"
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One regression, both ways."""
+
+    target: str
+    names: tuple[str, ...]
+    private: Array
+    noise_sd: Array
+    non_private: Array
 
 
 @dataclass(frozen=True)
@@ -45,7 +57,10 @@ class DemoResult:
 def run(out: Path, *, epsilon: float = EPSILON, delta: float = DELTA) -> DemoResult:
     """Make the release, fit the models both ways, write the files."""
     check_matplotlib("the demo's figure")
-    _make_folder(out)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"cannot make the folder {out}: {error.strerror}. Choose another place with --out.") from None
     schema = Schema.load(SCHEMA)
     release = curator.release(TABLE, schema, epsilon=epsilon, delta=delta, mechanism="auto")
     rows = bounded_columns(schema)
@@ -54,7 +69,8 @@ def run(out: Path, *, epsilon: float = EPSILON, delta: float = DELTA) -> DemoRes
     for source in (TABLE, SCHEMA):
         write_whole(out / source.name, source.read_bytes())
     title = f"Three regressions from one private release of {release.rows:,} flights (epsilon {epsilon:g}, delta {delta:g})"
-    save_panels(panels, out / "coefficients.png", title=title)
+    size = (12, 1.8 + 0.34 * max(len(panel.names) for panel in panels))
+    save_drawing(out / "coefficients.png", lambda figure: _draw(figure, panels, title), size)
     write_report(release, out / "report.html", title="Flights from New York in 2013", overwrite=True)
     return DemoResult(
         release=release,
@@ -87,8 +103,26 @@ def bounded_columns(schema: Schema) -> dict[str, Array]:
     return dict(zip(schema.encoded_names, own_units(schema, curator.encoded_rows(TABLE, schema)).T, strict=True))
 
 
-def _make_folder(out: Path) -> None:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(f"cannot make the folder {out}: {error.strerror}. Choose another place with --out.") from None
+def _draw(figure: Any, panels: Sequence[Panel], title: str) -> None:
+    """Private against non-private coefficients. Each is drawn to a scale of its own, so that one axis serves all."""
+    for axis, panel in zip(figure.subplots(1, len(panels)), panels, strict=True):
+        _draw_panel(axis, panel)
+    figure.suptitle(f"{title}\n{PUBLIC}", fontsize=11)
+    figure.axes[len(panels) // 2].set_xlabel("coefficient / the larger of its non-private size and 2 sd of its noise")
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
+
+
+def _draw_panel(axis: Any, panel: Panel) -> None:
+    height = np.arange(len(panel.names))[::-1]
+    size = np.maximum(np.abs(panel.non_private), 2 * panel.noise_sd)
+    axis.axvline(0, color="0.6", lw=0.8)
+    reach, words = 1.96 * panel.noise_sd, "private, with 1.96 sd of the privacy noise"
+    dots = {"fmt": "o", "color": COLOURS[0], "ms": 5, "capsize": 2.5, "lw": 1.2}
+    axis.errorbar(panel.private / size, height, xerr=reach / size, label=words, **dots)
+    axis.plot(panel.non_private / size, height, "|", color=COLOURS[1], ms=15, mew=2.5, label="non-private least squares")
+    axis.set_yticks(height, panel.names)
+    widest = max(2.2, 1.05 * np.max((np.abs(panel.private) + reach) / size))
+    axis.set_xlim(-widest, widest)
+    axis.set_title(f"regression of {panel.target}", fontsize=10)
+    axis.spines[["top", "right"]].set_visible(False)

@@ -33,23 +33,19 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         """Spend (epsilon, delta) on one release of X, and take its components. ``y`` is not looked at."""
         features = feature_columns(self, X, reset=True)
         declared = self._declare(features, {})
-        kept = self._number_kept(len(declared.coefficients))
+        columns = len(declared.coefficients)
+        kept = columns if self.n_components is None else self.n_components
+        if isinstance(kept, bool) or not isinstance(kept, int | np.integer) or not 1 <= kept <= columns:
+            raise ModelError(f"n_components is {kept!r} and must be a whole number from 1 to {columns}, or None for all.")
         of = moments(Evidence.of(self._spend(declared, features, {})), declared.coefficients)
         of_all = principal_components(of)
         variances = of_all.variances * of.rows / max(of.rows - 1, 1.0)  # divisor n - 1, as there
-        self.n_components_ = kept
+        self.n_components_ = int(kept)
         self.components_ = of_all.loadings[:kept]
         self.explained_variance_ = variances[:kept]
         self.explained_variance_ratio_ = variances[:kept] / variances.sum()
         self.mean_ = of.mean
         return self
-
-    def _number_kept(self, columns: int) -> int:
-        """How many components to keep of as many as there are encoded columns."""
-        wanted = columns if self.n_components is None else self.n_components
-        if isinstance(wanted, bool) or not isinstance(wanted, int | np.integer) or not 1 <= wanted <= columns:
-            raise ModelError(f"n_components is {wanted!r} and must be a whole number from 1 to {columns}, or None for all.")
-        return int(wanted)
 
     def transform(self, X: Any) -> Array:
         """The rows of X in the coordinates of the components. NOT protected."""

@@ -42,23 +42,17 @@ def target_columns(y: Any, features: Columns) -> tuple[Columns, bool]:
     """The columns of y by name (y, or y0, y1, ...), and whether y is two-dimensional."""
     if y is None:
         raise RowsShapeError("this estimator requires y to be passed, but the target y is None.")
-    if _is_series(y):
-        _check_lengths(y, features)
-        return {_free("y", features): y}, False  # as it is: its declared type knows missing cells, NumPy's may not
-    if not _is_frame(y):
+    series = _is_series(y)  # stays as it is: its declared type knows missing cells, NumPy's may not
+    if not series and not _is_frame(y):
         y = _array("y", y)
-    dimensions = len(y.shape)
+    dimensions = 1 if series else len(y.shape)
     if dimensions not in (1, 2) or (dimensions == 2 and y.shape[1] == 0):
         raise RowsShapeError("y must have one dimension, or two with at least one column.")
-    _check_lengths(y, features)
+    if len(y) != len(next(iter(features.values()))):
+        raise RowsShapeError("X and y have different numbers of rows: every row needs its target.")
     if dimensions == 1:
         return {_free("y", features): y}, False
     return {_free(f"y{j}", features): _column(y, j) for j in range(y.shape[1])}, True
-
-
-def _check_lengths(y: Any, features: Columns) -> None:
-    if len(y) != len(next(iter(features.values()))):
-        raise RowsShapeError("X and y have different numbers of rows: every row needs its target.")
 
 
 def _free(name: str, taken: Columns) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -21,7 +22,7 @@ from dpgram.evidence.evidence import Evidence
 from dpgram.regression.design import Design
 from dpgram.regression.design import design as design_of
 from dpgram.regression.fit import fit_linear
-from dpgram.regression.penalised import check_penalty, elastic_net_slopes, normal_equations, ridge
+from dpgram.regression.penalised import check_penalty, elastic_net, ridge
 
 Array = np.ndarray
 
@@ -152,11 +153,7 @@ class PrivateLasso(PrivateLinearModel):
             raise ModelError(f"max_iter is {self.max_iter!r} and must be a whole number of at least 1.")
 
     def _solve(self, evidence: Evidence, designs: list[Design]) -> list[Array]:
-        self.n_iter_ = 1
-        solutions = []
-        for design in designs:
-            of = normal_equations(evidence, design)
-            slopes, iterations = elastic_net_slopes(of, self.alpha, self.l1_ratio, max_iter=self.max_iter, tol=self.tol)
-            solutions.append(of.coefficients(slopes))
-            self.n_iter_ = max(self.n_iter_, iterations)
-        return solutions
+        solve = partial(elastic_net, penalty=self.alpha, l1_ratio=self.l1_ratio, max_iter=self.max_iter, tol=self.tol)
+        solved = [solve(evidence, design) for design in designs]
+        self.n_iter_ = max(iterations for _, iterations in solved)
+        return [coefficients for coefficients, _ in solved]

@@ -31,15 +31,15 @@ def bootstrap(evidence: Evidence, plan: Design, confidence: float, *, draws: int
     # The fitted matrix was made positive definite, so simulated regressions are better conditioned than the one at hand may be: their
     # quantile alone is too small where noise has few degrees of freedom.
     reach = np.maximum(np.quantile(far, confidence, axis=0), quantile(confidence, seen.degrees)) * uncertainty(seen).se
-    return Intervals(estimate - reach, estimate + reach, ("bootstrap",) * len(estimate), confidence)
+    return Intervals(estimate - reach, estimate + reach, ("bootstrap",) * len(estimate))
 
 
 def _published(evidence: Evidence, draws: int, rng: SeededSource) -> Array:
     """What would be published of tables like the fitted one, each of as many rows."""
     fitted = evidence.repaired_there[0]
     rows = max(evidence.rows, len(fitted) + 1.0)
-    root, found = np.linalg.cholesky(fitted / rows), np.empty((draws, *fitted.shape))
+    root, published = np.linalg.cholesky(fitted / rows), np.empty((draws, *fitted.shape))
     for place in range(draws):
         half = root @ bartlett_factor(len(fitted), rows, rng)
-        found[place] = evidence.published_again(half @ half.T, rng)
-    return found
+        published[place] = evidence.published_again(half @ half.T, rng)
+    return published

@@ -108,7 +108,7 @@ def _model(seen: Channel, b: Array, rows: Array, sampling: Array) -> Model:
     small[:, 2, 2] -= 2 * inflated
     wanted = np.zeros((len(b), 4, 2))
     wanted[:, :, 0], wanted[:, 3, 1] = -inner[:, :4, 4], -1.0
-    found = np.linalg.solve(small, wanted)
-    moves = -(found.mT @ scaled[:, :4])
+    factors = np.linalg.solve(small, wanted)
+    moves = -(factors.mT @ scaled[:, :4])
     step = moves[:, 0] - scaled[:, 4]
-    return Model(value, -np.vecdot(gradient, step) / 2, step, moves[:, 1], -found[:, 3, 0])
+    return Model(value, -np.vecdot(gradient, step) / 2, step, moves[:, 1], -factors[:, 3, 0])

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import gammainccinv, gammaincinv
 
 from dpgram.evidence.evidence import Evidence
-from dpgram.inference.intervals import error_variance, quantile, weakly_identified
+from dpgram.inference.intervals import quantile, weakly_identified
 from dpgram.regression.channel import Channel
 from dpgram.regression.design import Design
 from dpgram.terms.schema import INTERCEPT
@@ -31,7 +31,7 @@ def goodness(evidence: Evidence, plan: Design, seen: Channel, confidence: float)
     rows, reach = max(evidence.rows - len(seen.gain), 1.0), quantile(confidence, seen.degrees)
     scaled = np.linalg.solve(plan.to_own_units, seen.own(seen.estimate) - plan.offset)
     u = plan.label - plan.regressors @ scaled
-    left = max(float(error_variance(seen) * rows * np.square(seen.label_scale)) + evidence.weighing(u), 0.0)
+    left = max(float(seen.error_variance * rows * np.square(seen.label_scale)) + evidence.weighing(u), 0.0)
     about = _about_its_mean(evidence, plan)
     whole = evidence.product(about, about)
     noise = evidence.quadratic_covariance(u, u)

@@ -23,7 +23,6 @@ from dpgram.regression.channel import Channel
 
 Array = np.ndarray
 
-METHODS = ("auto", "wald", "fieller", "bootstrap")
 FAR = 1e4  # standard errors; a set that reaches so far is unbounded
 STEPS = np.array([0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0, 200.0, 1000.0, FAR])
 GRID = np.concatenate([[0.0], STEPS])
@@ -46,7 +45,6 @@ class Uncertainty:
     along: Array  # (..., p) the rank-one part of the privacy noise is this times its transpose
     by_noise: Array  # (..., p) the other part's variance in each direction
     by_rows: Array  # (..., p) what the sampling of rows adds there
-    variance: Array  # of the errors of a unit label, in scaled units; floored at zero
 
     @property
     def noise(self) -> Array:
@@ -74,7 +72,6 @@ class Intervals:
     lower: Array
     upper: Array
     method: tuple[str, ...]  # how each was made
-    confidence: float
 
     @property
     def identified(self) -> Array:
@@ -83,10 +80,9 @@ class Intervals:
 
 def uncertainty(seen: Channel) -> Uncertainty:
     """Covariance of the debiased estimate, or of each of a stack."""
-    variance = error_variance(seen)
     back = seen.to_own / seen.debiased[..., None, :]
     along = np.sqrt(seen.spread) * (back @ (seen.weight * seen.estimate)[..., None])[..., 0]
-    return Uncertainty(back, along, noise_variances(seen), variance[..., None] * seen.per_row, variance)
+    return Uncertainty(back, along, noise_variances(seen), seen.by_rows)
 
 
 def noise_variances(seen: Channel) -> Array:
@@ -105,11 +101,6 @@ def noise_variances(seen: Channel) -> Array:
     return diagonal
 
 
-def error_variance(seen: Channel) -> Array:
-    """Variance of the errors of the unit label, floored at zero."""
-    return np.maximum(seen.error_squares(), 0.0) / np.maximum(seen.rows - seen.gain.shape[-1], 1.0)
-
-
 def quantile(confidence: float, degrees: float) -> float:
     """How many standard errors an interval reaches to each side."""
     tail = (1 - confidence) / 2
@@ -120,7 +111,7 @@ def wald(seen: Channel, confidence: float) -> Intervals:
     check_confidence(confidence)
     estimate = seen.own(seen.estimate)
     reach = quantile(confidence, seen.degrees) * uncertainty(seen).se
-    return Intervals(estimate - reach, estimate + reach, ("wald",) * len(reach), confidence)
+    return Intervals(estimate - reach, estimate + reach, ("wald",) * len(reach))
 
 
 def fieller(seen: Channel, confidence: float, places: Array | None = None) -> Intervals:
@@ -154,7 +145,7 @@ def fieller(seen: Channel, confidence: float, places: Array | None = None) -> In
             steps[unsure] = _searched(accepted, which[unsure], sign[unsure])
         ends = estimate[which] + unit * steps
         lower[left], upper[left] = ends[: len(left)], ends[len(left) :]
-    return Intervals(lower, upper, ("fieller",) * p, confidence)
+    return Intervals(lower, upper, ("fieller",) * p)
 
 
 def _first_rejected(accepted: Test, which: Array, sign: Array, at: Array, certainty: Array) -> Array:
@@ -196,8 +187,8 @@ def weakly_identified(seen: Channel, combinations: Array | None = None, *, below
         return np.zeros(len(rows), dtype=bool)
     variance = seen.noise_variance(seen.estimate) / seen.debiased**2
     shares = rows**2 * variance
-    found = shares[:, weak].sum(axis=1) > shares.sum(axis=1) / 2
-    return np.full(len(found), True) if combinations is None and found.mean() > 0.5 else found
+    mostly = shares[:, weak].sum(axis=1) > shares.sum(axis=1) / 2
+    return np.full(len(mostly), True) if combinations is None and mostly.mean() > 0.5 else mostly
 
 
 def automatic(seen: Channel, confidence: float) -> Intervals:
@@ -213,9 +204,21 @@ def automatic(seen: Channel, confidence: float) -> Intervals:
     second = fieller(seen, confidence, np.flatnonzero(doubtful))
     by_test = weak | (doubtful & np.isfinite(second.lower) & np.isfinite(second.upper))
     method = tuple("fieller" if tested else "wald" for tested in by_test)
-    return Intervals(
-        np.where(by_test, second.lower, first.lower), np.where(by_test, second.upper, first.upper), method, confidence
-    )
+    return Intervals(np.where(by_test, second.lower, first.lower), np.where(by_test, second.upper, first.upper), method)
+
+
+BY_CHANNEL = {"auto": automatic, "wald": wald, "fieller": fieller}  # the bootstrap needs the evidence itself
+METHODS = (*BY_CHANNEL, "bootstrap")
+
+
+def predictions(seen: Channel, features: Array, residual: float, confidence: float) -> tuple[Array, Array]:
+    """Debiased predictions for rows of ``features``, and how far an interval reaches to each side of them.
+
+    ``residual`` is the variance of errors that the interval covers too. The reach is infinite for rows that lie mostly in
+    directions that are not identified."""
+    variance = np.einsum("ij,jk,ik->i", features, uncertainty(seen).covariance, features) + residual
+    reach = quantile(confidence, seen.degrees) * np.sqrt(np.maximum(variance, 0.0))
+    return features @ seen.own(seen.estimate), np.where(weakly_identified(seen, features), np.inf, reach)
 
 
 def check_confidence(confidence: object) -> None:

@@ -1,4 +1,4 @@
-"""The test behind Fieller's intervals and joint tests: how far observations are from what given coefficients predict.
+"""The test behind Fieller's intervals, and joint tests: how far observations are from what given coefficients predict.
 
 For coefficients b the residual observed - gain b has mean zero and a covariance that is known and itself depends on b. Its
 squared length in units of that covariance, made as small as possible over all b with given values of some combinations,
@@ -6,8 +6,13 @@ is about chi-square with as many degrees of freedom as combinations were given, 
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
+from dataclasses import dataclass
 
+import numpy as np
+from scipy.special import chdtrc, fdtrc
+
+from dpgram.errors import ModelError
 from dpgram.regression.channel import Channel
 
 Array = np.ndarray
@@ -49,7 +54,7 @@ def profile(seen: Channel, combinations: Array, values: Array, sampling: Array, 
     b = seen.estimate + _lifted(combinations, metric, values - np.vecdot(combinations, seen.estimate))
     best, gradient, diagonal = statistic(seen, b, sampling)
     damping = np.full(len(b), 1e-3)
-    found, moving = best.copy(), np.arange(len(b))  # problems drop out as they settle
+    least, moving = best.copy(), np.arange(len(b))  # problems drop out as they settle
     for _ in range(ITERATIONS):
         metric = squares / diagonal
         metric = metric + (damping * metric.max(axis=1) + TINY)[:, None]
@@ -66,14 +71,14 @@ def profile(seen: Channel, combinations: Array, values: Array, sampling: Array, 
                 for new, old in ((b + step, b), (slope, gradient), (spread, diagonal), (tried, best))
             )
         damping = np.where(better, np.maximum(damping / 4, 1e-12), np.minimum(damping * 6, 1e8))
-        found[moving] = best
+        least[moving] = best
         if settled.any():
             left = ~settled
             if not left.any():
                 break
             combinations, moving, b, best = combinations[left], moving[left], b[left], best[left]
             gradient, diagonal, damping = gradient[left], diagonal[left], damping[left]
-    return found
+    return least
 
 
 def surely_above(seen: Channel, rows: Array, values: Array, sampling: Array, limit: float) -> Array:
@@ -98,3 +103,35 @@ def _lifted(combinations: Array, metric: Array, gap: Array) -> Array:
     over = combinations / metric[:, None, :]
     inner = np.einsum("kcp,kep->kce", over, combinations)
     return np.einsum("kcp,kc->kp", over, np.linalg.solve(inner, gap[:, :, None])[:, :, 0])
+
+
+@dataclass(frozen=True)
+class JointTest:
+    """Whether some coefficients may all be zero at once."""
+
+    name: str
+    coefficients: tuple[str, ...]
+    statistic: float  # chi-square; divided by its degrees of freedom and compared with F where the noise has few
+    degrees: int
+    p_value: float
+
+
+def joint_test(seen: Channel, names: Sequence[str], places: Sequence[int], *, name: str = "") -> JointTest:
+    """The test that the coefficients at ``places`` are all zero in own units. Holds however weakly they are identified."""
+    if not places:
+        raise ModelError("a joint test needs at least one coefficient: name one.")
+    chosen = np.array(places)
+    distance = float(profile(seen, seen.to_own[chosen][None], -seen.base[chosen][None], seen.by_rows)[0])
+    return JointTest(name, tuple(names[j] for j in places), distance, len(chosen), p_value(distance, len(chosen), seen.degrees))
+
+
+def single_p_values(seen: Channel) -> Array:
+    """P-values of the test that one coefficient is zero, for each of them, all at once."""
+    distances = profile(seen, seen.to_own[:, None, :], -seen.base[:, None], seen.by_rows)
+    return np.array([p_value(distance, 1, seen.degrees) for distance in distances])
+
+
+def p_value(statistic: float, count: int, degrees: float) -> float:
+    if np.isinf(degrees):
+        return float(chdtrc(count, max(statistic, 0.0)))
+    return float(fdtrc(count, degrees, max(statistic, 0.0) / count))

@@ -27,7 +27,7 @@ import numpy as np
 from dpgram.artifact.release import GramRelease
 from dpgram.errors import ModelError
 from dpgram.evidence.evidence import Evidence
-from dpgram.inference.intervals import error_variance, noise_variances
+from dpgram.inference.intervals import noise_variances
 from dpgram.regression.channel import channel
 from dpgram.regression.design import Design, Target, design
 
@@ -79,7 +79,9 @@ def select(
         raise ModelError(f"method is {method!r} and must be one of {', '.join(METHODS)}.")
     plan = design(release.schema, target, features, intercept)
     groups = _groups(plan, features)
-    most = _most(largest, len(groups))
+    if largest is not None and (isinstance(largest, bool) or not isinstance(largest, int) or largest < 0):
+        raise ModelError(f"largest is {largest!r} and must be a whole number of features, or None for as many as there are.")
+    most = len(groups) if largest is None else min(largest, len(groups))
     if method == "best" and len(groups) > MOST_GROUPS:
         raise ModelError(
             f"there are {len(groups)} features to choose from, and method='best' looks at every subset of up to {MOST_GROUPS}: use "
@@ -110,15 +112,13 @@ def risks(evidence: Evidence, plan: Design, places: Array) -> Risks:
     """The risks of the submodels that keep the coefficients ``places`` (k, p) of ``plan``, no two alike in a row.
 
     An exhaustive search looks at tens of thousands of submodels: those of one size are one stack of channels."""
-    parts = [_risks(evidence, plan.submodels(places[start : start + CHUNK])) for start in range(0, len(places), CHUNK)]
+    parts = []
+    for start in range(0, len(places), CHUNK):
+        seen = channel(evidence, plan.submodels(places[start : start + CHUNK]))
+        spent = noise_variances(seen) + seen.spread * (seen.weight * seen.estimate) ** 2
+        unit = np.square(seen.label_scale)
+        parts.append((unit * seen.error_squares(), unit * seen.error_variance, unit * np.sum(spent / seen.per_row, axis=-1)))
     return Risks(*(np.concatenate(part) for part in zip(*parts, strict=True)))
-
-
-def _risks(evidence: Evidence, plans: Design) -> tuple[Array, Array, Array]:
-    seen = channel(evidence, plans)
-    spent = noise_variances(seen) + seen.spread * (seen.weight * seen.estimate) ** 2
-    unit = np.square(seen.label_scale)
-    return unit * seen.error_squares(), unit * error_variance(seen), unit * np.sum(spent / seen.per_row, axis=-1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,14 +130,9 @@ class _Judge:
     groups: tuple[tuple[int, ...], ...]  # places of each group's coefficients
     constant: bool
 
-    def fits(self, choice: Choice) -> bool:
-        """Whether the release can carry so many coefficients: a sketch of few rows cannot."""
-        alone = self.evidence.alone
-        return not choice or len(self._places(choice)) <= alone.law.most_coefficients(len(alone.matrix))
-
     def criteria(self, choices: Sequence[Choice]) -> Array:
         """For each choice, in own units squared; submodels of one size are computed at once."""
-        found = np.empty(len(choices))
+        criteria = np.empty(len(choices))
         by_size: dict[int, list[int]] = {}
         places = [self._places(choice) for choice in choices]
         for j, kept in enumerate(places):
@@ -146,12 +141,16 @@ class _Judge:
             of = risks(self.evidence, self.plan, np.array([places[j] for j in which], dtype=int).reshape(len(which), size))
             added = size * of.variance + of.noise
             searched = np.array([self._search(len(choices[j])) for j in which])
-            found[which] = of.error_squares + size * of.variance + added + searched * added / max(size, 1)
-        return self.plan.label_unit**2 * found
+            criteria[which] = of.error_squares + size * of.variance + added + searched * added / max(size, 1)
+        return self.plan.label_unit**2 * criteria
 
     def best(self, choices: Iterable[Choice]) -> tuple[Choice, float] | None:
         """The choice with the smallest criterion, of equals the first, of those that the release can carry; None where it can none."""
-        tried = [choice for choice in choices if self.fits(choice)]
+        alone = self.evidence.alone
+        most = alone.law.most_coefficients(
+            len(alone.matrix)
+        )  # that the release can carry: a sketch of few rows cannot carry many
+        tried = [choice for choice in choices if not choice or len(self._places(choice)) <= most]
         if not tried:
             return None
         criteria = self.criteria(tried)
@@ -187,18 +186,10 @@ def _best(judge: _Judge, most: int) -> list[tuple[Choice, float]]:
 def _groups(plan: Design, features: Iterable[str] | None) -> list[tuple[str, tuple[int, ...]]]:
     """What moves together: the coefficients of one declared column, or a single level where it was named as such."""
     named = set(features or ())
-    found: list[tuple[str, tuple[int, ...]]] = []
+    groups: list[tuple[str, tuple[int, ...]]] = []
     for column, places in plan.groups:
         if features is None or column in named:
-            found.append((column, places))
+            groups.append((column, places))
         else:
-            found += [(plan.names[place], (place,)) for place in places]
-    return found
-
-
-def _most(largest: object, groups: int) -> int:
-    if largest is None:
-        return groups
-    if isinstance(largest, bool) or not isinstance(largest, int) or largest < 0:
-        raise ModelError(f"largest is {largest!r} and must be a whole number of features, or None for as many as there are.")
-    return min(largest, groups)
+            groups += [(plan.names[place], (place,)) for place in places]
+    return groups

@@ -76,7 +76,8 @@ def assumed_table(
             numbers = ", ".join(c.name for c in schema.columns if isinstance(c, Numeric | Date)) or "none"
             raise PlanError(f"a spread is given for {name!r}, and the numbers and dates of the schema are: {numbers}.")
     rng = np.random.default_rng(seed)
-    explained = _declared_parents(schema, target)
+    # The declared columns whose cells decide the target; none where the name is unknown, which the design says better.
+    explained = sorted(frozenset().union(*(e.sources for e in schema.encoded if target in (e.name, e.column))))
     names = [name for name in schema.names if name not in explained]
     common = rng.standard_normal(rows)
     latent = {
@@ -96,12 +97,6 @@ def assumed_rows(schema: Schema, assumptions: Assumptions, target: str) -> Array
     from dpgram.encoding.encode import encoded_columns  # brings Arrow along, which reading a plan does not need
 
     return encoded_columns(schema, assumed_table(schema, assumptions, target))
-
-
-def _declared_parents(schema: Schema, target: str) -> list[str]:
-    """The declared columns whose cells decide the target; none where the name is unknown, which the design says better."""
-    own = [e for e in schema.encoded if target in (e.name, e.column)]
-    return sorted(frozenset().union(*(e.sources for e in own)))
 
 
 def _cells(column: Column, latent: Array, spread: float) -> Array:

@@ -213,7 +213,7 @@ def _all_at_once(ground: Ground, mechanism: Mechanism, task: Task, rows: int, co
 
 
 def _one_by_one(ground: Ground, mechanism: Mechanism, task: Task, rows: int, copies: int) -> MadeUpReleases:
-    """Releases of a mechanism whose later questions follow from its noise."""
+    """Releases of a mechanism whose later questions follow from its noise; fewer, because each is made by itself."""
     asked: list[_Shrunk] = []
 
     def answer(question: GramQuestion) -> GramAnswer:
@@ -222,16 +222,11 @@ def _one_by_one(ground: Ground, mechanism: Mechanism, task: Task, rows: int, cop
         asked.append(_Shrunk(question.row_bound, through, moments, len(asked) + 1))
         return GramAnswer(rows * (moments if through is None else through @ moments @ through.T), _public(task, rows))
 
-    for place in range(_few(ground, copies)):
+    few = max(FEW, copies // SLOWER)
+    for place in range(max(FEWEST_WIDE, round(few * min(1.0, NARROW / len(ground.schema.encoded))))):
         asked.clear()
         outcome = hold(mechanism.start(task, SeededSource(SEED + place)), answer)
         yield outcome.gram, outcome.noise, asked[-1]
-
-
-def _few(ground: Ground, copies: int) -> int:
-    """How many releases stand in for ``copies`` where each is made by itself."""
-    few = max(FEW, copies // SLOWER)
-    return max(FEWEST_WIDE, round(few * min(1.0, NARROW / len(ground.schema.encoded))))
 
 
 def _public(task: Task, rows: int) -> int | None:

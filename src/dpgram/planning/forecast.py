@@ -121,8 +121,13 @@ def _reason(best: Expected, typical: Coefficient, ground: Ground, rows: int) -> 
         return "But the noise hides the coefficients at this budget: the error is about as large as what is to be estimated."
     if typical.privacy_error < typical.sampling_error / 3:
         return "The noise adds little to what the sampling of rows leaves open anyway."
+    if registry.find(best.mechanism).several and best.passes == 1:
+        return "Its one round shrinks rows further than to their bound, which costs less than the noise that it saves."
     if registry.find(best.mechanism).several:
-        return _reason_of_rounds(best.passes)
+        return (
+            f"It reads the table {best.passes} times, and whitens rows by what earlier rounds published: its noise is about equally small "
+            f"beside every direction, weak or strong."
+        )
     if math.isfinite(best.degrees):
         return (
             f"Its noise multiplies, with {best.degrees:.4g} degrees of freedom, and is smallest along weak directions, where "
@@ -133,13 +138,4 @@ def _reason(best: Expected, typical: Coefficient, ground: Ground, rows: int) -> 
     return (
         f"Its noise has one size, sd {best.noise_sd:.4g}, along all directions, of which the weakest of the features is expected to "
         f"have {weakest:.4g}; the noise of draws grows with the directions themselves."
-    )
-
-
-def _reason_of_rounds(passes: int) -> str:
-    if passes == 1:
-        return "Its one round shrinks rows further than to their bound, which costs less than the noise that it saves."
-    return (
-        f"It reads the table {passes} times, and whitens rows by what earlier rounds published: its noise is about equally small "
-        f"beside every direction, weak or strong."
     )

@@ -21,8 +21,6 @@ from dpgram.terms.schema import Schema
 
 Array = np.ndarray
 
-SAMPLE_WORDS = "moments of a sample of {rows} rows, which the custodian says is public"
-
 
 @dataclass(frozen=True, eq=False)
 class Plan:
@@ -114,7 +112,8 @@ def make_plan(
         guess = Assumptions() if assumptions is None else assumptions
         stands_for, words, data = assumed_rows(schema, guess, named), guess.in_words, guess.to_dict()
     else:
-        stands_for, words, data = sample, SAMPLE_WORDS.format(rows=f"{len(sample):,}"), None
+        words = f"moments of a sample of {len(sample):,} rows, which the custodian says is public"
+        stands_for, data = sample, None
     ground = ground_of(schema, stands_for, named, features)
     answer = None
     how: How = {"calibration": calibration, "options": options}

@@ -105,6 +105,16 @@ class Channel(Seen):
         return self.unexplained - np.sum(explained, axis=-1)
 
     @cached_property
+    def error_variance(self) -> Array:
+        """Variance of the errors of the unit label, floored at zero."""
+        return np.maximum(self.error_squares(), 0.0) / np.maximum(self.rows - self.gain.shape[-1], 1.0)
+
+    @property
+    def by_rows(self) -> Array:
+        """The variance that the sampling of rows gives what was observed."""
+        return self.error_variance[..., None] * self.per_row
+
+    @cached_property
     def gain_sd(self) -> Array:
         """Standard deviation of the noise on each gain."""
         return np.sqrt(2 * self.spread) * self.weight

@@ -82,11 +82,6 @@ class DesignColumn(NamedTuple):
     centre: float = 0.0
     half: float = 1.0
 
-    @property
-    def unshifted(self) -> Weights:
-        """Weights of x / half = z + centre / half. A release without an intercept column has no shifts."""
-        return {0: self.centre / self.half, **self.weights} if self.centre else self.weights
-
 
 Target = str | Mapping[str, float]
 """A column, or several with their weights: the sum of them, weighted, is then explained."""
@@ -105,14 +100,6 @@ def design(schema: Schema, target: Target, features: Sequence[str] | None, inter
     targets = _targets(schema, target)
     places = feature_places(schema, features, list(targets))
     return assemble(schema, _weighted(schema, targets), encoded_parts(schema, places), constant)
-
-
-def places_of(schema: Schema, columns: Sequence[str] | None) -> list[int]:
-    """Places in the Gram of declared or encoded ``columns``, each once; of all but the intercept when None."""
-    places = feature_places(schema, columns, [])
-    if not places:
-        raise ModelError("no column is named: name one, or leave the list out for all of them.")
-    return places
 
 
 def encoded_parts(schema: Schema, places: Iterable[int]) -> list[DesignColumn]:
@@ -134,8 +121,8 @@ def assemble(schema: Schema, target: DesignColumn, parts: Sequence[DesignColumn]
         columns = ({0: 1.0}, *(part.weights for part in (*parts, target)))
         to_own = np.diag(np.concatenate([[target.half], units]))
         to_own[0, 1:] = -np.array([part.centre for part in parts]) * units
-    else:  # through the origin of own units: each scaled column gets its shift back
-        columns = tuple(part.unshifted for part in (*parts, target))
+    else:  # through the origin of own units: x / half = z + centre / half. Without an intercept column a release has no shifts
+        columns = tuple({0: c.centre / c.half, **c.weights} if c.centre else c.weights for c in (*parts, target))
         to_own = np.diag(units)
     offset = np.zeros(len(to_own))
     offset[:1] = target.centre * constant

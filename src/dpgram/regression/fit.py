@@ -103,9 +103,9 @@ ESTIMATORS: dict[str, tuple[Callable[..., Array], tuple[str, ...]]] = {
     "plain": (_plain, ()),
     # A penalty on squares, given or the size of the noise; on absolute values, which makes coefficients zero; or both.
     "ridge": (ridge, ("penalty",)),
-    "lasso": (elastic_net, ("penalty",)),
+    "lasso": (lambda evidence, design, penalty=None: elastic_net(evidence, design, penalty)[0], ("penalty",)),
     "elastic-net": (
-        lambda evidence, design, penalty=None, l1_ratio=0.5: elastic_net(evidence, design, penalty, l1_ratio),
+        lambda evidence, design, penalty=None, l1_ratio=0.5: elastic_net(evidence, design, penalty, l1_ratio)[0],
         ("penalty", "l1_ratio"),
     ),
 }

@@ -68,7 +68,11 @@ def _written(schema: Schema, formula: str) -> tuple[list[Term], list[Term]]:
             case "OPERATOR", "." if "1" in schema.all_names:
                 raise ModelError(NOT_A_NAME)
             case "OPERATOR", symbols if symbols != ".":
-                _check_operator(schema, formula, symbols)
+                other = symbols.strip("~+-")
+                if "|" in other:
+                    raise ModelError(f"the formula {formula!r} has several parts, set apart by |: write one formula for each.")
+                if other:
+                    raise underivable(schema, f"an interaction (`{'%in%' if other == 'in' else other}` between terms)")
                 side = 1 if "~" in symbols else side
             case "CONTEXT", "[" | "]":
                 raise ModelError(f"the formula {formula!r} has square brackets: write one level in backquotes, as `c[a]`.")
@@ -83,14 +87,6 @@ def _written(schema: Schema, formula: str) -> tuple[list[Term], list[Term]]:
     if not side:
         raise ModelError(f"the formula {formula!r} has no ~ between target and features: write it as 'y ~ x'.")
     return sides
-
-
-def _check_operator(schema: Schema, formula: str, symbols: str) -> None:
-    other = symbols.strip("~+-")
-    if "|" in other:
-        raise ModelError(f"the formula {formula!r} has several parts, set apart by |: write one formula for each.")
-    if other:
-        raise underivable(schema, f"an interaction (`{'%in%' if other == 'in' else other}` between terms)")
 
 
 def _terms(schema: Schema, formula: str, without: set[str]) -> tuple[list[Term], list[Term], bool]:

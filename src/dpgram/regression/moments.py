@@ -12,7 +12,7 @@ import numpy as np
 
 from dpgram.errors import ModelError
 from dpgram.evidence.evidence import Evidence
-from dpgram.regression.design import check_unit, places_of
+from dpgram.regression.design import check_unit, feature_places
 
 Array = np.ndarray
 
@@ -64,7 +64,9 @@ def moments(evidence: Evidence, columns: Sequence[str] | None = None) -> Moments
     """Moments of ``columns``, declared or encoded ones; of all when left out. Divisor n."""
     if not evidence.intercept:
         raise ModelError("means and covariances need the intercept column, and the release was made without one.")
-    encoded, places = evidence.schema.encoded, places_of(evidence.schema, columns)
+    encoded, places = evidence.schema.encoded, feature_places(evidence.schema, columns, [])
+    if not places:
+        raise ModelError("no column is named: name one, or leave the list out for all of them.")
     for j in places:
         check_unit(encoded[j].name, encoded[j].half)
     gram = evidence.repaired

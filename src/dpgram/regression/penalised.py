@@ -115,45 +115,27 @@ def elastic_net(
     *,
     max_iter: int = MAX_ITERATIONS,
     tol: float = TOLERANCE,
-) -> Array:
-    """Coefficients of scikit-learn's ElasticNet with alpha = ``penalty``; the lasso where ``l1_ratio`` is 1.
+) -> tuple[Array, int]:
+    """Coefficients of scikit-learn's ElasticNet with alpha = ``penalty``, and the iterations of its solver.
 
-    Left out, the penalty is ``noise_penalty``."""
+    The lasso where ``l1_ratio`` is 1. Left out, the penalty is ``noise_penalty``."""
     of = normal_equations(evidence, design)
     alpha = noise_penalty(evidence, of) if penalty is None else check_penalty("penalty", penalty)
-    slopes, _ = elastic_net_slopes(of, alpha, l1_ratio, max_iter=max_iter, tol=tol)
-    return of.coefficients(slopes)
-
-
-def elastic_net_slopes(of: NormalEquations, alpha: float, l1_ratio: float, *, max_iter: int, tol: float) -> tuple[Array, int]:
-    """Slopes in own units by scikit-learn's own solver, and the number of its iterations."""
     check_solver()
     from sklearn.linear_model import ElasticNet
 
     check_penalty("l1_ratio", l1_ratio, most=1.0)
-    if not len(of.cross):
-        return np.empty(0), 1
-    if alpha == 0:  # no penalty: the solver's steps would be many and say so
-        return ridge_slopes(of, 0.0), 1
+    if alpha == 0 or not len(of.cross):  # no penalty: the solver's steps would be many and say so
+        return of.coefficients(ridge_slopes(of, 0.0)), 1
     rows, label = of.pseudo_rows()
     # The solver's loss is a mean over rows, so penalties are scaled by (rows) / (pseudo-rows).
     model = ElasticNet(alpha=alpha * of.rows / len(rows), l1_ratio=l1_ratio, fit_intercept=False, max_iter=max_iter, tol=tol)
     model.fit(rows, label)
-    return np.reshape(model.coef_, -1), int(model.n_iter_)
+    return of.coefficients(np.reshape(model.coef_, -1)), int(model.n_iter_)
 
 
-@dataclass(frozen=True, eq=False)
-class Path:
-    """Coefficients along a list of penalties, from the largest, where all slopes are zero, down."""
-
-    target: str
-    names: tuple[str, ...]
-    penalties: Array  # (k,)
-    coefficients: Array  # (k, p), in own units
-
-
-def penalty_path(evidence: Evidence, design: Design, *, l1_ratio: float = 1.0, penalties: int = 60) -> Path:
-    """The lasso's (or an elastic net's) coefficients for many penalties at once."""
+def penalty_path(evidence: Evidence, design: Design, *, l1_ratio: float = 1.0, penalties: int = 60) -> tuple[Array, Array]:
+    """Penalties (k,) from the largest, where all slopes are zero, down; and the lasso's (or an elastic net's) coefficients (k, p)."""
     check_solver()
     from sklearn.linear_model import enet_path
 
@@ -166,8 +148,7 @@ def penalty_path(evidence: Evidence, design: Design, *, l1_ratio: float = 1.0, p
     largest = float(np.abs(rows.T @ label).max()) / len(rows) / l1_ratio  # where the first slope leaves zero
     alphas = max(largest, np.finfo(float).tiny) * np.geomspace(1.0, SMALLEST_OF_PATH, penalties)
     _, slopes, _ = enet_path(rows, label, l1_ratio=l1_ratio, alphas=alphas, max_iter=MAX_ITERATIONS)
-    coefficients = np.array([of.coefficients(column) for column in slopes.T])
-    return Path(design.target, design.names, alphas * len(rows) / of.rows, coefficients)
+    return alphas * len(rows) / of.rows, np.array([of.coefficients(column) for column in slopes.T])
 
 
 def noise_penalty(evidence: Evidence, of: NormalEquations) -> float:

@@ -29,7 +29,8 @@ def mechanism_rows(plan: Plan) -> Rows:
             name = f"{expected.mechanism} (best)" if several and expected.mechanism == plan.best else expected.mechanism
             rows.append((name, _number(expected.noise_sd), *_four(expected.typical)))
     floor = plan.sampling_error
-    return [*rows, ("(no privacy)", "0", _number(floor), "0", _number(_interval_of(floor)), _number(_effect_of(floor)))]
+    sd = floor / 0.67449  # of a normal variate, from its median absolute error
+    return [*rows, ("(no privacy)", "0", _number(floor), "0", _number(2 * 1.959964 * sd), _number((1.959964 + 0.841621) * sd))]
 
 
 def refusals(plan: Plan) -> list[str]:
@@ -85,15 +86,6 @@ def _four(c: Coefficient) -> tuple[str, str, str, str]:
     return _number(c.error), _number(c.privacy_error), _number(c.width), _number(c.detectable)
 
 
-def _interval_of(error: float) -> float:
-    """The width of a normal interval from its median absolute error."""
-    return 2 * 1.959964 * error / 0.67449
-
-
-def _effect_of(error: float) -> float:
-    return (1.959964 + 0.841621) * error / 0.67449
-
-
 def _number(value: float) -> str:
     return f"{value:.4g}" if math.isfinite(value) else UNKNOWN
 
@@ -116,16 +108,12 @@ def draw_curves(curves: Sequence[Curve], target: str, typical: str, axes: Sequen
     axes[-1].legend(frameon=False, fontsize=8)
 
 
-def _finite(at: Sequence[float], values: Sequence[float]) -> tuple[list[float], list[float]] | None:
-    """The points that a logarithmic axis can show."""
-    known = [(x, y) for x, y in zip(at, values, strict=True) if math.isfinite(y) and y > 0]
-    return ([x for x, _ in known], [y for _, y in known]) if known else None
+def _finite(at: Sequence[float], values: Sequence[float]) -> list[tuple[float, ...]]:
+    """The points that a logarithmic axis can show: all their x, and all their y; nothing where there are none."""
+    return list(zip(*((x, y) for x, y in zip(at, values, strict=True) if math.isfinite(y) and y > 0), strict=True))
 
 
 def save_curves(path: Path, curves: Sequence[Curve], target: str, typical: str) -> None:
     """Write the figure, whole or not at all."""
-
-    def draw(figure: Any) -> None:
-        draw_curves(curves, target, typical, figure.subplots(1, len(curves), sharey=True, squeeze=False)[0])
-
-    save_drawing(path, draw, (9.5, 4.2))
+    grid = {"ncols": len(curves), "sharey": True, "squeeze": False}
+    save_drawing(path, lambda figure: draw_curves(curves, target, typical, figure.subplots(**grid)[0]), (9.5, 4.2))

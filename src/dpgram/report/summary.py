@@ -1,4 +1,4 @@
-"""Fits as text and HTML, in the manner of statsmodels: a header, a table of coefficients, tests, notes."""
+"""Fits as text and HTML, in the manner of statsmodels (a header, a table of coefficients, tests, notes), and as data frames."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import math
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 from dpgram.artifact.release import GramRelease
+from dpgram.errors import MissingExtraError
 
 WHOLE_LINE = "not identified at this budget"
 RIGHT = " style='text-align:right'"
@@ -127,6 +129,15 @@ def framed_rows(fit: dict) -> list[dict]:
     """The table with a number in every cell, for a data frame: None becomes the infinite end that it stands for."""
     absent = {"lower": -math.inf, "upper": math.inf, "z": math.nan}
     return [{key: absent[key] if value is None else value for key, value in row.items()} for row in coefficient_rows(fit)]
+
+
+def data_frame(data: Sequence[dict] | dict[str, Any], *, index: str | list[str]) -> Any:
+    """Rows, or columns by name, as a pandas data frame, for those who have pandas."""
+    if find_spec("pandas") is None:
+        raise MissingExtraError(package="pandas", extra="frames", purpose="a data frame")
+    import pandas as pd
+
+    return pd.DataFrame(data).set_index(index)
 
 
 def summarise(fit: dict) -> Summary:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dpgram.audits.laws.first_stage import FirstStageLaw
+from dpgram.audits.laws.gaussian_sketch_adaptive import AdaptiveSketchLaw
 from dpgram.audits.laws.inverse_wishart import InverseWishartLaw
 
 
-class AdaptivePosteriorLaw(FirstStageLaw, InverseWishartLaw):
-    varying = ("first_stage_value", "psi", "degrees_of_freedom")
+class AdaptivePosteriorLaw(AdaptiveSketchLaw, InverseWishartLaw):
+    """The first stage's law, and behind it that of the posterior draw."""

@@ -21,6 +21,7 @@ from dpgram.audits import reference
 from dpgram.audits.laws.base import TOLERANCE, MechanismLaw, Options
 from dpgram.audits.laws.gaussian_noise import gaussian_loss, normal_uniforms
 from dpgram.audits.neighbours import Contrast, Pair, Rows
+from dpgram.linalg.rounds import unmapped
 from dpgram.mechanisms.conversation import Conversation, Mechanism, Outcome, Task
 from dpgram.mechanisms.whitened_noise import hinted_rows
 from dpgram.mechanisms.whitening import Rules
@@ -69,12 +70,10 @@ class WhitenedNoiseLaw(MechanismLaw):
         return gaussian_delta(epsilon, strength * self.parameters["mu"])
 
     def delta(self) -> float:
-        sds = [
-            self.parameters[f"round_{place}_sd_off_diagonal"] for place in range(1, int(self.parameters.get("rounds", 0)) + 1)
-        ]
-        return (
-            reference.rounds(self.task, sds) if sds else reference.hockey_stick(self.task.budget.epsilon, self.parameters["mu"])
-        )
+        if "rounds" not in self.parameters:
+            return reference.hockey_stick(self.task.budget.epsilon, self.parameters["mu"])
+        places = range(1, int(self.parameters["rounds"]) + 1)
+        return reference.rounds(self.task, [self.parameters[f"round_{place}_sd_off_diagonal"] for place in places])
 
     def faults_of_numbers(self, many: Outcome) -> list[str]:
         """Whether the noise that the rounds say they have is enough, whatever number of them there is."""
@@ -129,6 +128,5 @@ def quick_map(seen: Sequence[Round], rules: Rules, rows: float | None, task: Tas
 def quickly_finished(seen: Sequence[Round], rows: float | None, task: Task) -> Outcome:
     """The last round's matrix in the table's own columns; nothing is said of shrinking."""
     last = seen[-1]
-    half = np.linalg.solve(np.broadcast_to(last.through, last.gram.shape), last.gram)
-    whole = np.linalg.solve(last.through, half.mT)
+    whole = unmapped(last.gram, last.through)
     return Outcome((whole + whole.mT) / 2, WhitenedGaussian(tuple(seen)))

@@ -12,6 +12,7 @@ from dpgram.artifact.release import GramRelease
 from dpgram.evidence.evidence import Evidence, View
 from dpgram.inference.bootstrap import bootstrap
 from dpgram.regression.design import design
+from dpgram.report.summary import origin
 from dpgram.terms.columns import Boolean, Categorical, Column, Date, Numeric, bounds
 from dpgram.terms.derived import DatePart, Derived, Interval, Power, Product
 from dpgram.terms.schema import Schema
@@ -29,11 +30,7 @@ def page_data(release: GramRelease, bootstrapped: Sequence[str] = (), confidence
         "derived": [_derived(derived, schema) for derived in schema.derived],
         "intercept": schema.intercept,
         "unit": schema.unit,
-        "rows": release.rows,
-        "epsilon": release.budget.epsilon,
-        "delta": release.budget.delta,
-        "neighbours": release.neighbours.value,
-        "mechanism": release.mechanism,
+        **origin(release),
         "private": release.private,
         "condition": release.condition,
         "evidence": evidence_data(Evidence.of(release)),
@@ -51,8 +48,8 @@ def evidence_data(evidence: Evidence) -> dict[str, Any]:
         "weighed": {"matrix": _lower_half(evidence.weighed.matrix), "turned": evidence.weighed.turn is not None},
         "repaired": _lower_half(evidence.repaired),
         "byNoise": None if by_noise is unit else by_noise.T.tolist(),
-        "counted": _rows(*evidence.counted),
-        "weighedRows": _rows(*evidence.weighed_rows),
+        "counted": dict(zip(("rows", "rowsSd"), evidence.counted, strict=True)),
+        "weighedRows": dict(zip(("rows", "rowsSd"), evidence.weighed_rows, strict=True)),
         "neverShrunk": evidence.never_shrunk,
         "longRowsShrunk": evidence.row_bound < evidence.schema.largest_norm,
         "hidden": bool(evidence.hidden),
@@ -71,10 +68,6 @@ def _view(view: View) -> dict[str, Any]:
     matrix = _lower_half((view.matrix + view.matrix.T) / 2)
     turn = None if view.turn is None else view.turn.tolist()
     return {"matrix": matrix, "law": view.law.numbers, "turn": turn}
-
-
-def _rows(rows: float, sd: float) -> dict[str, float]:
-    return {"rows": rows, "rowsSd": sd}
 
 
 def _lower_half(matrix: np.ndarray) -> list[list[float]]:

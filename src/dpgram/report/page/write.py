@@ -13,8 +13,7 @@ from dpgram.artifact.atomic import check_writable, write_whole
 from dpgram.artifact.release import GramRelease
 from dpgram.errors import OutputError
 from dpgram.report.fact import Fact, Group, Rounds
-from dpgram.report.facts import SEEDED, facts
-from dpgram.report.label import pairs
+from dpgram.report.facts import SEEDED, facts, pairs
 from dpgram.report.page.data import page_data
 from dpgram.terms.words import Point
 
