@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from dpgram.evidence.law import Law
 from dpgram.sampling.base import RandomSource
 from dpgram.terms.noise import NoiseModel
 from dpgram.terms.schema import Schema
+
+if TYPE_CHECKING:
+    from dpgram.evidence.tails import Tails
 
 Array = np.ndarray
 
@@ -108,6 +111,11 @@ class Evidence:
     def together(self) -> View:
         """What estimates start from: of several rounds, all that count. Less noise, whose law is known less well."""
         return self.alone
+
+    @property
+    def tails(self) -> Tails | None:
+        """What rows beyond the clip hold, where the release tells; see ``evidence.tails``."""
+        return None
 
     @property
     def plain(self) -> View:

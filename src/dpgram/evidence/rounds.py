@@ -17,6 +17,7 @@ import numpy as np
 from dpgram.evidence.additive import Additive
 from dpgram.evidence.evidence import Evidence, View
 from dpgram.evidence.law import Law
+from dpgram.evidence.tails import Tails
 from dpgram.linalg.rounds import Look, in_own_columns, look, looks, pooled
 from dpgram.sampling.base import RandomSource
 from dpgram.terms.noise import Round, SymmetricGaussian, WhitenedGaussian
@@ -57,6 +58,10 @@ class RoundsEvidence(Evidence, reads=WhitenedGaussian):
     @cached_property
     def together(self) -> View:
         return _view(self._pooled)
+
+    @cached_property
+    def tails(self) -> Tails | None:  # type: ignore[override]
+        return Tails.of(self.last, self.alone.matrix, self.law.sd_off_diagonal)
 
     @property
     def lifted(self) -> View:
@@ -121,7 +126,7 @@ class RoundsEvidence(Evidence, reads=WhitenedGaussian):
         """The evidence, had the last round published these. Each is multiplied by what makes their noise equal, which changes no
         regression."""
         found, white = super().with_published(self.gram), len(self.noise.rounds) > 1
-        found.noise = WhitenedGaussian((*self.noise.rounds[:-1], replace(self.last, gram=matrices)))
+        found.noise = WhitenedGaussian((*self.noise.rounds[:-1], replace(self.last, gram=matrices, outer=())))
         drawn = [look(replace(self.last, gram=matrix), self.rows_summed, white=white) for matrix in matrices]
         level = np.stack([self.law.sd_off_diagonal / sd * matrix for _, matrix, sd in drawn])
         found.alone = View(level, self.law, self.alone.turn)

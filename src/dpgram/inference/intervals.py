@@ -39,12 +39,13 @@ Test = Callable[[Array, Array], Array]
 
 @dataclass(frozen=True, eq=False)
 class Uncertainty:
-    """Covariance of the debiased coefficients in own units, split into its two sources; or of each of a stack."""
+    """Covariance of the debiased coefficients in own units, split into its sources; or of each of a stack."""
 
     back: Array  # (..., p, p) from what was observed to coefficients
     along: Array  # (..., p) the rank-one part of the privacy noise is this times its transpose
     by_noise: Array  # (..., p) the other part's variance in each direction
     by_rows: Array  # (..., p) what the sampling of rows adds there
+    by_clipping: float  # what rows beyond the clip leave open there
 
     @property
     def noise(self) -> Array:
@@ -57,12 +58,17 @@ class Uncertainty:
         return (self.back * self.by_rows[..., None, :]) @ self.back.mT
 
     @property
+    def clipping(self) -> Array:
+        """(..., p, p) from rows that were shrunk, as far as the release does not show what they hold."""
+        return self.by_clipping * (self.back @ self.back.mT)
+
+    @property
     def covariance(self) -> Array:
-        return self.noise + self.sampling
+        return self.noise + self.sampling + self.clipping
 
     @cached_property
     def se(self) -> Array:
-        return np.sqrt((self.back**2 @ (self.by_noise + self.by_rows)[..., None])[..., 0] + self.along**2)
+        return np.sqrt((self.back**2 @ (self.by_noise + self.by_rows + self.by_clipping)[..., None])[..., 0] + self.along**2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +88,7 @@ def uncertainty(seen: Channel) -> Uncertainty:
     """Covariance of the debiased estimate, or of each of a stack."""
     back = seen.to_own / seen.debiased[..., None, :]
     along = np.sqrt(seen.spread) * (back @ (seen.weight * seen.estimate)[..., None])[..., 0]
-    return Uncertainty(back, along, noise_variances(seen), seen.by_rows)
+    return Uncertainty(back, along, noise_variances(seen), seen.by_rows, seen.by_clipping)
 
 
 def noise_variances(seen: Channel) -> Array:
@@ -122,7 +128,7 @@ def fieller(seen: Channel, confidence: float, places: Array | None = None) -> In
     estimate, known = seen.own(seen.estimate), uncertainty(seen)
     origin = estimate - seen.base
     limit = quantile(confidence, seen.degrees) ** 2
-    sampling = known.by_rows
+    sampling = seen.by_table
 
     def accepted(which: Array, steps: Array) -> Array:
         values = estimate[which] + known.se[which] * steps - seen.base[which]

@@ -121,13 +121,13 @@ def joint_test(seen: Channel, names: Sequence[str], places: Sequence[int], *, na
     if not places:
         raise ModelError("a joint test needs at least one coefficient: name one.")
     chosen = np.array(places)
-    distance = float(profile(seen, seen.to_own[chosen][None], -seen.base[chosen][None], seen.by_rows)[0])
+    distance = float(profile(seen, seen.to_own[chosen][None], -seen.base[chosen][None], seen.by_table)[0])
     return JointTest(name, tuple(names[j] for j in places), distance, len(chosen), p_value(distance, len(chosen), seen.degrees))
 
 
 def single_p_values(seen: Channel) -> Array:
     """P-values of the test that one coefficient is zero, for each of them, all at once."""
-    distances = profile(seen, seen.to_own[:, None, :], -seen.base[:, None], seen.by_rows)
+    distances = profile(seen, seen.to_own[:, None, :], -seen.base[:, None], seen.by_table)
     return np.array([p_value(distance, 1, seen.degrees) for distance in distances])
 
 

@@ -5,7 +5,7 @@ the way back to own units. One channel's arrays have one axis for its p directio
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -20,6 +20,7 @@ Array = np.ndarray
 
 UNKNOWN_GAIN = 1e-3  # standard deviations of its noise
 DEPENDENT = 1e-9  # of the largest: what a column adds to those before it
+STEPS, STEADY = 6, 0.05  # of what is believed of outer matrices: at most so many; enough when a step changes less of the noise
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +34,7 @@ class Basis:
     along: Array  # (..., p)
     label_scale: float | Array  # (...)
     ones: Array | None  # (..., p + 1): the intercept's direction in the basis, where there is an intercept column
+    vectors: Array | None = None  # (..., d, p + 1) the basis itself; None for released columns
 
     def back(self, design: Design, b: Array) -> Array:
         """Coefficients in own units, but for the offset, from combinations (..., p, any number) in the basis."""
@@ -51,6 +53,7 @@ class Channel(Seen):
     law: Law
     rows: float | Array  # the effective number of rows: one that was shrunk counts for the square of its factor
     dim: int  # of the matrix
+    by_clipping: float = 0.0  # the variance that rows beyond the clip leave in what was observed, in every direction
 
     @property
     def label_scale(self) -> float | Array:
@@ -114,6 +117,11 @@ class Channel(Seen):
         """The variance that the sampling of rows gives what was observed."""
         return self.error_variance[..., None] * self.per_row
 
+    @property
+    def by_table(self) -> Array:
+        """The variance in what was observed that is no noise: the sampling of rows, and the clipping of long ones."""
+        return self.by_rows + self.by_clipping
+
     @cached_property
     def gain_sd(self) -> Array:
         """Standard deviation of the noise on each gain."""
@@ -136,18 +144,23 @@ class Channel(Seen):
 def channel(evidence: Evidence, design: Design, *, together: bool = False) -> Channel:
     """The channel of the regression ``design``.
 
-    It is that of the last of several rounds, for inference, or of all of them ``together``, for estimates."""
-    return _channel(evidence, evidence.together if together else evidence.alone, design)
+    It is that of the last of several rounds, for inference, or of all of them ``together``, for estimates. Of rows beyond the last round's
+    clip the former counts what outer matrices show; a stack of regressions does without."""
+    seen = _channel(evidence, evidence.together if together else evidence.alone, design)
+    return seen if together or evidence.tails is None or design.kept is not None else _with_tails(seen, evidence)
 
 
 @lru_cache(maxsize=1)
 def _channel(evidence: Evidence, view: View, design: Design) -> Channel:
     """Kept until another is asked for: an estimate and its intervals start from the same."""
     basis = orthonormal(design, view, intercept=evidence.intercept)
+    return _seen(evidence, view.law, basis, design, view.matrix.shape[-1])
+
+
+def _seen(evidence: Evidence, law: Law, basis: Basis, design: Design, dim: int, by_clipping: float = 0.0) -> Channel:
     values, axes = np.linalg.eigh(basis.block[..., :-1, :-1])
     cross = (axes.mT @ basis.block[..., :-1, -1:])[..., 0]
-    dim = view.matrix.shape[-1]
-    seen = view.law.seen(values, cross, basis.block[..., -1, -1], dim)
+    seen = law.seen(values, cross, basis.block[..., -1, -1], dim)
     gain = seen.gain
     if evidence.hidden is not False:
         unknown = UNKNOWN_GAIN * np.sqrt(2 * seen.spread) * seen.weight
@@ -159,10 +172,29 @@ def _channel(evidence: Evidence, view: View, design: Design) -> Channel:
         basis=basis,
         axes=axes,
         values=values,
-        law=view.law,
+        law=law,
         rows=evidence.rows,
         dim=dim,
+        by_clipping=by_clipping,
     )
+
+
+def _with_tails(seen: Channel, evidence: Evidence) -> Channel:
+    """``seen`` with as much of the outer matrices as is believed, and the variance that the rest leaves open.
+
+    What is believed follows from the residual, and the residual from what is believed: a few steps settle both."""
+    tails, inner, vectors = evidence.tails, seen.basis.block, seen.basis.vectors
+    outer = vectors.T @ tails.outer @ vectors  # type: ignore[union-attr]
+    believed = None
+    for _ in range(STEPS):
+        residual = np.append(-(seen.axes @ seen.estimate), 1.0)
+        before = 0.0 if believed is None else believed
+        believed, left = tails.judged(inner, outer, residual, believed)  # type: ignore[union-attr]
+        block, law = tails.joined(inner, outer, believed)  # type: ignore[union-attr]
+        seen = _seen(evidence, law, replace(seen.basis, block=block), seen.design, seen.dim, left)
+        if np.max(np.abs(believed - before) * tails.scales) * tails.sd <= STEADY * law.sd_off_diagonal:  # type: ignore[union-attr]
+            break
+    return seen
 
 
 def orthonormal(design: Design, view: View, *, intercept: bool = False) -> Basis:
@@ -186,7 +218,7 @@ def orthonormal(design: Design, view: View, *, intercept: bool = False) -> Basis
     if intercept:
         first = np.eye(len(design.label))[0] if view.turn is None else view.turn[..., :, 0]
         ones = (basis.mT @ (first / np.linalg.norm(first, axis=-1, keepdims=True))[..., None])[..., 0]
-    return Basis(basis.mT @ view.matrix @ basis, triangle, along[..., 0], size[..., 0, 0], ones)
+    return Basis(basis.mT @ view.matrix @ basis, triangle, along[..., 0], size[..., 0, 0], ones, basis)
 
 
 def check_independent(design: Design) -> None:
