@@ -16,7 +16,8 @@ from dpgram.engines.local import LocalPass
 from dpgram.errors import TableError, UnreadableTableError
 from dpgram.native.library import kernel, kernel_name
 from dpgram.sources.open import open_source
-from dpgram.terms.public_map import PublicMap
+from dpgram.terms.public_map import PublicMap, digest_of
+from dpgram.terms.scales import ONE_CLIP, first_scales
 
 
 def table_and_schema(dim: int, rows: int = 300):
@@ -25,11 +26,11 @@ def table_and_schema(dim: int, rows: int = 300):
     return table, dpgram.Schema(unit="p", row_bound=1.3, columns=[dpgram.Numeric(f"x{i}", -2, 2) for i in range(dim)])
 
 
-def in_parts(table, schema, edges, bound=1.3, through=None):
+def in_parts(table, schema, edges, bound=1.3, through=None, scales=ONE_CLIP):
     """One batch of pieces for each part of the table."""
     arguments = (schema.to_dict(), list(schema.names), bound)
     for number, (start, stop) in enumerate(pairwise(edges)):
-        yield from partial.sum_part(iter(table.slice(start, stop - start).to_batches()), *arguments, number, through)
+        yield from partial.sum_part(iter(table.slice(start, stop - start).to_batches()), *arguments, number, through, scales)
 
 
 def added(batches, groups=3):
@@ -71,6 +72,20 @@ def test_any_split_through_a_map_is_the_whole(dim):
     )
     nothing = partial.from_pieces([], dim + 1, 0.8, through.digest)
     assert nothing.merge(total).rows == 300
+
+
+@pytest.mark.parametrize("dim", [2, 60])
+def test_any_split_at_several_scales_is_the_whole(dim):
+    table, schema = table_and_schema(dim)
+    through, scales = PublicMap.near(np.random.default_rng(dim).normal(size=(dim + 1, dim + 1)) / 3), first_scales(3)
+    whole = LocalPass(open_source(table), schema).gram(1.0, through, scales)
+    parts = in_parts(table, schema, [0, 0, 17, 17, 200, 300], 1.0, through.to_bytes(), scales)
+    total = partial.from_pieces(added(parts), dim + 1, 1.0, digest_of(through, scales), 3)
+    assert whole.low.any(axis=(1, 2)).all()  # rows of every length
+    assert np.array_equal(total.high, whole.high)
+    assert np.array_equal(total.low, whole.low)
+    assert (total.rows, total.through) == (whole.rows, whole.through)
+    assert partial.from_pieces([], dim + 1, 1.0, digest_of(through, scales), 3).merge(total).rows == 300
 
 
 def test_a_part_that_comes_twice_or_not_at_all_is_noticed():

@@ -23,6 +23,7 @@ from dpgram.engines import spark as engine
 from dpgram.engines.open import open_pass
 from dpgram.errors import ColumnTypeError, EmptyTableError, MechanismError, MissingColumnError, TableError, UnreadableTableError
 from dpgram.terms.public_map import PublicMap
+from dpgram.terms.scales import first_scales
 from tests.sources.test_canaries import CANARY, everything_said
 
 pytestmark = [
@@ -177,6 +178,16 @@ def test_the_bits_of_the_local_engine_through_a_map(spark, folder):
     assert (ours.rows, ours.through) == (local.rows, through.digest)
     with pytest.raises(MechanismError, match=f"of 2 columns cannot map rows of {dim}"):
         open_pass(spark.read.parquet(str(folder)), SCHEMA).gram(1.0, PublicMap.near(np.eye(2)))
+
+
+def test_the_bits_of_the_local_engine_at_several_scales(spark, folder):
+    dim, scales = len(SCHEMA.encoded), first_scales(4)
+    through = PublicMap.near(np.random.default_rng(dim).normal(size=(dim, dim)))
+    ours, local = (open_pass(table, SCHEMA).gram(1.0, through, scales) for table in (spark.read.parquet(str(folder)), folder))
+    assert local.low[:3].any(axis=(1, 2)).all()  # rows of many lengths
+    assert np.array_equal(ours.high, local.high)
+    assert np.array_equal(ours.low, local.low)
+    assert (ours.rows, ours.through) == (local.rows, local.through)
 
 
 def test_spark_counts_the_rows_that_it_sums(spark, folder):

@@ -13,10 +13,13 @@ from hypothesis.extra import numpy as hnp
 import dpgram
 from dpgram.engines import device_sum
 from dpgram.engines.device_sum import DeviceSum, Scaling
+from dpgram.engines.local import LocalPass
 from dpgram.engines.open import open_pass
 from dpgram.engines.torch import DevicePass
 from dpgram.errors import BoundBrokenError, InexactDeviceError, MechanismError, SlowDeviceWarning
-from dpgram.terms.public_map import MOST_EXPONENT, PublicMap
+from dpgram.sources.open import open_source
+from dpgram.terms.public_map import MOST_EXPONENT, PublicMap, digest_of
+from dpgram.terms.scales import MOST_SCALES, first_scales
 from tests.conftest import small_schema, small_table
 from tests.engines.tensors import DEVICES, bits, local_bits, needs_cuda, numbers, on, tensor_bits, wild_cells
 from tests.needs import package
@@ -75,6 +78,45 @@ def test_any_cells_and_any_map_give_the_local_bits(device, data):
     )
     schema, bound = numbers(dim, intercept=False), data.draw(st.floats(2**-10, 1.0))
     assert tensor_bits(on(device, cells), schema, bound, device, through) == local_bits(cells, schema, bound, through)
+
+
+def scaled_bits(found, through: PublicMap, scales) -> tuple:
+    total = found.gram(1.0, through, scales)
+    assert (total.through, total.high.shape[0]) == (digest_of(through, scales), len(scales))
+    return bits(total)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("count", [2, 4, MOST_SCALES])
+@pytest.mark.parametrize(("rows", "dim"), [(0, 3), (1, 1), (4096, 7), (9999, 22), (5001, 64), (600, 150)])
+def test_several_scales_give_the_local_bits(device, count, rows, dim):
+    schema, cells, names = numbers(dim), wild_cells(rows, dim), [f"x{i}" for i in range(dim)]
+    for through in (wild_map(dim + 1), tame_map(dim + 1), PublicMap.near(20 * tame_map(dim + 1).matrix)):
+        here = LocalPass(open_source(np.ascontiguousarray(cells), columns=names), schema)
+        there = open_pass(on(device, cells), schema, columns=names, device=device)
+        assert isinstance(there, DevicePass)
+        scales = first_scales(count)
+        assert scaled_bits(there, through, scales) == scaled_bits(here, through, scales)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_rows_at_every_switch_give_the_local_bits(device):
+    squares = np.array([1.0, *(0.8 * scale for scale in first_scales(MOST_SCALES)), *first_scales(10)])
+    lengths = np.sqrt(np.concatenate([squares * (1 + step * 2.0**-18) for step in range(-3, 4)])) / 1024
+    schema = dpgram.Schema(unit="row", columns=[dpgram.Numeric("x0", -1, 1), dpgram.Numeric("x1", -1, 1)], intercept=False)
+    cells, scales = np.column_stack([lengths, np.zeros(len(lengths))]), first_scales(MOST_SCALES)
+    through = PublicMap(np.array([[2**30, 0], [0, 2**30]]), np.array([20, 20]))  # times 1024
+    here = LocalPass(open_source(cells, columns=["x0", "x1"]), schema)
+    there = open_pass(on(device, cells), schema, columns=["x0", "x1"], device=device)
+    assert scaled_bits(there, through, scales) == scaled_bits(here, through, scales)
+
+
+def test_shares_that_cannot_be_kept_are_an_error(monkeypatch):
+    monkeypatch.setattr(device_sum, "JUST_BELOW_ONE", 1.001)
+    summing = DeviceSum(Scaling.of_encoded(2), 1.0, torch.device("cpu"), PublicMap.near(3 * np.eye(2)), first_scales(3))
+    summing.add(torch.ones((3, 2), dtype=torch.float64))
+    with pytest.raises(BoundBrokenError):
+        summing.total()
 
 
 @pytest.mark.parametrize("device", DEVICES)

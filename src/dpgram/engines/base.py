@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from dpgram.rows.gram_sum import GramSum
 from dpgram.terms.public_map import PublicMap
+from dpgram.terms.scales import ONE_CLIP, Scales
 
 Progress = Callable[[float], None]
 
@@ -31,8 +32,9 @@ class Pass(Protocol):
         To be asked only where the number is public, and within ``one_state``."""
         ...
 
-    def gram(self, row_bound: float, through: PublicMap | None = None) -> GramSum:
-        """The exact sum over all rows, each multiplied by ``through``, where it is given, and then shrunk to ``row_bound``."""
+    def gram(self, row_bound: float, through: PublicMap | None = None, scales: Scales = ONE_CLIP) -> GramSum:
+        """The exact sum over all rows, each multiplied by ``through``, where it is given, and then shrunk to ``row_bound``; at several
+        ``scales`` one for each of them."""
         ...
 
 

@@ -23,10 +23,11 @@ import numpy as np
 from dpgram.engines.nvrtc import Kernel, KernelError
 from dpgram.engines.pytorch import Device, Tensor, torch
 from dpgram.errors import BoundBrokenError, InexactDeviceError, SlowDeviceWarning
-from dpgram.rows.clip import GRID, JUST_BELOW_ONE, MAPPED_BITS, check_map, largest_square
-from dpgram.rows.gram_sum import BLOCK_ROWS, LIMB_BITS, LIMB_MASK, GramSum
+from dpgram.rows.clip import GRID, JUST_BELOW_ONE, LEAST_POWER, MAPPED_BITS, MOST_TOGETHER, check_map, largest_square
+from dpgram.rows.gram_sum import BLOCK_ROWS, LIMB_BITS, LIMB_MASK, GramSum, stacked
 from dpgram.terms.columns import Boolean, Numeric
 from dpgram.terms.public_map import PublicMap, digest_of
+from dpgram.terms.scales import ONE_CLIP, SWITCH, Scales
 from dpgram.terms.schema import Schema
 
 Array = np.ndarray
@@ -133,20 +134,27 @@ class Scaling:
 
 class DeviceSum:
     """The exact sum over the rows that it is given, multiplied by ``through`` where it is given, kept on ``device`` until it is asked
-    for."""
+    for; at several ``scales`` one for each."""
 
-    def __init__(self, scaling: Scaling, row_bound: float, device: Device, through: PublicMap | None = None):
-        check_map(through, scaling.dim, row_bound)
+    def __init__(
+        self,
+        scaling: Scaling,
+        row_bound: float,
+        device: Device,
+        through: PublicMap | None = None,
+        scales: Scales = ONE_CLIP,
+    ):
+        check_map(through, scaling.dim, row_bound, scales)
         self._scaling, self._row_bound, self._device = scaling, row_bound, device
         self._most = float(largest_square(row_bound))
         self._rows, self._spills = 0, 0
         # Whether the cells' own points are shrunk: those of a map are after it, and else no row may be able to exceed the bound.
         self._clips = through is None and self._most < scaling.dim * GRID**2
         self._map = None if through is None else _DeviceMap(through, device)
-        self._digest = digest_of(through)
-        square = scaling.dim**2
-        self._state = torch.zeros(2 * square + 1, dtype=torch.int64, device=device)
-        self._limbs, self._broken = self._state[:-1].view(2, scaling.dim, scaling.dim), self._state[-1:]
+        self._scales, self._digest = scales, digest_of(through, scales)
+        shape = (2, len(scales), scaling.dim, scaling.dim)
+        self._state = torch.zeros(math.prod(shape) + 1, dtype=torch.int64, device=device)
+        self._limbs, self._broken = self._state[:-1].view(shape), self._state[-1:]
         self._kernels = _Kernels(self) if _has_kernels(device, scaling) else None
         self._fused = self._kernels is not None and self._map is None and scaling.dim <= MOST_FUSED
         if not self._fused:
@@ -165,7 +173,13 @@ class DeviceSum:
         rows = BLOCK_ROWS * min(2**10, max(1, held // (8 * BLOCK_ROWS * self._scaling.dim)))
         for part in cells.split(rows):
             points = make(part)
-            self._add_product(points if self._map is None else self._shrunk(self._map.images(points)))
+            if self._map is None:
+                self._add_product(points)
+            elif len(self._scales) == 1:
+                self._add_product(self._shrunk(self._map.images(points)[0]))
+            else:
+                for place, each in enumerate(self._shared(*self._map.images(points))):
+                    self._add_product(each, place)
 
     def total(self) -> GramSum:
         """The sum over all rows added so far."""
@@ -175,7 +189,7 @@ class DeviceSum:
         if words[-1]:
             raise BoundBrokenError
         high, low = words[:-1].reshape(limbs.shape)
-        return GramSum(high=high, low=low, rows=self._rows, row_bound=self._row_bound, through=self._digest)
+        return GramSum(high=stacked(high), low=stacked(low), rows=self._rows, row_bound=self._row_bound, through=self._digest)
 
     def spilled(self, times: int) -> None:
         """Count additions to the low limbs, and carry before they could overflow."""
@@ -188,7 +202,7 @@ class DeviceSum:
         self._limbs[0] += self._limbs[1] >> LIMB_BITS
         self._limbs[1] &= LIMB_MASK
 
-    def _add_product(self, points: Tensor) -> None:
+    def _add_product(self, points: Tensor, place: int = 0) -> None:
         """Add points' points for whole-number points: blocks of 4096 rows have sums below 2^53, hence exact in any order."""
         whole = len(points) // BLOCK_ROWS * BLOCK_ROWS
         dim = self._scaling.dim
@@ -197,8 +211,8 @@ class DeviceSum:
         if whole:
             sums += torch.bmm(blocks.transpose(1, 2), blocks).to(torch.int64).sum(0)
         self.spilled(1)
-        self._limbs[0] += sums[:dim, :dim] >> LIMB_BITS
-        self._limbs[1] += sums[:dim, :dim] & LIMB_MASK
+        self._limbs[0, place] += sums[:dim, :dim] >> LIMB_BITS
+        self._limbs[1, place] += sums[:dim, :dim] & LIMB_MASK
 
     def _points(self, cells: Tensor) -> Tensor:
         """Bounded grid points by PyTorch's operations, one correctly rounded step at a time."""
@@ -224,6 +238,28 @@ class DeviceSum:
         self._broken |= (points.square().sum(1) > self._most).any().to(torch.int64)
         return points
 
+    def _shared(self, points: Tensor, powers: Tensor) -> list[Tensor]:
+        """What is for each of several scales, as in rows/clip.py: of all rows for the first, of long ones for the others."""
+        squares = points.square().sum(1)
+        powers = powers.clamp(min=LEAST_POWER)
+        lengths = squares * GRID**-2.0 / (powers * powers)
+        long = (lengths > 1.0).nonzero().squeeze(1)
+        scales = torch.tensor(self._scales[1:], dtype=torch.float64, device=points.device)
+        steps = scales * SWITCH
+        lengths, squares, rows = lengths[long].clamp(max=SWITCH * self._scales[-1]), squares[long], points[long]
+        place = torch.searchsorted(steps, lengths)
+        scale = scales[place]
+        total = 1.0 + scale * scale
+        root = (total - lengths * lengths).sqrt()
+        shares = (lengths + scale * root) / total, (scale * lengths - root) / total
+        parts = [
+            (rows * ((share * float(GRID**2) / squares).sqrt() * JUST_BELOW_ONE).unsqueeze(1)).trunc_() for share in shares
+        ]
+        one, other = (part.square().sum(1) * GRID**-2.0 for part in parts)
+        self._broken |= (~(one * one + other * other <= MOST_TOGETHER)).any().to(torch.int64)
+        points[long] = parts[0]
+        return [points, *(parts[1][place == k] for k in range(len(steps)))]
+
     @cached_property
     def _declared(self) -> Tensor:
         """What is declared of each column, on the device, (fields, columns)."""
@@ -240,14 +276,17 @@ class _DeviceMap:
         self._whole = torch.from_numpy(through.whole.astype(np.float64).T.copy()).to(device)
         self._powers = torch.from_numpy(np.ldexp(1.0, -through.exponents)).to(device)
 
-    def images(self, points: Tensor) -> Tensor:
-        """The mapped rows as whole numbers below 2^21, before the clip. ``points`` may have columns of padding."""
+    def images(self, points: Tensor) -> tuple[Tensor, Tensor]:
+        """The mapped rows as whole numbers below 2^21, before the clip, and the powers of two that they were multiplied with.
+
+        ``points`` may have columns of padding."""
         made = (points[:, : len(self._whole)] @ self._whole).mul_(self._powers)
         largest = made.abs().amax(1)
         # The largest entry is at least 2^(e - 1023) and below twice that, so the power wanted is 2^(20 + 1023 - e), or one.
         stored = largest.view(torch.int64) >> FRACTION_BITS
         power = (MAPPED_BITS - 1 + 2 * EXPONENT_OF_ONE - stored).clamp_(max=EXPONENT_OF_ONE)
-        return made.mul_((power << FRACTION_BITS).view(torch.float64).unsqueeze(1)).trunc_()
+        powers = (power << FRACTION_BITS).view(torch.float64)
+        return made.mul_(powers.unsqueeze(1)).trunc_(), powers
 
 
 class _Kernels:

@@ -19,6 +19,7 @@ from dpgram.errors import OptionError
 from dpgram.rows.gram_sum import GramSum
 from dpgram.sources.base import Batch, Part, Piece, Source, check_columns, quietly
 from dpgram.terms.public_map import PublicMap
+from dpgram.terms.scales import ONE_CLIP, Scales
 from dpgram.terms.schema import Schema
 
 Array = np.ndarray
@@ -41,9 +42,10 @@ class LocalPass:
         self._encoder = Encoder(schema, untyped=source.untyped)
         self._encoder.check_types(source.columns)
 
-    def gram(self, row_bound: float, through: PublicMap | None = None) -> GramSum:
+    def gram(self, row_bound: float, through: PublicMap | None = None, scales: Scales = ONE_CLIP) -> GramSum:
         """As ``Pass`` says. Memory does not grow with the number of rows."""
-        summings = [Summing(self._schema, row_bound, through, untyped=self._source.untyped) for _ in range(self._threads)]
+        untyped = self._source.untyped
+        summings = [Summing(self._schema, row_bound, through, scales, untyped=untyped) for _ in range(self._threads)]
         with one_blas_thread(len(self._schema.encoded)):
             self._read(self._schema.names, [summing.add for summing in summings], self._progress)
         return reduce(GramSum.merge, (summing.total() for summing in summings))

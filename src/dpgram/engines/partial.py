@@ -1,6 +1,6 @@
 """What a worker of a cluster does: the exact sum of one part of the table, and exact sums of such sums.
 
-A sum goes between machines as pieces of its upper triangle. Each piece is added up over all parts in one place, so the work
+A sum goes between machines as pieces of its upper triangle, or of several. Each piece is added up over all parts in one place, so the work
 of adding is spread over the workers and what reaches the driver is one triangle, however many parts the table has."""
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ import pyarrow as pa
 
 from dpgram.engines.summing import Summing
 from dpgram.errors import TableError
-from dpgram.rows.gram_sum import GramSum
+from dpgram.rows.gram_sum import GramSum, stacked
 from dpgram.sources.base import quiet_iterator, quietly, record_batch
 from dpgram.terms.public_map import PublicMap
+from dpgram.terms.scales import ONE_CLIP, Scales
 from dpgram.terms.schema import Schema
 
 Array = np.ndarray
@@ -30,9 +31,9 @@ PARTIAL = pa.schema({"piece": pa.int32(), "part": pa.int32(), "mark": pa.int64()
 SUM = pa.schema({"piece": pa.int32(), "parts": pa.int32(), "mark": pa.int64(), "rows": pa.int64(), **LIMBS})
 
 
-def count_pieces(dim: int) -> int:
-    """Pieces of the upper triangle of a ``dim`` by ``dim`` matrix."""
-    return -(-dim * (dim + 1) // 2 // PIECE_ENTRIES)
+def count_pieces(dim: int, scales: int = 1) -> int:
+    """Pieces of the upper triangles of so many ``dim`` by ``dim`` matrices."""
+    return -(-scales * (dim * (dim + 1) // 2) // PIECE_ENTRIES)
 
 
 def sum_part(
@@ -42,11 +43,13 @@ def sum_part(
     row_bound: float,
     part: int | None = None,
     through: bytes | None = None,
+    scales: Scales = ONE_CLIP,
 ) -> Iterator[pa.RecordBatch]:
     """The sum over ``batches``, whose columns are ``names`` in that order, in pieces. An empty part has a sum too: zero.
 
     ``through`` is a public map in bytes."""
-    summing = Summing(Schema.from_dict(declared), row_bound, None if through is None else PublicMap.from_bytes(through))
+    public = None if through is None else PublicMap.from_bytes(through)
+    summing = Summing(Schema.from_dict(declared), row_bound, public, scales)
     for batch in quiet_iterator(WHERE, iter(batches)):
         quietly(WHERE, summing.add, record_batch(WHERE, names, batch.columns))
     yield to_pieces(summing.total(), _number_of_this_part() if part is None else part)
@@ -66,8 +69,8 @@ def to_pieces(total: GramSum, part: int) -> pa.RecordBatch:
 
     ``mark`` is a hash of the whole sum. A part that is computed again has the same one, as sums are exact, unless its rows
     have changed."""
-    upper = np.triu_indices(len(total.high))
-    high, low = (limb[upper].astype(LIMB) for limb in (total.high, total.low))
+    upper = np.triu_indices(total.high.shape[-1])
+    high, low = (limb[..., *upper].ravel().astype(LIMB) for limb in (total.high, total.low))
     starts = range(0, len(high), PIECE_ENTRIES)
     cut = [[limb[start : start + PIECE_ENTRIES].tobytes() for start in starts] for limb in (high, low)]
     mark = int.from_bytes(
@@ -97,27 +100,27 @@ def add_pieces(batches: Iterable[pa.RecordBatch], row_bound: float) -> Iterator[
 
 
 def from_pieces(
-    pieces: Sequence[tuple[int, int, int, int, bytes, bytes]], dim: int, row_bound: float, through: str = ""
+    pieces: Sequence[tuple[int, int, int, int, bytes, bytes]], dim: int, row_bound: float, through: str = "", scales: int = 1
 ) -> GramSum:
     """The whole sum from all rows of ``SUM``; of none at all it is zero: a table known to be empty has no part.
 
     ``through`` is the digest of the map that the rows went through."""
     if not pieces:
-        return GramSum.zero(dim, row_bound, through)
+        return GramSum.zero(dim, row_bound, through, scales)
     numbers, parts, marks, rows, highs, lows = zip(*sorted(pieces), strict=True)
-    if numbers != tuple(range(count_pieces(dim))) or len({*zip(parts, marks, rows, strict=True)}) > 1 or parts[0] < 1:
+    if numbers != tuple(range(count_pieces(dim, scales))) or len({*zip(parts, marks, rows, strict=True)}) > 1 or parts[0] < 1:
         raise TableError(
             "the sums of the table's parts did not come back exactly once each; nothing was released: try again, and if it "
             "comes back, write the table to storage first and release that."
         )
-    high, low = (_symmetric(b"".join(bytes(piece) for piece in limb), dim) for limb in (highs, lows))
+    high, low = (_symmetric(b"".join(bytes(piece) for piece in limb), dim, scales) for limb in (highs, lows))
     return GramSum(high, low, int(rows[0]), row_bound, through)
 
 
-def _symmetric(triangle: bytes, dim: int) -> Array:
-    full = np.zeros((dim, dim), dtype=np.int64)
-    full[np.triu_indices(dim)] = np.frombuffer(triangle, LIMB)
-    return full + np.triu(full, 1).T
+def _symmetric(triangles: bytes, dim: int, scales: int) -> Array:
+    full = np.zeros((scales, dim, dim), dtype=np.int64)
+    full[:, *np.triu_indices(dim)] = np.frombuffer(triangles, LIMB).reshape(scales, -1)
+    return stacked([*(full + np.triu(full, 1).mT)])
 
 
 def _batch(columns: Sequence[Iterable], schema: pa.Schema) -> pa.RecordBatch:

@@ -27,6 +27,7 @@ from dpgram.rows.gram_sum import GramSum
 from dpgram.sources.base import Source, check_columns, explained
 from dpgram.sources.query import in_thread
 from dpgram.terms.public_map import PublicMap, digest_of
+from dpgram.terms.scales import ONE_CLIP, Scales
 from dpgram.terms.schema import Schema
 
 T = TypeVar("T")
@@ -96,18 +97,19 @@ class SparkPass:
         ((rows, *_),) = _asked(self._table.where, lambda: _collect(declared.selectExpr(*counts)))
         return rows
 
-    def gram(self, row_bound: float, through: PublicMap | None = None) -> GramSum:
+    def gram(self, row_bound: float, through: PublicMap | None = None, scales: Scales = ONE_CLIP) -> GramSum:
         """As ``Pass`` says. One Spark job; its first stage reads the rows once."""
         dim = len(self._schema.encoded)
-        check_map(through, dim, row_bound)
-        groups = min(-(-count_pieces(dim) // PIECES_PER_GROUP), MOST_GROUPS)
-        pieces = _asked(self.where, lambda: _collect(self._sums(row_bound, through, groups)))
+        check_map(through, dim, row_bound, scales)
+        groups = min(-(-count_pieces(dim, len(scales)) // PIECES_PER_GROUP), MOST_GROUPS)
+        pieces = _asked(self.where, lambda: _collect(self._sums(row_bound, through, scales, groups)))
         Steps(self._progress).reach(1.0)
-        return from_pieces([tuple(piece) for piece in pieces], dim, row_bound, digest_of(through))
+        return from_pieces([tuple(piece) for piece in pieces], dim, row_bound, digest_of(through, scales), len(scales))
 
-    def _sums(self, row_bound: float, through: PublicMap | None, groups: int) -> DataFrame:
+    def _sums(self, row_bound: float, through: PublicMap | None, scales: Scales, groups: int) -> DataFrame:
         """The frame of one row per piece of the sum. A piece goes to the same group in every attempt: groups are found by hash."""
-        public = (self._schema.to_dict(), self._names, row_bound, None, None if through is None else through.to_bytes())
+        sent = None if through is None else through.to_bytes()
+        public = (self._schema.to_dict(), self._names, row_bound, None, sent, scales)
         sum_rows = shipped(sum_part.__module__, sum_part.__name__, *public)
         add = shipped(add_pieces.__module__, add_pieces.__name__, row_bound)
         partial = self._declared().mapInArrow(sum_rows, PARTIAL_DDL)

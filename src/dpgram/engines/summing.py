@@ -10,10 +10,11 @@ import numpy as np
 from dpgram.encoding.encode import Batch, Encoder
 from dpgram.native.library import ROWS_PER_TOTAL, Kernel, MapPanels, kernel
 from dpgram.rows.clip import bounded_images, check_map, clip, largest_square, mapped
-from dpgram.rows.gram_sum import GramSum
+from dpgram.rows.gram_sum import GramSum, stacked
 from dpgram.rows.table import CellTable
 from dpgram.sources.base import slices
 from dpgram.terms.public_map import PublicMap, digest_of
+from dpgram.terms.scales import ONE_CLIP, Scales
 from dpgram.terms.schema import Schema
 
 BLOCK_ROWS = 4096  # encoded rows in flight where NumPy sums: they stay in cache
@@ -21,24 +22,30 @@ BLAS_FROM = 640  # encoded columns from which BLAS multiplies faster than the ke
 
 
 class Summing:
-    """Adds up the Gram of the batches that it is given, their rows multiplied by ``through`` where it is given. One per thread: it is not
-    shared.
+    """Adds up the Gram of the batches that it is given, their rows multiplied by ``through`` where it is given, at one scale or several.
+    One per thread: it is not shared.
 
     ``untyped`` columns hold bytes to be cast cell by cell. The compiled kernel does the work where there is one, else NumPy; the sum has
     the same bits."""
 
     def __init__(
-        self, schema: Schema, row_bound: float, through: PublicMap | None = None, *, untyped: frozenset[str] = frozenset()
+        self,
+        schema: Schema,
+        row_bound: float,
+        through: PublicMap | None = None,
+        scales: Scales = ONE_CLIP,
+        *,
+        untyped: frozenset[str] = frozenset(),
     ):
-        check_map(through, len(schema.encoded), row_bound)
+        check_map(through, len(schema.encoded), row_bound, scales)
         compiled = kernel()
         self._sum: _InNumPy | _Compiled
         if compiled is None:
-            self._sum = _InNumPy(schema, row_bound, through, untyped)
+            self._sum = _InNumPy(schema, row_bound, through, scales, untyped)
         elif len(schema.encoded) < BLAS_FROM:
-            self._sum = _Compiled(compiled, schema, row_bound, through, untyped)
+            self._sum = _Compiled(compiled, schema, row_bound, through, scales, untyped)
         else:
-            self._sum = _CompiledRows(compiled, schema, row_bound, through, untyped)
+            self._sum = _CompiledRows(compiled, schema, row_bound, through, scales, untyped)
 
     def add(self, batch: Batch) -> None:
         """Encode the batch's rows, shrink them to the bound and add them. May raise with cells in the message: call it quietly."""
@@ -50,15 +57,18 @@ class Summing:
 
 
 class _InNumPy:
-    def __init__(self, schema: Schema, row_bound: float, through: PublicMap | None, untyped: frozenset[str]):
+    def __init__(self, schema: Schema, row_bound: float, through: PublicMap | None, scales: Scales, untyped: frozenset[str]):
         self._encoder = Encoder(schema, untyped=untyped)
-        self._row_bound, self._through = row_bound, through
-        self._total = GramSum.zero(len(schema.encoded), row_bound, digest_of(through))
+        self._row_bound, self._through, self._scales = row_bound, through, scales
+        self._total = GramSum.zero(len(schema.encoded), row_bound, digest_of(through, scales), len(scales))
 
     def add(self, batch: Batch) -> None:
         for block in slices(batch, BLOCK_ROWS):
             encoded = self._encoder.encode(block)
-            rows = clip(encoded, self._row_bound) if self._through is None else mapped(encoded, self._row_bound, self._through)
+            if self._through is None:
+                rows = clip(encoded, self._row_bound)
+            else:
+                rows = mapped(encoded, self._row_bound, self._through, self._scales)
             self._total = self._total.update(rows)
 
     def total(self) -> GramSum:
@@ -70,12 +80,20 @@ class _Compiled:
 
     block_rows = 32_768  # rows in flight; the kernel has blocks of its own
 
-    def __init__(self, compiled: Kernel, schema: Schema, row_bound: float, through: PublicMap | None, untyped: frozenset[str]):
+    def __init__(
+        self,
+        compiled: Kernel,
+        schema: Schema,
+        row_bound: float,
+        through: PublicMap | None,
+        scales: Scales,
+        untyped: frozenset[str],
+    ):
         self._kernel, self._row_bound, self._most = compiled, row_bound, largest_square(row_bound)
-        self._through = through
+        self._through, self._scales, dim = through, scales, len(schema.encoded)
         self._table = CellTable(schema, untyped=untyped)
-        self._make_room(len(schema.encoded))
-        self._recent = np.zeros((len(schema.encoded),) * 2, dtype=np.int64)  # the upper triangle of the sum over recent rows
+        self._make_room(dim)
+        self._recent = np.zeros((len(scales), dim, dim), dtype=np.int64)  # the upper triangles of the sums over recent rows
         self._recent_rows = 0  # at most ROWS_PER_TOTAL
         self._earlier: GramSum | None = None
 
@@ -89,16 +107,18 @@ class _Compiled:
             self._recent_rows += block.num_rows
 
     def _make_room(self, dim: int) -> None:
-        self._scratch = self._kernel.scratch(dim)
-        self._panels = None if self._through is None else MapPanels(self._through.whole, self._through.exponents)
+        through, scales = self._through, self._scales
+        self._scratch = self._kernel.scratch(dim, len(scales))
+        self._panels = None if through is None else MapPanels(through.whole, through.exponents, scales)
 
     def _add_rows(self, rows: int) -> None:
         self._kernel.add(self._table.columns, rows, self._most, self._scratch, self._recent, self._panels)
 
     def total(self) -> GramSum:
         whole = np.triu(self._recent)
-        whole += np.triu(self._recent, 1).T
-        recent = GramSum.of_integers(whole, self._recent_rows, self._row_bound, digest_of(self._through))
+        whole += np.triu(self._recent, 1).mT
+        digest = digest_of(self._through, self._scales)
+        recent = GramSum.of_integers(stacked([*whole]), self._recent_rows, self._row_bound, digest)
         return recent if self._earlier is None else self._earlier.merge(recent)
 
 
@@ -113,11 +133,14 @@ class _CompiledRows(_Compiled):
     def _add_rows(self, rows: int) -> None:
         most = self._most if self._through is None else math.inf  # mapped rows are shrunk after the map
         points = self._kernel.points(self._table.columns, rows, most, self._points)
-        points = np.ascontiguousarray(points)  # BLAS is three times slower on a slice
+        made = [np.ascontiguousarray(points)]  # BLAS is three times slower on a slice
         if self._through is not None:
-            images = np.dot(self._through.whole.astype(np.float64), points)
-            points = bounded_images(images, self._row_bound, self._through).points
-        self._kernel.add_sums(np.dot(points, points.T, out=self._sums), self._recent)
+            images = np.dot(self._through.whole.astype(np.float64), made[0])
+            bounded = bounded_images(images, self._row_bound, self._through, self._scales)
+            made = [bounded.points, *bounded.outer]
+        for each, total in zip(made, self._recent, strict=True):
+            if each.shape[1]:
+                self._kernel.add_sums(np.dot(each, each.T, out=self._sums), total)
 
 
 def one_blas_thread(dim: int) -> AbstractContextManager:

@@ -20,6 +20,7 @@ from dpgram.rows.gram_sum import GramSum
 from dpgram.sources.base import BATCH_ROWS, Batch, Piece, Source, quietly, record_batch, spans
 from dpgram.sources.open import open_source
 from dpgram.terms.public_map import PublicMap
+from dpgram.terms.scales import ONE_CLIP, Scales
 from dpgram.terms.schema import Schema
 
 COPY_BYTES = 2**26  # sent to a device, or put side by side there, at a time
@@ -62,11 +63,11 @@ class DevicePass(LocalPass):
         # How the device encodes cells; None where this machine does.
         self.scaling = Scaling.of_schema(schema, source.places(schema.names)) if isinstance(source, Tensors) else None
 
-    def gram(self, row_bound: float, through: PublicMap | None = None) -> GramSum:
+    def gram(self, row_bound: float, through: PublicMap | None = None, scales: Scales = ONE_CLIP) -> GramSum:
         """As ``Pass`` says. Memory does not grow with the number of rows."""
         steps = Steps(self._progress)
         scaling = self.scaling or Scaling.of_encoded(len(self._schema.encoded))
-        summing = quietly(self.where, DeviceSum, scaling, row_bound, self._device, through)
+        summing = quietly(self.where, DeviceSum, scaling, row_bound, self._device, through, scales)
         for cells, fraction in self._cells():
             quietly(self.where, summing.add, cells)
             steps.reach(fraction or 0.0)

@@ -5,7 +5,8 @@
 
 #define DECLARE(isa)                                                                                                    \
     int points##isa(const struct column *, int32_t, int64_t, int64_t, double, double *, int64_t);                      \
-    int mapped##isa(const struct column *, int32_t, int64_t, int64_t, double, const struct map *, double *, double *, int64_t); \
+    int mapped##isa(const struct column *, int32_t, int64_t, int64_t, double, const struct map *, double *, double *, int64_t, \
+                    struct gathered *);                                                                                         \
     void gram##isa(const double *, int64_t, int64_t, int64_t, int64_t, double *);
 
 DECLARE(_plain)
@@ -16,7 +17,7 @@ DECLARE(_avx512)
 
 typedef int (*points_function)(const struct column *, int32_t, int64_t, int64_t, double, double *, int64_t);
 typedef int (*mapped_function)(const struct column *, int32_t, int64_t, int64_t, double, const struct map *, double *, double *,
-                               int64_t);
+                               int64_t, struct gathered *);
 typedef void (*gram_function)(const double *, int64_t, int64_t, int64_t, int64_t, double *);
 
 /* 0: whatever every machine of the family has; 1: AVX2 and FMA; 2: AVX-512. */
@@ -70,48 +71,75 @@ int32_t dpgram_points(int32_t isa, const struct column *columns, int32_t d, int6
 /* Doubles of scratch for rows through a map. */
 int64_t dpgram_map_scratch(int32_t d) { return (2 * (int64_t)d + MAP_PANEL - 1) * MAP_LD; }
 
-/* The same rows through a map. */
+/* The same rows through a map that has one clip. */
 int32_t dpgram_mapped_points(int32_t isa, const struct column *columns, int32_t d, int64_t start, int64_t n, double most,
                              const struct map *map, double *scratch, double *out, int64_t ld) {
-    return mapped_of(isa)(columns, d, start, n, most, map, scratch, out, ld);
+    return mapped_of(isa)(columns, d, start, n, most, map, scratch, out, ld, NULL);
 }
 
-/* Doubles of scratch that dpgram_add needs, through a map or not. */
-int64_t dpgram_scratch(int32_t d) {
+/* Doubles of scratch that dpgram_add needs, through a map or not, at one scale and `outer` more. */
+int64_t dpgram_scratch(int32_t d, int32_t outer) {
     const int64_t dpad = (d + PAD - 1) / PAD * PAD;
-    return dpad * (GRAM_ROWS + 8) + dpad * dpad + dpgram_map_scratch(d);
+    return dpad * (GRAM_ROWS + 8) + dpad * dpad + dpgram_map_scratch(d) + outer * dpad * OUTER_LD;
 }
 
-/* Adds the Gram of n rows, at most 2^22, to total: d by d, the upper triangle alone. The rows are multiplied by `map`, unless it is NULL.
- * Zero, or one if a bound could not be kept; total is then worthless. */
+static void add_sums(int64_t d, int64_t dpad, const double *sums, int64_t *total) {
+    for (int64_t i = 0; i < d; i++)
+        for (int64_t j = i; j < d; j++) total[i * d + j] += (int64_t)sums[i * dpad + j];
+}
+
+/* Adds the Gram of what was gathered for scale k to its total, and lets it go; `sums` is overwritten. */
+static void add_gathered(gram_function gram_at, struct gathered *from, int64_t k, int64_t d, int64_t dpad, double *sums,
+                         int64_t *total) {
+    double *points = from->points + k * from->apart;
+    const int64_t whole = (from->held[k] + 7) / 8 * 8;
+    for (int64_t c = 0; c < d; c++)
+        for (int64_t r = from->held[k]; r < whole; r++) points[c * OUTER_LD + r] = 0.0;
+    memset(sums, 0, sizeof(double) * (size_t)(dpad * dpad));
+    gram_at(points, OUTER_LD, d, dpad, whole, sums);
+    add_sums(d, dpad, sums, total + (k + 1) * d * d);
+    from->held[k] = 0;
+}
+
+/* Adds the Gram of n rows, at most 2^22, to total: d by d, the upper triangle alone. The rows are multiplied by `map`, unless it is NULL;
+ * where it has scales, total holds as many more matrices, for each of them one. Zero, or one if a bound could not be kept; total is then
+ * worthless. */
 int32_t dpgram_add(int32_t isa, const struct column *columns, int32_t d, int64_t n, double most, const struct map *map,
                    double *scratch, int64_t *total) {
     const int64_t dpad = (d + PAD - 1) / PAD * PAD, ld = GRAM_ROWS + 8;
     double *points = scratch, *sums = scratch + dpad * ld, *work = sums + dpad * dpad;
+    const int64_t outer = map ? map->outer : 0;
+    struct gathered gathered = {work + dpgram_map_scratch(d), dpad * OUTER_LD, {0}};
     const points_function points_at = points_of(isa);
     const mapped_function mapped_at = mapped_of(isa);
     const gram_function gram_at = gram_of(isa);
     memset(points + d * ld, 0, sizeof(double) * (size_t)((dpad - d) * ld));
+    for (int64_t k = 0; k < outer; k++)
+        memset(gathered.points + k * gathered.apart + d * OUTER_LD, 0, sizeof(double) * (size_t)((dpad - d) * OUTER_LD));
     for (int64_t block = 0; block < n; block += BLOCK_ROWS) {
         const int64_t end = n - block < BLOCK_ROWS ? n : block + BLOCK_ROWS;
         memset(sums, 0, sizeof(double) * (size_t)(dpad * dpad));
         for (int64_t start = block; start < end; start += GRAM_ROWS) {
             const int64_t m = end - start < GRAM_ROWS ? end - start : GRAM_ROWS, whole = (m + 7) / 8 * 8;
-            if (map ? mapped_at(columns, d, start, m, most, map, work, points, ld)
+            if (map ? mapped_at(columns, d, start, m, most, map, work, points, ld, &gathered)
                     : points_at(columns, d, start, m, most, points, ld))
                 return 1;
             for (int32_t c = 0; c < d; c++)
                 for (int64_t r = m; r < whole; r++) points[c * ld + r] = 0.0;
             gram_at(points, ld, d, dpad, whole, sums);
+            int full = 0;
+            for (int64_t k = 0; k < outer; k++) full |= gathered.held[k] > OUTER_ROWS - GRAM_ROWS;
+            if (!full) continue;
+            add_sums(d, dpad, sums, total);
+            for (int64_t k = 0; k < outer; k++)
+                if (gathered.held[k] > OUTER_ROWS - GRAM_ROWS) add_gathered(gram_at, &gathered, k, d, dpad, sums, total);
+            memset(sums, 0, sizeof(double) * (size_t)(dpad * dpad));
         }
-        for (int32_t i = 0; i < d; i++)
-            for (int32_t j = i; j < d; j++) total[(int64_t)i * d + j] += (int64_t)sums[i * dpad + j];
+        add_sums(d, dpad, sums, total);
     }
+    for (int64_t k = 0; k < outer; k++) add_gathered(gram_at, &gathered, k, d, dpad, sums, total);
     return 0;
 }
 
 /* Adds whole numbers, d by d, to total: the upper triangle alone. */
-void dpgram_add_sums(int32_t d, const double *sums, int64_t *total) {
-    for (int64_t i = 0; i < d; i++)
-        for (int64_t j = i; j < d; j++) total[i * d + j] += (int64_t)sums[i * d + j];
-}
+void dpgram_add_sums(int32_t d, const double *sums, int64_t *total) { add_sums(d, d, sums, total); }

@@ -21,10 +21,12 @@ struct column {
     double level;           /* LEVEL: one where the cell is this, else zero */
 };
 
-/* A public map of d columns, by which rows of grid points are multiplied before the clip. */
+/* A public map of d columns, by which rows of grid points are multiplied before the clip, and the scales of the clip but the first. */
 struct map {
     const double *panels; /* its whole numbers, four rows side by side: [i][j][k] is row 4 i + k, column j, and zero from row d on */
     const double *powers; /* of two, one for each of its rows */
+    const double *scales; /* powers of two, rising */
+    int64_t outer;        /* how many there are, at most MOST_OUTER; rows have one clip where it is zero */
 };
 
 enum {
@@ -36,13 +38,26 @@ enum {
     MAP_PANEL = 4,     /* rows of a map that are multiplied at a time */
     MAP_STEP = 24,     /* rows of points that every instruction set can multiply with them in whole steps */
     MAP_ROWS = 96,     /* rows mapped at a time, a multiple of that */
-    MAP_LD = MAP_ROWS + 8 /* doubles from one of their columns to the next: an odd number of cache lines */
+    MAP_LD = MAP_ROWS + 8, /* doubles from one of their columns to the next: an odd number of cache lines */
+    MOST_OUTER = 7,
+    OUTER_ROWS = 2 * GRAM_ROWS, /* long rows gathered for a scale before they are multiplied */
+    OUTER_LD = OUTER_ROWS + 8
+};
+
+/* Long rows of each scale, as grid points in its units: OUTER_LD doubles from one column to the next, `apart` from one scale to the next. */
+struct gathered {
+    double *points;
+    int64_t apart, held[MOST_OUTER];
 };
 
 #define GRID 1048576.0                                    /* 2^20 */
 #define MAPPED 2097152.0                                  /* 2^21: mapped points are below it before the clip */
 #define MAPPED_BITS 21
 #define JUST_BELOW_ONE (1.0 - 1.0 / 1125899906842624.0)   /* 1 - 2^-50 */
+
+#define SWITCH 0.8                                        /* of a scale: longer squares go to the next one */
+#define LEAST_POWER (1.0 / GRID)                          /* of two: what was scaled by less is beyond every scale */
+#define MOST_TOGETHER (1.0 - 1.0 / 2251799813685248.0)    /* 1 - 2^-51 */
 
 #define JOIN2(a, b) a##b
 #define JOIN(a, b) JOIN2(a, b)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Sequence
 from ctypes import c_double, c_int32, c_int64, c_void_p
 from functools import cache
 from pathlib import Path
@@ -43,24 +44,26 @@ COLUMN = np.dtype(
 
 
 # ``struct map`` of kernel.h.
-MAP = np.dtype([("panels", np.uintp), ("powers", np.uintp)], align=True)
+MAP = np.dtype([("panels", np.uintp), ("powers", np.uintp), ("scales", np.uintp), ("outer", np.int64)], align=True)
 PANEL = 4  # rows of a map that stand side by side
 
 
 class MapPanels:
-    """A public map, whole numbers over a power of two for each row, laid out for the kernel."""
+    """A public map, whole numbers over a power of two for each row, and the scales of its clip, laid out for the kernel."""
 
-    def __init__(self, whole: Array, exponents: Array):
+    def __init__(self, whole: Array, exponents: Array, scales: Sequence[float] = (1.0,)):
         dim = len(whole)
         padded = np.zeros((-(-dim // PANEL) * PANEL, dim))
         padded[:dim] = whole
         self._panels = np.ascontiguousarray(padded.reshape(-1, PANEL, dim).transpose(0, 2, 1))
         self._powers = np.ldexp(1.0, -exponents)
-        self.table = np.array([(self._panels.ctypes.data, self._powers.ctypes.data)], dtype=MAP)
+        self._scales = np.array(scales[1:])
+        places = (held.ctypes.data for held in (self._panels, self._powers, self._scales))
+        self.table = np.array([(*places, len(self._scales))], dtype=MAP)
 
 
 ARGUMENTS = {  # of the kernel's functions, as kernel.h declares them
-    "dpgram_scratch": (c_int32,),
+    "dpgram_scratch": (c_int32, c_int32),
     "dpgram_add": (c_int32, c_void_p, c_int32, c_int64, c_double, c_void_p, c_void_p, c_void_p),
     "dpgram_points": (c_int32, c_void_p, c_int32, c_int64, c_int64, c_double, c_void_p, c_int64),
     "dpgram_add_sums": (c_int32, c_void_p, c_void_p),
@@ -85,16 +88,17 @@ class Kernel:
     def name(self) -> str:
         return f"compiled ({INSTRUCTIONS[self.isa]})"
 
-    def scratch(self, dim: int) -> Array:
+    def scratch(self, dim: int, scales: int = 1) -> Array:
         """Room for ``add`` to work in, for one thread."""
-        return np.empty(self._library.dpgram_scratch(dim))
+        return np.empty(self._library.dpgram_scratch(dim, scales - 1))
 
     def add(
         self, columns: Array, rows: int, largest_square: int, scratch: Array, total: Array, through: MapPanels | None = None
     ) -> None:
         """Add the Gram of the rows, at most ROWS_PER_TOTAL, to the upper triangle of ``total``, (columns, columns) in int64.
 
-        They are multiplied by ``through``, where it is given, before they are shrunk to ``largest_square``."""
+        They are multiplied by ``through``, where it is given, before they are shrunk to ``largest_square``. Of a map with several scales
+        ``total`` holds a matrix for each."""
         mapped = None if through is None else through.table.ctypes.data
         room, sums = scratch.ctypes.data, total.ctypes.data
         if self._library.dpgram_add(self.isa, columns.ctypes.data, len(columns), rows, largest_square, mapped, room, sums):

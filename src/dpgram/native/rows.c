@@ -305,9 +305,9 @@ int ISA_NAME(points)(const struct column *columns, int32_t d, int64_t start, int
 void ISA_NAME(images)(const double *, const double *, int64_t, int64_t, int64_t, double *);
 
 /* Products with the map to grid points before the clip, and their sums of squares; n is a multiple of 8. A row that is too long for an
- * exact sum is first multiplied by a power of two that takes its largest entry into [2^20, 2^21). */
-static void grid_images(int32_t d, int64_t n, const double *powers, double *images, double *out, int64_t ld, double *squares) {
-    double largest[MAP_ROWS];
+ * exact sum is first multiplied by a power of two that takes its largest entry into [2^20, 2^21), which is left in `largest`. */
+static void grid_images(int32_t d, int64_t n, const double *powers, double *images, double *out, int64_t ld, double *squares,
+                        double *largest) {
     for (int64_t r = 0; r < n; r++) largest[r] = squares[r] = 0.0;
     for (int32_t c = 0; c < d; c++) {
         double *from = images + c * MAP_LD;
@@ -334,10 +334,69 @@ static void grid_images(int32_t d, int64_t n, const double *powers, double *imag
     }
 }
 
-/* The same as `points` for rows that are multiplied by a map before they are shrunk. `work` holds 2 d + 3 columns of MAP_LD doubles. */
+/* What of a row of squared length s, above one, is for the first scale and for the one that is returned, as factors of its points. */
+static int64_t share(double s, double squares, const struct map *map, double *inner, double *outer) {
+    const double longest = SWITCH * map->scales[map->outer - 1];
+    int64_t k = 0;
+    s = s < longest ? s : longest;
+    while (s > SWITCH * map->scales[k]) k++;
+    const double scale = map->scales[k], total = 1.0 + scale * scale, root = sqrt(total - s * s);
+    const double cosine = (s + scale * root) / total, sine = (scale * s - root) / total;
+    *inner = sqrt(cosine * (GRID * GRID) / squares) * JUST_BELOW_ONE;
+    *outer = sqrt(sine * (GRID * GRID) / squares) * JUST_BELOW_ONE;
+    return k;
+}
+
+/* Shares the long ones of m rows between the first scale, whose part stays in `out`, and their own, whose part is gathered; `rest` is
+ * overwritten. `powers` were multiplied with rows before they were truncated. Zero, or one if a bound could not be kept. */
+static int share_rows(int32_t d, int64_t m, const struct map *map, const double *powers, double *squares, double *out, int64_t ld,
+                      double *rest, struct gathered *to) {
+    double inner[MAP_ROWS], outer[MAP_ROWS], others[MAP_ROWS];
+    int64_t place[MAP_ROWS], rows[MAP_ROWS], longs = 0;
+    const int64_t whole = (m + 7) / 8 * 8;
+    for (int64_t r = 0; r < whole; r++) {
+        const double power = powers[r] > LEAST_POWER ? powers[r] : LEAST_POWER;
+        const double s = squares[r] / (GRID * GRID) / (power * power);
+        inner[r] = 1.0, outer[r] = 0.0, others[r] = 0.0;
+        if (r < m && s > 1.0) {
+            place[longs] = share(s, squares[r], map, inner + r, outer + r);
+            rows[longs++] = r;
+        }
+        squares[r] = 0.0;
+    }
+    if (!longs) return 0;
+    for (int32_t c = 0; c < d; c++) {
+        double *to_first = out + c * ld, *to_rest = rest + c * MAP_LD;
+        for (int64_t r = 0; r < whole; r += LANES) {
+            const lanes x = l_load(to_first + r);
+            const lanes one = l_trunc(l_mul(x, l_load(inner + r))), other = l_trunc(l_mul(x, l_load(outer + r)));
+            l_store(to_first + r, one);
+            l_store(to_rest + r, other);
+            l_store(squares + r, l_add(l_load(squares + r), l_mul(one, one)));
+            l_store(others + r, l_add(l_load(others + r), l_mul(other, other)));
+        }
+    }
+    for (int64_t i = 0; i < longs; i++) {
+        const double one = squares[rows[i]] / (GRID * GRID), other = others[rows[i]] / (GRID * GRID);
+        if (!(one * one + other * other <= MOST_TOGETHER)) return 1;
+    }
+    for (int64_t k = 0; k < map->outer; k++) {
+        int64_t mine[MAP_ROWS], count = 0;
+        for (int64_t i = 0; i < longs; i++)
+            if (place[i] == k) mine[count++] = rows[i];
+        double *points = to->points + k * to->apart + to->held[k];
+        for (int32_t c = 0; c < d; c++)
+            for (int64_t i = 0; i < count; i++) points[c * OUTER_LD + i] = rest[c * MAP_LD + mine[i]];
+        to->held[k] += count;
+    }
+    return 0;
+}
+
+/* The same as `points` for rows that are multiplied by a map before they are shrunk. `work` holds 2 d + 3 columns of MAP_LD doubles. Where
+ * the map has scales, what of long rows is not for the first is added to `to`, which has room for n of each. */
 int ISA_NAME(mapped)(const struct column *columns, int32_t d, int64_t start, int64_t n, double most, const struct map *map,
-                     double *work, double *out, int64_t ld) {
-    double squares[MAP_ROWS], *images = work + d * MAP_LD;
+                     double *work, double *out, int64_t ld, struct gathered *to) {
+    double squares[MAP_ROWS], powers[MAP_ROWS], *images = work + d * MAP_LD;
     for (int64_t at = 0; at < n; at += MAP_ROWS) {
         const int64_t m = n - at < MAP_ROWS ? n - at : MAP_ROWS, whole = (m + 7) / 8 * 8;
         const int64_t steps = (m + MAP_STEP - 1) / MAP_STEP * MAP_STEP;
@@ -346,7 +405,11 @@ int ISA_NAME(mapped)(const struct column *columns, int32_t d, int64_t start, int
         for (int32_t c = 0; c < d; c++)
             for (int64_t r = whole; r < steps; r++) work[c * MAP_LD + r] = 0.0;
         ISA_NAME(images)(map->panels, work, MAP_LD, d, steps, images);
-        grid_images(d, whole, map->powers, images, out + at, ld, squares);
+        grid_images(d, whole, map->powers, images, out + at, ld, squares, powers);
+        if (map->outer) {
+            if (share_rows(d, m, map, powers, squares, out + at, ld, images, to)) return 1;
+            continue;
+        }
         int over = 0;
         for (int64_t r = 0; r < m; r++) over |= squares[r] > most;
         if (over && shrink(d, whole, most, out + at, ld, squares)) return 1;

@@ -13,7 +13,11 @@ order and with fused operations; the power of two of each of its rows is exact t
 multiplied by the power of two that brings its largest entry into [2^20, 2^21): what that loses lies below the grid. Then it is
 rounded towards zero like any other. Entries are now whole numbers below 2^21, so for at most 2048 columns the sum of squares is again
 below 2^53 and exact, and the clip goes on as above. A row that was scaled still has a norm of at least 1, the largest bound of mapped
-rows, so the clip takes it to the bound as it would have without, and in the same direction."""
+rows, so the clip takes it to the bound as it would have without, and in the same direction.
+
+At several scales R_k a row z of squared length s above 1 is shared between two sums: w_0 goes to the first, w_k to that of the first scale
+with s <= .8 R_k, both along z, with |w_0|^2 = cos t and |w_k|^2 = sin t, where cos t + R_k sin t = s. So |w_0|^4 + |w_k|^4 <= 1, whatever s
+is: both are rounded down like any other row. The sum of the k-th is in units of R_k."""
 
 from __future__ import annotations
 
@@ -23,7 +27,8 @@ from fractions import Fraction
 import numpy as np
 
 from dpgram.errors import BoundBrokenError, MechanismError
-from dpgram.terms.public_map import PublicMap
+from dpgram.terms.public_map import PublicMap, digest_of
+from dpgram.terms.scales import MOST_SCALES, ONE_CLIP, SWITCH, Scales, first_scales
 from dpgram.terms.schema import MOST_ENCODED_COLUMNS
 
 Array = np.ndarray
@@ -33,16 +38,23 @@ GRID = 2**GRID_BITS  # points per unit
 MAPPED_BITS = GRID_BITS + 1  # mapped points are below 2^21 before the clip
 MAPPED_BOUND = 1.0  # the largest bound of mapped rows: their clipped points are then at most 2^20, as those of other rows are
 JUST_BELOW_ONE = 1 - 2.0**-50  # more than division, square root and product can round up: 2^-51 in all
+LEAST_POWER = (
+    2.0**-GRID_BITS
+)  # of two: a row that was scaled by less than this is longer than every scale, and its square still a float
+MOST_TOGETHER = 1 - 2.0**-51  # of |w_0|^4 + |w_k|^4, in floats: what rounding hides of it is half as much
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class BoundedRows:
     """Rows whose norm is at most ``row_bound``. Only ``clip``, ``mapped`` and its second half make them: the type is the
-    evidence."""
+    evidence.
+
+    At several scales ``points`` holds what of each row is for the first, and ``outer`` what of long ones is for each of the others."""
 
     points: Array  # (columns, rows), whole numbers in float64; a row is a column of this, in units of 1/GRID
     row_bound: float
-    through: str = ""  # which map they went through, by its digest
+    through: str = ""  # which map they went through, and to how many scales, by its digest
+    outer: tuple[Array, ...] = ()  # (columns, some of the rows) for each scale but the first
 
     def __repr__(self) -> str:
         return f"BoundedRows(dim={len(self.points)}, row_bound={self.row_bound:g}, points=<private>)"
@@ -62,28 +74,35 @@ def clip(encoded: Array, row_bound: float) -> BoundedRows:
     return BoundedRows(_shrunk(_grid_points(encoded), row_bound), row_bound)
 
 
-def mapped(encoded: Array, row_bound: float, through: PublicMap) -> BoundedRows:
+def mapped(encoded: Array, row_bound: float, through: PublicMap, scales: Scales = ONE_CLIP) -> BoundedRows:
     """The columns of ``encoded``, entries in [-1, 1], multiplied by ``through`` and then shrunk to ``row_bound``, at most 1.
 
     Where the map's product is z, rows are within 2^-19 or so of min(1, row_bound / ||z||) z. NaN and infinity count as in ``clip``."""
-    check_map(through, len(encoded), row_bound)
-    return bounded_images(through.whole.astype(np.float64) @ _grid_points(encoded), row_bound, through)
+    check_map(through, len(encoded), row_bound, scales)
+    return bounded_images(through.whole.astype(np.float64) @ _grid_points(encoded), row_bound, through, scales)
 
 
-def bounded_images(points: Array, row_bound: float, through: PublicMap) -> BoundedRows:
+def bounded_images(points: Array, row_bound: float, through: PublicMap, scales: Scales = ONE_CLIP) -> BoundedRows:
     """The second half of ``mapped``, for a map that was checked: ``points`` are the products of its whole numbers with the rows' grid
     points, and are overwritten."""
     points *= np.ldexp(1.0, -through.exponents)[:, None]
     largest = np.abs(points).max(axis=0)
-    power = np.where(largest >= 2.0**MAPPED_BITS, MAPPED_BITS - np.frexp(largest)[1], 0)
+    powers = np.ldexp(1.0, np.where(largest >= 2.0**MAPPED_BITS, MAPPED_BITS - np.frexp(largest)[1], 0))
     with np.errstate(under="ignore"):  # an entry too small for float64 is far below one grid point, and so zero in the end
-        points *= np.ldexp(1.0, power)
+        points *= powers
     np.trunc(points, out=points)
-    return BoundedRows(_shrunk(points, row_bound), row_bound, through.digest)
+    if len(scales) == 1:
+        return BoundedRows(_shrunk(points, row_bound), row_bound, through.digest)
+    outer = _shared(points, powers, scales)
+    return BoundedRows(points, row_bound, digest_of(through, scales), outer)
 
 
-def check_map(through: PublicMap | None, dim: int, row_bound: float) -> None:
-    """Raise MechanismError if rows of ``dim`` entries cannot be mapped by ``through`` and shrunk to ``row_bound``."""
+def check_map(through: PublicMap | None, dim: int, row_bound: float, scales: Scales = ONE_CLIP) -> None:
+    """Raise MechanismError if rows of ``dim`` entries cannot be mapped by ``through`` and shrunk to ``row_bound``, at these scales."""
+    if scales != ONE_CLIP and (through is None or row_bound != MAPPED_BOUND):
+        raise MechanismError(f"rows are summed at several scales after a public map, with a bound of {MAPPED_BOUND:g}.")
+    if not 1 <= len(scales) <= MOST_SCALES or scales != first_scales(len(scales)):
+        raise MechanismError(f"scales are {scales}, and must be the first of {first_scales(MOST_SCALES)}.")
     if through is None:
         return
     if len(through.whole) != dim:
@@ -107,10 +126,42 @@ def _shrunk(points: Array, row_bound: float) -> Array:
     squares = _squares(points)
     over = squares > most
     if over.any():
-        points[:, over] = np.trunc(points[:, over] * (np.sqrt(most / squares[over]) * JUST_BELOW_ONE))
+        points[:, over] = _taken_to(most, points[:, over], squares[over])
         if (_squares(points[:, over]) > most).any():
             raise BoundBrokenError
     return points
+
+
+def _taken_to(most: float | Array, points: Array, squares: Array) -> Array:
+    """The points, whose sums of squares are ``squares``, shrunk until those are at most ``most``, and hardly less."""
+    return np.trunc(points * (np.sqrt(most / squares) * JUST_BELOW_ONE))
+
+
+def _shared(points: Array, powers: Array, scales: Scales) -> tuple[Array, ...]:
+    """What of long columns is for each scale but the first; what is for the first stays in ``points``, which are overwritten.
+
+    ``powers`` of two were multiplied with the columns before they were truncated. A square is that of the row before."""
+    squares = _squares(points)
+    powers = np.maximum(powers, LEAST_POWER)
+    lengths = squares * GRID**-2.0 / (powers * powers)  # exact: products with powers of two
+    long = np.flatnonzero(lengths > 1.0)
+    steps = SWITCH * np.array(scales[1:])
+    lengths, squares, rows = np.minimum(lengths[long], steps[-1]), squares[long], points[:, long]
+    place = np.searchsorted(steps, lengths)  # the first step that is not below
+    inner, outer = _shares(lengths, np.array(scales[1:])[place])
+    first, second = (_taken_to(share * GRID**2, rows, squares) for share in (inner, outer))
+    one, other = (_squares(part) * GRID**-2.0 for part in (first, second))
+    if not (one * one + other * other <= MOST_TOGETHER).all():
+        raise BoundBrokenError
+    points[:, long] = first
+    return tuple(second[:, place == k] for k in range(len(steps)))
+
+
+def _shares(length: Array, scale: Array) -> tuple[Array, Array]:
+    """cos t and sin t with cos t + ``scale`` sin t = ``length``, t as small as can be."""
+    total = 1.0 + scale * scale
+    root = np.sqrt(total - length * length)
+    return (length + scale * root) / total, (scale * length - root) / total
 
 
 def _squares(points: Array) -> Array:

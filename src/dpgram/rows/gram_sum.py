@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,6 +26,7 @@ BLOCKS_PER_SUM = 2**10  # 2^10 blocks of at most 2^52 each stay below 2^63
 class GramSum:
     """Sum of z z' over the rows seen. Unprotected: it stays with the curator and prints no numbers.
 
+    Over rows at several scales it is one sum for each, one behind the other: (scales, dim, dim). All of it is done entry by entry.
     In grid units the sum is ``high * 2^40 + low`` with 0 <= low < 2^40. A row adds at most 2^40 to an entry, so ``high``
     has room for 2^62 rows. Being whole numbers, the sum has the same bits whatever the chunking and the order of rows."""
 
@@ -32,21 +34,21 @@ class GramSum:
     low: Array
     rows: int
     row_bound: float
-    through: str = ""  # which public map the rows went through, by its digest; of none it is empty
+    through: str = ""  # which public map the rows went through, and to how many scales, by its digest; of none it is empty
 
     @classmethod
-    def zero(cls, dim: int, row_bound: float, through: str = "") -> GramSum:
-        nothing = np.zeros((dim, dim), dtype=np.int64)
+    def zero(cls, dim: int, row_bound: float, through: str = "", scales: int = 1) -> GramSum:
+        nothing = stacked([np.zeros((dim, dim), dtype=np.int64)] * scales)
         return cls(high=nothing, low=nothing, rows=0, row_bound=row_bound, through=through)
 
     @classmethod
     def of_integers(cls, total: Array, rows: int, row_bound: float, through: str = "") -> GramSum:
-        """A sum that was made elsewhere, as (dim, dim) int64 in grid units."""
+        """A sum that was made elsewhere, as int64 in grid units."""
         return cls(high=total >> LIMB_BITS, low=total & LIMB_MASK, rows=rows, row_bound=row_bound, through=through)
 
     def update(self, rows: BoundedRows) -> GramSum:
         """This sum and the rows."""
-        whole = integer_gram(rows.points)
+        whole = stacked([integer_gram(points) for points in (rows.points, *rows.outer)])
         return self.merge(GramSum.of_integers(whole, rows.points.shape[1], rows.row_bound, rows.through))
 
     def merge(self, other: GramSum) -> GramSum:
@@ -71,7 +73,12 @@ class GramSum:
         return np.ldexp(np.ldexp(self.high.astype(np.float64), LIMB_BITS) + self.low, -2 * GRID_BITS)
 
     def __repr__(self) -> str:
-        return f"GramSum(dim={len(self.low)}, row_bound={self.row_bound:g}, total=<private>)"
+        return f"GramSum(dim={self.low.shape[-1]}, row_bound={self.row_bound:g}, total=<private>)"
+
+
+def stacked(sums: Sequence[Array]) -> Array:
+    """One matrix as it is, several one behind the other."""
+    return sums[0] if len(sums) == 1 else np.stack(sums)
 
 
 def integer_gram(points: Array) -> Array:

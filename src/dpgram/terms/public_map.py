@@ -14,6 +14,7 @@ from hashlib import blake2b
 import numpy as np
 
 from dpgram.errors import MechanismError
+from dpgram.terms.scales import ONE_CLIP, Scales
 
 Array = np.ndarray
 
@@ -94,6 +95,6 @@ class PublicMap:
     __hash__ = None  # type: ignore[assignment]
 
 
-def digest_of(through: PublicMap | None) -> str:
-    """The map's digest; of none it is empty."""
-    return "" if through is None else through.digest
+def digest_of(through: PublicMap | None, scales: Scales = ONE_CLIP) -> str:
+    """The map's digest, with the number of scales where there are several; of no map it is empty."""
+    return "" if through is None else through.digest + (f"/{len(scales)}" if len(scales) > 1 else "")
