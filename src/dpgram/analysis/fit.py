@@ -88,12 +88,12 @@ class Fit:
         return uncertainty(self.channel)
 
     def cov_params(self) -> Array:
-        """Covariance of ``params``, privacy noise and sampling together."""
+        """Covariance of ``params``: privacy noise, the sampling of rows and the clipping of long ones together."""
         return self.uncertainty.covariance
 
     @property
     def bse(self) -> dict[str, float]:
-        """Standard errors of ``params``: privacy noise and sampling together."""
+        """Standard errors of ``params``: privacy noise, the sampling of rows and the clipping of long ones together."""
         return self._named(self.uncertainty.se)
 
     @property
@@ -103,8 +103,15 @@ class Fit:
 
     @property
     def bse_sampling(self) -> dict[str, float]:
-        """The part that comes from the sampling of rows: the two squared add up to the squared whole."""
+        """The part that comes from the sampling of rows."""
         return self._named(np.sqrt(np.diag(self.uncertainty.sampling)))
+
+    @property
+    def bse_clipping(self) -> dict[str, float]:
+        """The part that comes from long rows that were shrunk, as far as the release does not show what they hold.
+
+        The squares of the three parts add up to the square of the whole."""
+        return self._named(np.sqrt(np.diag(self.uncertainty.clipping)))
 
     @property
     def tvalues(self) -> dict[str, float]:
@@ -204,7 +211,7 @@ class Fit:
         """Everything as plain data, ready for JSON; an infinite end of an interval is None."""
         made, good = self._intervals(), self.goodness
         params, estimates, pvalues = self.params, self.estimates, self.pvalues
-        se, se_sampling, se_privacy = self.bse, self.bse_sampling, self.bse_privacy
+        se, se_sampling, se_privacy, se_clipping = self.bse, self.bse_sampling, self.bse_privacy, self.bse_clipping
         coefficients = {
             name: {
                 "coefficient": params[name],
@@ -212,6 +219,7 @@ class Fit:
                 "se": se[name],
                 "se_sampling": se_sampling[name],
                 "se_privacy": se_privacy[name],
+                "se_clipping": se_clipping[name],
                 "z": params[name] / se[name] if se[name] > 0 else None,
                 "p_value": pvalues[name],
                 "lower": _finite(low),
@@ -258,11 +266,7 @@ class Fit:
         if self.channel.rows < 0.98 * (release.rows or np.inf) and release.row_bound < release.schema.largest_norm:
             notes.append("Rows longer than the row bound were shrunk to it; a bias from that is not in the intervals.")
         if self._evidence.kept is not None:
-            notes.append(
-                f"Rows far from the others were shrunk, and count for less: a row's squares for {self._evidence.kept:.0%} on average. "
-                f"Where tails are long, variances and R-squared come out too small; where a linear model does not hold, coefficients "
-                f"move too. A bias from that is not in the intervals."
-            )
+            notes.append(self._evidence.shrinking)
         return tuple(notes)
 
     def to_frame(self) -> Any:

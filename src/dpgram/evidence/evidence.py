@@ -118,6 +118,11 @@ class Evidence:
         return None
 
     @property
+    def shrinking(self) -> str:
+        """What became of rows that are long in whitened coordinates, and what that means for a regression, in words."""
+        return ""
+
+    @property
     def plain(self) -> View:
         """The matrix as it was released, where it can be solved with."""
         return self.alone

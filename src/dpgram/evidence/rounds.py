@@ -64,6 +64,21 @@ class RoundsEvidence(Evidence, reads=WhitenedGaussian):
         return Tails.of(self.last, self.alone.matrix, self.law.sd_off_diagonal)
 
     @property
+    def shrinking(self) -> str:
+        if self.tails is None:
+            return (
+                f"Rows far from the others were shrunk, and count for less: a row's squares for {self.kept:.0%} on average. "
+                f"Where tails are long, variances and R-squared come out too small; where a linear model does not hold, coefficients "
+                f"move too. A bias from that is not in the intervals."
+            )
+        return (
+            f"Rows far from the others were shrunk: about {min(self.tails.rows / self.rows, 1.0):.2g} of them, as far as the noise lets "
+            f"tell. What the shrinking took holds about {float(self.tails.shares.sum()):.2g} of all squares. How far that could have "
+            f"moved a coefficient is its part 'clipping' of the standard error, and the interval counts it. R-squared and the residual "
+            f"sd are those of the shrunk rows."
+        )
+
+    @property
     def lifted(self) -> View:
         return self.together
 

@@ -61,6 +61,11 @@ class Tails:
         """(K,) about what part of all squares rows hold beyond the clip, by scale."""
         return self.scales * self.sizes / self.mean
 
+    @property
+    def rows(self) -> float:
+        """About how many rows are beyond the clip: one counts for a tenth or so in the next matrix, for a quarter further out."""
+        return len(self.outer[0]) * float(self.sizes @ np.where(self.scales == self.scales[0], 9.0, 3.5))
+
     def joined(self, inner: Array, outer: Array, believed: Array) -> tuple[Array, Additive]:
         """The first matrix, or a block of it, with the outer ones by the shares ``believed``; and the law of the noise in that."""
         weights = self.scales * believed

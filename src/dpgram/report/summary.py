@@ -144,15 +144,16 @@ def summarise(fit: dict) -> Summary:
     """One fit, as ``Fit.to_dict`` gives it."""
     tail = (1 - fit["confidence"]) / 2
     second = fit["estimator"]
-    header = ["", "coef", "std err", "sampling", "privacy", "z", "P>|z|", f"[{tail:.4g}", f"{1 - tail:.4g}]"]
+    clipped = any(c["se_clipping"] > 0 for c in coefficient_rows(fit))
+    sources = ["sampling", "privacy", *(["clipping"] if clipped else [])]
+    header = ["", "coef", "std err", *sources, "z", "P>|z|", f"[{tail:.4g}", f"{1 - tail:.4g}]"]
     show_second = second != "debiased"
     rows = [
         [
             c["name"],
             number(c["coefficient"]),
             number(c["se"]),
-            number(c["se_sampling"]),
-            number(c["se_privacy"]),
+            *(number(c[f"se_{source}"]) for source in sources),
             "" if c["z"] is None or not c["identified"] else f"{c['z']:.2f}",
             probability(c["p_value"]) if c["identified"] else "",
             number(c["lower"]) if c["identified"] else "-inf",
@@ -213,7 +214,7 @@ def compare_models(data: dict) -> Summary:
     rows.append(["Residual sd", *(number(f["residual_variance"] ** 0.5) for f in models.values())])
     rows.append(["epsilon", *(f"{f['epsilon']:g}" for f in models.values())])
     notes = [
-        "Debiased coefficients, standard errors (privacy noise and sampling) in brackets. *** p<0.001, ** p<0.01, * p<0.05."
+        "Debiased coefficients, standard errors (privacy noise, sampling and clipping) in brackets. *** p<0.001, ** p<0.01, * p<0.05."
     ]
     if any(not c["identified"] for fit in models.values() for c in fit["coefficients"].values()):
         notes.append(f"(not id.): {WHOLE_LINE}.")
