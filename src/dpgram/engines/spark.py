@@ -25,7 +25,7 @@ from dpgram.errors import ColumnTypeError, MissingExtraError, TableError
 from dpgram.rows.clip import check_map
 from dpgram.rows.gram_sum import GramSum
 from dpgram.sources.base import Source, check_columns, explained
-from dpgram.sources.query import in_thread
+from dpgram.sources.query import InThread
 from dpgram.terms.public_map import PublicMap, digest_of
 from dpgram.terms.schema import Schema
 
@@ -236,7 +236,7 @@ def _collect(frame: DataFrame) -> list:
             with suppress(Exception):  # where Python's threads share one of Java, it would stay on the user's next job
                 tags.remove(tag)
 
-    answer = in_thread(_with_settings(session, ask))
+    answer = InThread(_with_settings(session, ask))
     try:
         return answer.result()
     except KeyboardInterrupt:

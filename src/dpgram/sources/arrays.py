@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from dpgram.encoding.columns import Column, arrow_cells, as_column, is_untyped
 from dpgram.errors import TableError
-from dpgram.sources.base import ArrayBatch, MatrixBatch, Piece, Source, batch_rows, quietly, spans
-from dpgram.sources.cells import check_buffers, declared_type
+from dpgram.sources.base import ArrayBatch, MatrixBatch, Piece, Source, batch_rows, check_buffers, declared_type, quietly, spans
 
 PLAIN_NUMBERS = frozenset(np.dtype(kind).str for kind in ("f8", "f4", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"))  # native
 

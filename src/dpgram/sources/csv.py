@@ -24,8 +24,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from dpgram.errors import TableError
-from dpgram.sources.base import BATCH_ROWS, Piece, quiet_iterator, quietly, record_batch
-from dpgram.sources.one_file import OneFile
+from dpgram.sources.base import BATCH_ROWS, OneFile, Piece, quiet_iterator, quietly, record_batch
 
 BLOCK_BYTES = 4 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"

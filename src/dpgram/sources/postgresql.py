@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpgram.errors import MissingExtraError, QueryError, TableError, UnreadableTableError
-from dpgram.sources.query import Query, interruptible, one_statement
+from dpgram.sources.query import InThread, Query, awaited, one_statement
 
 WHERE = "the result of the query to PostgreSQL"
 # Every transaction of ours sees one state of the database, however often the query is asked, and cannot write to it.
@@ -81,7 +81,7 @@ def open_uri(uri: str, query: str | None) -> PostgreSQLQuery:
     except ImportError:
         raise MissingExtraError(package="adbc-driver-postgresql", extra="sql", purpose="reading from PostgreSQL") from None
     try:
-        connection = interruptible(lambda: dbapi.connect(uri, autocommit=True))
+        connection = awaited(InThread(lambda: dbapi.connect(uri, autocommit=True)))
     except Exception as error:
         problem, do = next((words for sign, words in UNCONNECTED.items() if sign in str(error)), BAD_URI)
     else:
