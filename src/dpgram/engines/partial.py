@@ -13,7 +13,7 @@ from hashlib import blake2b
 import numpy as np
 import pyarrow as pa
 
-from dpgram.engines.summing import Summing
+from dpgram.engines.summing import summing_for
 from dpgram.errors import TableError
 from dpgram.rows.gram_sum import GramSum
 from dpgram.sources.base import quiet_iterator, quietly, record_batch
@@ -46,7 +46,7 @@ def sum_part(
     """The sum over ``batches``, whose columns are ``names`` in that order, in pieces. An empty part has a sum too: zero.
 
     ``through`` is a public map in bytes."""
-    summing = Summing(Schema.from_dict(declared), row_bound, None if through is None else PublicMap.from_bytes(through))
+    summing = summing_for(Schema.from_dict(declared), row_bound, None if through is None else PublicMap.from_bytes(through))
     for batch in quiet_iterator(WHERE, iter(batches)):
         quietly(WHERE, summing.add, record_batch(WHERE, names, batch.columns))
     yield to_pieces(summing.total(), _number_of_this_part() if part is None else part)

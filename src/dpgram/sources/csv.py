@@ -40,13 +40,10 @@ class CsvFile(OneFile):
     def __init__(self, path: Path):
         super().__init__(path)
         self._delimiter = "\t" if ".tsv" in path.name.lower() else ","
-        with quietly(self.where, self._raw) as raw:
+        with quietly(self.where, lambda: self._path.open("rb")) as raw:
             header = self._header(self._unpacked(raw))
         self.columns = pa.schema([pa.field(name, pa.binary()) for name in header])
         self.untyped = frozenset(header)
-
-    def _raw(self) -> io.BufferedReader:
-        return self._path.open("rb")
 
     def _unpacked(self, raw: io.BufferedReader) -> io.BufferedReader:
         opener = OPENERS.get(self._path.suffix.lower())
@@ -77,7 +74,7 @@ class CsvFile(OneFile):
         self._check_unchanged()
         size = max(1, quietly(self.where, self._path.stat).st_size)
         wanted = [self.columns.names.index(name) for name in names]
-        with quietly(self.where, self._raw) as raw:
+        with quietly(self.where, lambda: self._path.open("rb")) as raw:
             stream = self._unpacked(raw)
             if self._header(stream) != self.columns.names:
                 raise self._changed()

@@ -37,11 +37,9 @@ def open_source(table: object, *, columns: Sequence[str] | None = None, query: s
     if (database := open_database(table, query)) is not None:
         return database
     if columns is not None:
-        if isinstance(columns, str) or not isinstance(columns, Sequence):
-            raise TableError("columns= must be a list of names, one for each column of the array.")
         if not isinstance(table, np.ndarray) or table.dtype.names:
             raise TableError("columns= names the columns of a plain NumPy array; this table has names of its own.")
-        return from_matrix(table, list(columns))
+        return from_matrix(table, columns)
     if isinstance(table, str | os.PathLike):
         return open_path(table)
     if isinstance(table, np.ndarray):
