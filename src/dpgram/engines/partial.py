@@ -70,9 +70,7 @@ def to_pieces(total: GramSum, part: int) -> pa.RecordBatch:
     high, low = (limb[upper].astype(LIMB) for limb in (total.high, total.low))
     starts = range(0, len(high), PIECE_ENTRIES)
     cut = [[limb[start : start + PIECE_ENTRIES].tobytes() for start in starts] for limb in (high, low)]
-    mark = int.from_bytes(
-        blake2b(high.tobytes() + low.tobytes(), digest_size=4).digest()
-    )  # 2^31 parts add up to less than 2^63
+    mark = int.from_bytes(blake2b(high.tobytes() + low.tobytes(), digest_size=4).digest())  # 2^31 of them are less than 2^63
     columns = [range(len(starts)), *([same] * len(starts) for same in (part, mark, total.rows)), *cut]
     return _batch(columns, PARTIAL)
 

@@ -58,7 +58,7 @@ class DevicePass(LocalPass):
     Tensors of numbers under a schema of numbers and truth values are encoded on the device too: no row leaves theirs."""
 
     def __init__(self, source: Source, schema: Schema, device: str | Device, progress: Progress | None = None):
-        self._device = found_device(device)
+        self._device = known_device(device)
         super().__init__(source, schema, progress=progress, threads=1)
         # How the device encodes cells; None where this machine does.
         self.scaling = Scaling.of_schema(schema, source.places(schema.names)) if isinstance(source, Tensors) else None
@@ -159,7 +159,7 @@ class Tensors(Source):
         return [_on_host(_wide(column[span]).contiguous()) for column in self._columns]
 
 
-def found_device(name: str | Device) -> Device:
+def known_device(name: str | Device) -> Device:
     """The device of that name, with its number; DeviceError if PyTorch has none such here, or none with double precision."""
     try:
         device = torch.device(name)

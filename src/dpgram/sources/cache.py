@@ -10,7 +10,7 @@ import io
 import os
 import tempfile
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -65,13 +65,11 @@ class Cached(Source):
     @contextmanager
     def one_state(self) -> Iterator[None]:
         """Opens the file, and closes it, with which it is gone."""
-        with self._source.one_state():
-            self._store = _Store(self.where, open_cache(self._folder), self._folder)
+        with self._source.one_state(), closing(_Store(self.where, open_cache(self._folder), self._folder)) as self._store:
             try:
                 yield
             finally:
-                store, self._store = self._store, None
-                store.close()
+                self._store = None
 
     def count(self, names: Sequence[str]) -> int:
         """The number of rows, which are read for it and kept: a stream has no second time."""
