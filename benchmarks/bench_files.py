@@ -17,6 +17,7 @@ import dpgram
 from benchmarks.timing import best_times, machine, note, options, peak_memory, print_table, show
 from dpgram.engines import local
 from dpgram.engines.local import LocalPass
+from dpgram.engines.summing import Summing
 from dpgram.sources.base import Source
 from dpgram.sources.open import open_source
 
@@ -45,16 +46,16 @@ def write_tables(folder: Path, rows: int, width: int, csv_rows: int) -> dict[str
 def decoding_only():
     """Within it a pass reads and decodes, and adds nothing."""
 
-    class Nothing(local.Summing):
+    class Nothing(Summing):
         def add(self, batch) -> None:
             pass
 
-    before = local.Summing
-    local.Summing = Nothing  # type: ignore[misc]
+    before = local.summing_for
+    local.summing_for = Nothing  # type: ignore[misc]
     try:
         yield
     finally:
-        local.Summing = before  # type: ignore[misc]
+        local.summing_for = before  # type: ignore[misc]
 
 
 def bench_source(open_it, width: int, rows: int, threads: int, seconds: float) -> dict:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from functools import partial
 
 from dpgram.engines.base import Pass, WholeProgress
@@ -34,28 +35,28 @@ def count_rows(rows_pass: Pass, schema: Schema, budget: Budget, ledger: Ledger |
     return rows
 
 
+@dataclass(repr=False, eq=False)
 class Custody:
     """Keeps the sums of one release between the engine and the mechanism.
 
     ``task.rows`` is the number of rows where it is public and was counted before: every pass must find as many."""
 
-    def __init__(
-        self,
-        rows_pass: Pass,
-        progress: WholeProgress,
-        schema: Schema,
-        mechanism: Mechanism,
-        task: Task,
-        rng: RandomSource,
-        ledger: Ledger | None,
-    ):
-        self._pass, self._progress, self._schema = rows_pass, progress, schema
-        self._mechanism, self._task, self._rng, self._ledger = mechanism, task, rng, ledger
+    _pass: Pass
+    _progress: WholeProgress
+    _schema: Schema
+    _mechanism: Mechanism
+    _task: Task
+    _rng: RandomSource
+    _ledger: Ledger | None
+
+    def __post_init__(self) -> None:
         self._asked = 0
         self._drawn = Drawn()
         self._away = False  # whether the mechanism waits for us: what fails then does not follow from what it drew
-        self.rows = task.rows  # where the number is public; None where it is protected, whatever a pass counts
+        self.rows = self._task.rows  # where the number is public; None where it is protected, whatever a pass counts
         self.reservation: Reservation | None = None
+        # Notes each round, where there are several and the ledger keeps account of them.
+        self._rounds = self._ledger if self._mechanism.several and isinstance(self._ledger, RoundLedger) else None
 
     def hold(self) -> Outcome:
         """The mechanism's outcome. An error, or an interrupt, carries a note that names what stays reserved in the ledger."""
@@ -77,8 +78,7 @@ class Custody:
         if self.reservation is None:
             self.reservation = self._reserved()
         self._progress.begin(self._asked, question.questions if self._mechanism.several else 1)
-        mapped = () if question.through is None else (question.through,)
-        total = self._pass.gram(question.row_bound, *mapped)
+        total = self._pass.gram(question.row_bound, question.through)
         if self._schema.neighbours is Neighbours.REPLACE:
             if self.rows is None:
                 self.rows = total.rows
@@ -100,17 +100,15 @@ class Custody:
         schema = self._schema
         what = _in_words(self._mechanism.name, schema, self._rng.private)
         cost = known_cost(self._mechanism, self._task)
-        reserve = self._ledger.reserve
-        if self._mechanism.several and isinstance(self._ledger, RoundLedger):
-            reserve = partial(self._ledger.reserve, by_rounds=True)
+        reserve = self._ledger.reserve if self._rounds is None else partial(self._rounds.reserve, by_rounds=True)
         return reserve(self._task.budget, schema.neighbours, what, unit=schema.unit, cost=cost)
 
     def _announce(self, drawing: Drawing) -> None:
         """Before a round is drawn: it is in the ledger when this returns, unless it was reserved as one that is never given back."""
         drawn = Drawn(drawing.number, drawing.rounds, drawing.spent)
         self._away = True
-        if self.reservation is not None and self._mechanism.several and isinstance(self._ledger, RoundLedger):
-            self._ledger.note_round(self.reservation, drawn)
+        if self.reservation is not None and self._rounds is not None:
+            self._rounds.note_round(self.reservation, drawn)
         self._drawn = drawn
         self._away = False
 

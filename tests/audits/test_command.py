@@ -15,7 +15,7 @@ from dpgram.audits.laws.gaussian_noise import gaussian_loss, normal_uniforms
 from dpgram.audits.laws.registry import LAWS
 from dpgram.audits.reference import hockey_stick
 from dpgram.cli.app import run
-from dpgram.cli.audit_rows import faults_of_rows
+from dpgram.cli.audit import faults_of_rows
 from dpgram.engines import summing
 from dpgram.mechanisms import registry
 from dpgram.mechanisms.conversation import GramQuestion, Mechanism, Outcome, publish

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import dpgram
-from dpgram.engines import bootstrap, partial, shipping
+from dpgram.engines import partial, shipping
 from dpgram.engines.local import LocalPass
 from dpgram.errors import TableError, UnreadableTableError
 from dpgram.native.library import kernel, kernel_name
@@ -196,8 +196,8 @@ def test_installed_code_is_used_where_it_is_the_same():
     import zlib
 
     files = json.loads(zlib.decompress(shipping.package_code()))
-    assert bootstrap.installed_is_same(files)
-    assert not bootstrap.installed_is_same({**files, "errors.py": files["errors.py"] + "\n"})
+    assert shipping.installed_is_same(files)
+    assert not shipping.installed_is_same({**files, "errors.py": files["errors.py"] + "\n"})
     assert len(shipping.package_code()) < 200_000
 
 
@@ -206,8 +206,8 @@ import json, sys, zlib
 
 files = json.loads(zlib.decompress(sys.stdin.buffer.read()))
 files = {name.replace("native/linux", sys.argv[1]): text for name, text in files.items()}
-space = {"__name__": "bootstrap"}
-exec(compile(files["engines/bootstrap.py"], "bootstrap", "exec"), space)
+space = {"__name__": "shipping"}
+exec(compile(files["engines/shipping.py"], "shipping", "exec"), space)
 space["installed_is_same"] = lambda files: False
 space["ensure"](files, "digest")
 from dpgram.native.library import kernel_name

@@ -16,7 +16,7 @@ import numpy as np
 import dpgram
 from dpgram.engines import summing
 from dpgram.engines.local import LocalPass
-from dpgram.engines.summing import Summing
+from dpgram.engines.summing import summing_for
 from dpgram.errors import ColumnTypeError, DpgramError, MissingColumnError
 from dpgram.native.library import kernel
 from dpgram.rows.clip import largest_square
@@ -149,7 +149,7 @@ def _row_by_row(source: Source, schema: Schema, bound: float | None = None, thro
     total = GramSum.zero(len(schema.encoded), bound, digest_of(through))
     for batch, _ in source.pieces(schema.names):
         for row in range(batch.num_rows):
-            alone = Summing(schema, bound, through, untyped=source.untyped)
+            alone = summing_for(schema, bound, through, untyped=source.untyped)
             alone.add(batch.slice(row, 1))
             assert np.trace(integers(alone.total())) <= largest_square(bound)
             total = total.merge(alone.total())

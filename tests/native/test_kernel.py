@@ -178,10 +178,10 @@ def test_sums_spill_before_they_overflow(compiled, monkeypatch):
     schema = dpgram.Schema(unit="row", columns=[dpgram.Numeric("x", -1, 1)])
     batch = ArrayBatch({"x": np.ones(200_000)}, pa.schema([("x", pa.float64())]), 200_000)
     monkeypatch.setattr(summing, "kernel", lambda: compiled)
-    once = summing.Summing(schema, 2.0)
+    once = summing.summing_for(schema, 2.0)
     once.add(batch)
     monkeypatch.setattr(summing, "ROWS_PER_TOTAL", 40_000)
-    often = summing.Summing(schema, 2.0)
+    often = summing.summing_for(schema, 2.0)
     often.add(batch)
     assert once.total().in_scaled_units().tolist() == often.total().in_scaled_units().tolist() == [[2e5, 2e5], [2e5, 2e5]]
 
@@ -226,7 +226,7 @@ def test_blas_and_the_kernel_add_up_to_the_same(compiled, rows, monkeypatch):
     totals = []
     for limit in (10**6, 1):
         monkeypatch.setattr(summing, "BLAS_FROM", limit)
-        made = summing.Summing(schema, 2.5)
+        made = summing.summing_for(schema, 2.5)
         made.add(batch)
         totals.append(made.total())
     assert totals[0].rows == totals[1].rows == rows

@@ -145,7 +145,7 @@ def test_blas_the_kernel_and_numpy_add_up_to_the_same(compiled, rows, monkeypatc
     for found, limit in ((compiled, 10**6), (compiled, 1), (None, 1)):
         monkeypatch.setattr(summing, "kernel", lambda found=found: found)
         monkeypatch.setattr(summing, "BLAS_FROM", limit)
-        made = summing.Summing(schema, 1.0, through)
+        made = summing.summing_for(schema, 1.0, through)
         made.add(batch)
         totals.append(made.total())
     for other in totals[1:]:
@@ -159,10 +159,10 @@ def test_mapped_sums_spill_before_they_overflow(compiled, monkeypatch):
     schema, through = numbers(3), PublicMap.near(np.eye(4))
     batch = matrix_batch(np.random.default_rng(0).uniform(-1, 1, (100_000, 3)))
     monkeypatch.setattr(summing, "kernel", lambda: compiled)
-    once = summing.Summing(schema, 1.0, through)
+    once = summing.summing_for(schema, 1.0, through)
     once.add(batch)
     monkeypatch.setattr(summing, "ROWS_PER_TOTAL", 40_000)
-    often = summing.Summing(schema, 1.0, through)
+    often = summing.summing_for(schema, 1.0, through)
     often.add(batch)
     assert often.total().in_scaled_units().tolist() == once.total().in_scaled_units().tolist()
     assert often.total().through == through.digest

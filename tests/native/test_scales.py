@@ -91,7 +91,7 @@ def test_blas_the_kernel_and_numpy_add_up_to_the_same(compiled, rows, monkeypatc
         monkeypatch.setattr(summing, "kernel", lambda found=found: found)
         monkeypatch.setattr(summing, "BLAS_FROM", limit)
         monkeypatch.setattr(summing, "ROWS_PER_TOTAL", spill)
-        made = summing.Summing(schema, 1.0, through, scales)
+        made = summing.summing_for(schema, 1.0, through, scales)
         for start in range(0, rows, 3000):
             made.add(matrix_batch(table[start : start + 3000]))
         totals.append(made.total())

@@ -7,7 +7,7 @@ import pytest
 
 from dpgram import Numeric, Schema
 from dpgram.engines.local import LocalPass
-from dpgram.engines.summing import Summing
+from dpgram.engines.summing import summing_for
 from dpgram.errors import MapMismatchError, MechanismError
 from dpgram.rows.clip import GRID, clip, mapped
 from dpgram.rows.gram_sum import GramSum
@@ -74,7 +74,7 @@ def test_mapped_rows_need_a_bound_of_at_most_one(bound):
 def test_a_map_of_another_size_is_refused_before_a_row_is_read():
     schema = Schema(unit="p", columns=[Numeric("x", 0, 1)])
     with pytest.raises(MechanismError, match="of 3 columns cannot map rows of 2 encoded columns"):
-        Summing(schema, 1.0, random_map(3))
+        summing_for(schema, 1.0, random_map(3))
     with pytest.raises(MechanismError, match="cannot map rows of 2"):
         LocalPass(open_source({"x": [1.0]}), schema).gram(1.0, random_map(3))
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
+from dpgram import curator
 from dpgram.audits.fresh import faults_of_processes
 from dpgram.audits.laws.base import in_words
 from dpgram.audits.laws.registry import law_of
 from dpgram.audits.run import Audit
 from dpgram.audits.run import audit as run_audit
 from dpgram.cli.app import note
-from dpgram.cli.audit_rows import faults_of_rows
 from dpgram.cli.calibrate import asked_task
 from dpgram.cli.options import Calibration, Json, Relation, given_options
 from dpgram.cli.output import print_json, print_table, working_bar
@@ -23,8 +27,14 @@ from dpgram.report.figures import check_figure_path, draw_trade_off, save_figure
 from dpgram.sampling.exact import ExactSource
 from dpgram.sampling.secure import SecureSource
 from dpgram.terms.budget import Budget
+from dpgram.terms.columns import Numeric
+from dpgram.terms.schema import Schema
 
 BROKEN = 1
+# Of tables of one row, from cells to the bounded row whose Gram sum a mechanism protects.
+CELLS = ((1.0, -1.0), (1e300, -1e300), (2.0, 2.0), (math.inf, 1.0), (math.nan, -7.0), (-0.5, 0.1))
+EPSILON, DELTA, SLACK = 1e6, 0.01, 0.02  # a budget so large that the noise is a thousandth of a row: what was summed shows
+FAR = 12.0  # standard deviations, which noise does not add to a trace
 DRAWS = {"float": 100_000, "exact": 3_000}  # an exact release takes about a millisecond
 
 
@@ -151,3 +161,27 @@ def _print(audits: list[Audit], title: str) -> None:
         "and two lower bounds from the draws: counted, and by the shape of the proven curve."
     )
     print_table(title, header, rows, caption=caption)
+
+
+def faults_of_rows() -> list[str]:
+    """What releases of tables of one row say about its norm: whatever stands in its cells, it is at most the row bound.
+
+    The mechanism is Gaussian noise, whose standard deviation is here some 0.0007 B^2; the trace may exceed B^2 by twenty times as much.
+    Then it is one of several rounds, where a row's norm is at most one after every map."""
+    faults = []
+    for row_bound in (None, 0.7):
+        schema = Schema(unit="row", columns=(Numeric("a", -1, 1), Numeric("b", -1, 1)), row_bound=row_bound)
+        for cells in CELLS:
+            table = {name: np.array([cell]) for name, cell in zip("ab", cells, strict=True)}
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # about cells out of bounds, which are meant
+                plain, rounds = (
+                    curator.release(table, schema, epsilon=EPSILON, delta=DELTA, mechanism=name)
+                    for name in ("gaussian-noise", "whitened-noise")
+                )
+            if not np.trace(plain.gram) <= schema.effective_row_bound**2 * (1 + SLACK):
+                faults.append("a row that is longer than the row bound")
+            far = FAR * math.sqrt(2 * len(rounds.gram))
+            if not all(np.trace(each.gram) <= 1 + far * each.sd_off_diagonal for each in rounds.noise.rounds):
+                faults.append("a row that is longer than one after a map")
+    return list(dict.fromkeys(faults))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dpgram.analysis.matrices import covariance, pca
+from dpgram.analysis.matrices import Covariance, PrincipalComponents, covariance, pca
 from dpgram.artifact.files import load
 from dpgram.cli.options import Columns, ReleaseFile, listed_names
 from dpgram.cli.output import print_json
@@ -29,11 +29,7 @@ def cov_command(
     check_figure_path(plot)
     made = load(release)
     moments = covariance(made, listed_names(made.schema, columns))
-    moments.matrix(kind)
-    if json:
-        print_json(moments.to_dict())
-    else:
-        print(moments.summary(kind))
+    _print(moments, moments.summary(kind), json=json)
     if plot is not None:
         drawn = "partial" if kind == "partial" else "correlation"
         save_figure(plot, lambda ax: moments.plot(drawn, ax), rows=max(len(moments.names), 12))
@@ -59,10 +55,13 @@ def pca_command(
     check_figure_path(plot)
     made = load(release)
     result = pca(made, listed_names(made.schema, columns), standardise=standardise)
-    words = result.summary(components)
+    _print(result, result.summary(components), json=json)
+    if plot is not None:
+        save_figure(plot, result.plot, rows=12)
+
+
+def _print(result: Covariance | PrincipalComponents, words: object, *, json: bool) -> None:
     if json:
         print_json(result.to_dict())
     else:
         print(words)
-    if plot is not None:
-        save_figure(plot, result.plot, rows=12)

@@ -57,14 +57,11 @@ def _flag(name: str, declared: Mapping[str, Option]) -> inspect.Parameter:
     sharing: dict[Option, list[str]] = {}
     for mechanism, option in declared.items():
         sharing.setdefault(option, []).append(mechanism)
-    words = [f"{', '.join(mechanisms)}: {option.words}{_default(option)}." for option, mechanisms in sharing.items()]
+    defaults = {option: "" if option.default is None else f" [default: {option.default}]" for option in sharing}
+    words = [f"{', '.join(mechanisms)}: {option.words}{defaults[option]}." for option, mechanisms in sharing.items()]
     (kind,) = {option.type for option in sharing}
     annotation = Annotated[kind | None, Parameter(help=" ".join(words), group=OWN)]  # type: ignore[valid-type]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-
-
-def _default(option: Option) -> str:
-    return "" if option.default is None else f" [default: {option.default}]"
 
 
 def given_options(others: Sequence[str], flags: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,13 +8,12 @@ import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from functools import reduce
-from typing import NamedTuple
 
 import numpy as np
 
 from dpgram.encoding.encode import Encoder
 from dpgram.engines.base import Progress, Steps
-from dpgram.engines.summing import Summing, one_blas_thread
+from dpgram.engines.summing import one_blas_thread, summing_for
 from dpgram.errors import OptionError
 from dpgram.rows.gram_sum import GramSum
 from dpgram.sources.base import Batch, Part, Piece, Source, check_columns, quietly
@@ -24,6 +23,7 @@ from dpgram.terms.schema import Schema
 
 Array = np.ndarray
 Adder = Callable[[Batch], None]  # what one thread does with the batches that it is given
+Job = tuple[int, Part | Piece]  # the number of a part, and the part to read and add, or a piece of it that was read already
 
 THREADS = "DPGRAM_THREADS"  # the environment variable that says how many threads a pass may use
 
@@ -45,7 +45,7 @@ class LocalPass:
     def gram(self, row_bound: float, through: PublicMap | None = None, scales: Scales = ONE_CLIP) -> GramSum:
         """As ``Pass`` says. Memory does not grow with the number of rows."""
         untyped = self._source.untyped
-        summings = [Summing(self._schema, row_bound, through, scales, untyped=untyped) for _ in range(self._threads)]
+        summings = [summing_for(self._schema, row_bound, through, scales, untyped=untyped) for _ in range(self._threads)]
         with one_blas_thread(len(self._schema.encoded)):
             self._read(self._schema.names, [summing.add for summing in summings], self._progress)
         return reduce(GramSum.merge, (summing.total() for summing in summings))
@@ -84,13 +84,6 @@ def _checked_threads(threads: int | None) -> int:
     return threads
 
 
-class _Job(NamedTuple):
-    """A part to read and add, or a piece that was read already."""
-
-    part: int
-    work: Part | Piece
-
-
 class _Team:
     """Threads that add batches, each to its own sum or count, and show how far the parts are read, all counted alike.
 
@@ -100,11 +93,11 @@ class _Team:
         self._where, self._adders, self._steps = where, adders, steps
         self._read = [0.0] * parts  # the fraction of each
         self._lock = threading.Lock()
-        self._jobs: queue.Queue[_Job | None] = queue.Queue(maxsize=len(adders))
+        self._jobs: queue.Queue[Job | None] = queue.Queue(maxsize=len(adders))
         self._stop = threading.Event()
         self._failures: list[BaseException] = []
 
-    def run(self, jobs: Generator[_Job, None, None]) -> None:
+    def run(self, jobs: Generator[Job, None, None]) -> None:
         """Do all jobs. ``jobs`` itself is read in the calling thread, which does them too where there is one thread."""
         if len(self._adders) == 1:
             with closing(jobs):
@@ -114,7 +107,7 @@ class _Team:
             self._share(jobs)
         self._steps.reach(1.0)
 
-    def _share(self, jobs: Generator[_Job, None, None]) -> None:
+    def _share(self, jobs: Generator[Job, None, None]) -> None:
         threads = [threading.Thread(target=self._work, args=(add,), daemon=True) for add in self._adders]
         begun = []
         try:
@@ -145,26 +138,27 @@ class _Team:
                 self._failures.append(error)
                 self._stop.set()
 
-    def _do(self, job: _Job, add: Adder) -> None:
-        for batch, fraction in [job.work] if isinstance(job.work, Piece) else job.work():
+    def _do(self, job: Job, add: Adder) -> None:
+        part, work = job
+        for batch, fraction in [work] if isinstance(work, Piece) else work():
             if self._stop.is_set():
                 return
             quietly(self._where, add, batch)
             with self._lock:
-                self._read[job.part] = max(self._read[job.part], fraction or 0.0)
+                self._read[part] = max(self._read[part], fraction or 0.0)
                 self._steps.reach(sum(self._read) / len(self._read))
 
 
-def _jobs(parts: list[Part], threads: int) -> Generator[_Job, None, None]:
+def _jobs(parts: list[Part], threads: int) -> Generator[Job, None, None]:
     """Parts, where there is one for every thread; else pieces, read in the calling thread, as a user's own reader may need it."""
     for place, part in enumerate(parts):
         if 1 < threads <= len(parts):
-            yield _Job(place, part)
+            yield place, part
             continue
         pieces = part()
         try:
             for piece in pieces:
-                yield _Job(place, piece)
+                yield place, piece
         finally:
             if isinstance(pieces, Generator):
                 pieces.close()  # a query that was left off in the middle is cancelled at once

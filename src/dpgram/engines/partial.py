@@ -13,7 +13,7 @@ from hashlib import blake2b
 import numpy as np
 import pyarrow as pa
 
-from dpgram.engines.summing import Summing
+from dpgram.engines.summing import summing_for
 from dpgram.errors import TableError
 from dpgram.rows.gram_sum import GramSum, stacked
 from dpgram.sources.base import quiet_iterator, quietly, record_batch
@@ -49,7 +49,7 @@ def sum_part(
 
     ``through`` is a public map in bytes."""
     public = None if through is None else PublicMap.from_bytes(through)
-    summing = Summing(Schema.from_dict(declared), row_bound, public, scales)
+    summing = summing_for(Schema.from_dict(declared), row_bound, public, scales)
     for batch in quiet_iterator(WHERE, iter(batches)):
         quietly(WHERE, summing.add, record_batch(WHERE, names, batch.columns))
     yield to_pieces(summing.total(), _number_of_this_part() if part is None else part)
@@ -73,9 +73,7 @@ def to_pieces(total: GramSum, part: int) -> pa.RecordBatch:
     high, low = (limb[..., *upper].ravel().astype(LIMB) for limb in (total.high, total.low))
     starts = range(0, len(high), PIECE_ENTRIES)
     cut = [[limb[start : start + PIECE_ENTRIES].tobytes() for start in starts] for limb in (high, low)]
-    mark = int.from_bytes(
-        blake2b(high.tobytes() + low.tobytes(), digest_size=4).digest()
-    )  # 2^31 parts add up to less than 2^63
+    mark = int.from_bytes(blake2b(high.tobytes() + low.tobytes(), digest_size=4).digest())  # 2^31 of them are less than 2^63
     columns = [range(len(starts)), *([same] * len(starts) for same in (part, mark, total.rows)), *cut]
     return _batch(columns, PARTIAL)
 

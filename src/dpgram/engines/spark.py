@@ -25,7 +25,7 @@ from dpgram.errors import ColumnTypeError, MissingExtraError, TableError
 from dpgram.rows.clip import check_map
 from dpgram.rows.gram_sum import GramSum
 from dpgram.sources.base import Source, check_columns, explained
-from dpgram.sources.query import in_thread
+from dpgram.sources.query import InThread
 from dpgram.terms.public_map import PublicMap, digest_of
 from dpgram.terms.scales import ONE_CLIP, Scales
 from dpgram.terms.schema import Schema
@@ -238,7 +238,7 @@ def _collect(frame: DataFrame) -> list:
             with suppress(Exception):  # where Python's threads share one of Java, it would stay on the user's next job
                 tags.remove(tag)
 
-    answer = in_thread(_with_settings(session, ask))
+    answer = InThread(_with_settings(session, ask))
     try:
         return answer.result()
     except KeyboardInterrupt:
@@ -327,7 +327,9 @@ def _what_failed(error: BaseException) -> tuple[str, str | None]:
     for kind in re.findall(r"cannot be read \((\w{1,40}); details withheld", text):  # said by our worker
         if hasattr(builtins, kind) or hasattr(pa, kind):
             return kind, None
-    return (condition if (condition := _condition(error)) in TOLD else name), None
+    with suppress(Exception):
+        name = condition if (condition := error.getCondition()) in TOLD else name  # type: ignore[attr-defined]
+    return name, None
 
 
 TOLD = (  # conditions that say something to a reader of Spark's documentation; others may be made by a query
@@ -345,9 +347,3 @@ TOLD = (  # conditions that say something to a reader of Spark's documentation; 
     "FAILED_READ_FILE.FILE_NOT_EXIST",
     "PATH_NOT_FOUND",
 )
-
-
-def _condition(error: BaseException) -> str | None:
-    with suppress(Exception):
-        return error.getCondition()  # type: ignore[attr-defined]
-    return None

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 import numpy as np
 
 from dpgram.encoding.encode import Batch, Encoder
-from dpgram.native.library import ROWS_PER_TOTAL, Kernel, MapPanels, kernel
+from dpgram.native.library import ROWS_PER_TOTAL, MapPanels, kernel
 from dpgram.rows.clip import bounded_images, check_map, clip, largest_square, mapped
 from dpgram.rows.gram_sum import GramSum, stacked
 from dpgram.rows.table import CellTable
@@ -17,94 +17,76 @@ from dpgram.terms.public_map import PublicMap, digest_of
 from dpgram.terms.scales import ONE_CLIP, Scales
 from dpgram.terms.schema import Schema
 
-BLOCK_ROWS = 4096  # encoded rows in flight where NumPy sums: they stay in cache
 BLAS_FROM = 640  # encoded columns from which BLAS multiplies faster than the kernel
 
 
 class Summing:
-    """Adds up the Gram of the batches that it is given, their rows multiplied by ``through`` where it is given, at one scale or several.
-    One per thread: it is not shared.
+    """Adds up the Gram of the batches that it is given, in NumPy, their rows multiplied by ``through`` where it is given, at one scale or
+    several. One per thread: it is not shared.
 
-    ``untyped`` columns hold bytes to be cast cell by cell. The compiled kernel does the work where there is one, else NumPy; the sum has
-    the same bits."""
+    ``untyped`` columns hold bytes to be cast cell by cell."""
 
-    def __init__(
-        self,
-        schema: Schema,
-        row_bound: float,
-        through: PublicMap | None = None,
-        scales: Scales = ONE_CLIP,
-        *,
-        untyped: frozenset[str] = frozenset(),
-    ):
-        check_map(through, len(schema.encoded), row_bound, scales)
-        compiled = kernel()
-        self._sum: _InNumPy | _Compiled
-        if compiled is None:
-            self._sum = _InNumPy(schema, row_bound, through, scales, untyped)
-        elif len(schema.encoded) < BLAS_FROM:
-            self._sum = _Compiled(compiled, schema, row_bound, through, scales, untyped)
-        else:
-            self._sum = _CompiledRows(compiled, schema, row_bound, through, scales, untyped)
+    block_rows = 4096  # encoded rows in flight: they stay in cache
+
+    def __init__(self, schema: Schema, row_bound: float, through: PublicMap | None, scales: Scales, *, untyped: frozenset[str]):
+        self._row_bound, self._through, self._scales = row_bound, through, scales
+        self._total = GramSum.zero(len(schema.encoded), row_bound, digest_of(through, scales), len(scales))
+        self._prepare(schema, untyped)
 
     def add(self, batch: Batch) -> None:
         """Encode the batch's rows, shrink them to the bound and add them. May raise with cells in the message: call it quietly."""
-        self._sum.add(batch)
+        for block in slices(batch, self.block_rows):
+            self._add_block(block)
 
     def total(self) -> GramSum:
         """The sum over all rows added so far."""
-        return self._sum.total()
-
-
-class _InNumPy:
-    def __init__(self, schema: Schema, row_bound: float, through: PublicMap | None, scales: Scales, untyped: frozenset[str]):
-        self._encoder = Encoder(schema, untyped=untyped)
-        self._row_bound, self._through, self._scales = row_bound, through, scales
-        self._total = GramSum.zero(len(schema.encoded), row_bound, digest_of(through, scales), len(scales))
-
-    def add(self, batch: Batch) -> None:
-        for block in slices(batch, BLOCK_ROWS):
-            encoded = self._encoder.encode(block)
-            if self._through is None:
-                rows = clip(encoded, self._row_bound)
-            else:
-                rows = mapped(encoded, self._row_bound, self._through, self._scales)
-            self._total = self._total.update(rows)
-
-    def total(self) -> GramSum:
         return self._total
 
+    def _prepare(self, schema: Schema, untyped: frozenset[str]) -> None:
+        self._encoder = Encoder(schema, untyped=untyped)
 
-class _Compiled:
+    def _add_block(self, block: Batch) -> None:
+        encoded, bound, through = self._encoder.encode(block), self._row_bound, self._through
+        rows = clip(encoded, bound) if through is None else mapped(encoded, bound, through, self._scales)
+        self._total = self._total.update(rows)
+
+
+def summing_for(
+    schema: Schema,
+    row_bound: float,
+    through: PublicMap | None = None,
+    scales: Scales = ONE_CLIP,
+    *,
+    untyped: frozenset[str] = frozenset(),
+) -> Summing:
+    """What sums here: the compiled kernel where there is one, else NumPy; the sum has the same bits."""
+    check_map(through, len(schema.encoded), row_bound, scales)
+    compiled = _Compiled if len(schema.encoded) < BLAS_FROM else _CompiledRows
+    return (Summing if kernel() is None else compiled)(schema, row_bound, through, scales, untyped=untyped)
+
+
+class _Compiled(Summing):
     """The kernel does it all, rows and products."""
 
     block_rows = 32_768  # rows in flight; the kernel has blocks of its own
 
-    def __init__(
-        self,
-        compiled: Kernel,
-        schema: Schema,
-        row_bound: float,
-        through: PublicMap | None,
-        scales: Scales,
-        untyped: frozenset[str],
-    ):
-        self._kernel, self._row_bound, self._most = compiled, row_bound, largest_square(row_bound)
-        self._through, self._scales, dim = through, scales, len(schema.encoded)
+    def _prepare(self, schema: Schema, untyped: frozenset[str]) -> None:
+        compiled = kernel()
+        assert compiled is not None
+        self._kernel, self._most = compiled, largest_square(self._row_bound)
         self._table = CellTable(schema, untyped=untyped)
+        dim = len(schema.encoded)
         self._make_room(dim)
-        self._recent = np.zeros((len(scales), dim, dim), dtype=np.int64)  # the upper triangles of the sums over recent rows
+        self._recent = np.zeros((len(self._scales), dim, dim), dtype=np.int64)  # upper triangles, of rows not in the total yet
         self._recent_rows = 0  # at most ROWS_PER_TOTAL
-        self._earlier: GramSum | None = None
 
-    def add(self, batch: Batch) -> None:
-        for block in slices(batch, self.block_rows):
-            if self._recent_rows + block.num_rows > ROWS_PER_TOTAL:
-                self._earlier = self.total()
-                self._recent[:], self._recent_rows = 0, 0
-            self._table.hold(block)
-            self._add_rows(block.num_rows)
-            self._recent_rows += block.num_rows
+    def _add_block(self, block: Batch) -> None:
+        if self._recent_rows + block.num_rows > ROWS_PER_TOTAL:
+            self._total = self.total()
+            self._recent[:], self._recent_rows = 0, 0
+        self._table.hold(block)
+        self._add_rows(block.num_rows)
+        self._recent_rows += block.num_rows
 
     def _make_room(self, dim: int) -> None:
         through, scales = self._through, self._scales
@@ -118,8 +100,7 @@ class _Compiled:
         whole = np.triu(self._recent)
         whole += np.triu(self._recent, 1).mT
         digest = digest_of(self._through, self._scales)
-        recent = GramSum.of_integers(stacked([*whole]), self._recent_rows, self._row_bound, digest)
-        return recent if self._earlier is None else self._earlier.merge(recent)
+        return self._total.merge(GramSum.of_integers(stacked([*whole]), self._recent_rows, self._row_bound, digest))
 
 
 class _CompiledRows(_Compiled):

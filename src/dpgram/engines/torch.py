@@ -17,6 +17,7 @@ from dpgram.engines.local import LocalPass
 from dpgram.engines.pytorch import Device, Tensor, torch
 from dpgram.errors import DeviceError, MissingExtraError, TableError
 from dpgram.rows.gram_sum import GramSum
+from dpgram.sources.arrays import check_flat, check_named
 from dpgram.sources.base import BATCH_ROWS, Batch, Piece, Source, quietly, record_batch, spans
 from dpgram.sources.open import open_source
 from dpgram.terms.public_map import PublicMap
@@ -58,7 +59,7 @@ class DevicePass(LocalPass):
     Tensors of numbers under a schema of numbers and truth values are encoded on the device too: no row leaves theirs."""
 
     def __init__(self, source: Source, schema: Schema, device: str | Device, progress: Progress | None = None):
-        self._device = found_device(device)
+        self._device = known_device(device)
         super().__init__(source, schema, progress=progress, threads=1)
         # How the device encodes cells; None where this machine does.
         self.scaling = Scaling.of_schema(schema, source.places(schema.names)) if isinstance(source, Tensors) else None
@@ -103,16 +104,8 @@ class Tensors(Source):
         """A two-dimensional tensor, rows down, and the names of its columns."""
         if names is None:
             raise TableError("a PyTorch tensor needs named columns: pass columns=[...], or a dict of tensors.")
-        if isinstance(names, str) or not isinstance(names, Sequence):
-            raise TableError("columns= must be a list of names, one for each column of the tensor.")
         _check_tensor("the tensor", table)
-        if table.ndim != 2 or table.shape[1] != len(names) or not names:
-            raise TableError(
-                f"columns= gives {len(names)} names, so a two-dimensional tensor of {max(1, len(names))} columns is needed, one "
-                f"row per unit of privacy."
-            )
-        if len(set(names)) < len(names):
-            raise TableError("columns= gives a name twice: every column needs a name of its own.")
+        check_named(table, names, "tensor", least=1)
         matrix = _plain(table)
         return cls(names, matrix, matrix.unbind(1))
 
@@ -121,10 +114,7 @@ class Tensors(Source):
         """A dict of names and one-dimensional tensors."""
         for name, one in table.items():
             _check_tensor(f"column {name!r}", one)
-            if one.ndim != 1:
-                raise TableError(f"column {name!r} has {one.ndim} dimensions, and one is needed: pass it as a flat tensor.")
-        if len({len(one) for one in table.values()}) > 1:
-            raise TableError("the table's columns differ in length: every column needs one cell per row.")
+        check_flat(list(table.items()), "tensor")
         devices = sorted({str(one.device) for one in table.values()})
         if len(devices) > 1:
             raise TableError(f"the table's columns lie on {' and '.join(devices)}: move them to one device.")
@@ -170,7 +160,7 @@ class Tensors(Source):
         return [_on_host(_wide(column[span]).contiguous()) for column in self._columns]
 
 
-def found_device(name: str | Device) -> Device:
+def known_device(name: str | Device) -> Device:
     """The device of that name, with its number; DeviceError if PyTorch has none such here, or none with double precision."""
     try:
         device = torch.device(name)
@@ -183,9 +173,13 @@ def found_device(name: str | Device) -> Device:
     if device.type == "cuda":
         count = torch.cuda.device_count() if torch.cuda.is_available() else 0
         if not count:
-            raise DeviceError(
-                f"device={str(name)!r} needs a CUDA device, and PyTorch finds none: {_built()}; use device='cpu'."
+            cuda = torch.version.cuda
+            why = (
+                f"it is built for CUDA {cuda} but sees no GPU or no driver"
+                if cuda
+                else "this build of PyTorch is for the CPU alone"
             )
+            raise DeviceError(f"device={str(name)!r} needs a CUDA device, and PyTorch finds none: {why}; use device='cpu'.")
         if device.index is None:
             return torch.device("cuda", torch.cuda.current_device())
         if device.index >= count:
@@ -200,13 +194,6 @@ def found_device(name: str | Device) -> Device:
     else:
         return device
     raise DeviceError(f"device={str(name)!r} is not here or has no double precision, which exact sums need: use cuda or cpu.")
-
-
-def _built() -> str:
-    built = torch.version.cuda
-    return (
-        f"it is built for CUDA {built} but sees no GPU or no driver" if built else "this build of PyTorch is for the CPU alone"
-    )
 
 
 def _check_tensor(what: str, tensor: Tensor) -> None:

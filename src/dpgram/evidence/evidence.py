@@ -81,13 +81,13 @@ class Evidence:
         """The evidence of a release; the same object as long as the release lives."""
         if not isinstance(release, GramRelease):
             raise ModelError(f"release is a {type(release).__name__} and must be a GramRelease: use dpgram.load(path) first.")
-        found = _KEPT.get(id(release))
-        if found is None:
-            found = _KEPT[id(release)] = Evidence.made(
+        kept = _KEPT.get(id(release))
+        if kept is None:
+            kept = _KEPT[id(release)] = Evidence.made(
                 release.schema, release.gram, release.noise, release.rows, release.row_bound
             )
             weakref.finalize(release, _KEPT.pop, id(release), None).atexit = False
-        return found
+        return kept
 
     @staticmethod
     def made(schema: Schema, gram: Array, noise: NoiseModel, rows: int | None, row_bound: float | None = None) -> Evidence:

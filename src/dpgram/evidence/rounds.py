@@ -60,7 +60,7 @@ class RoundsEvidence(Evidence, reads=WhitenedGaussian):
         return _view(self._pooled)
 
     @cached_property
-    def tails(self) -> Tails | None:  # type: ignore[override]
+    def tails(self) -> Tails | None:
         return Tails.of(self.last, self.alone.matrix, self.law.sd_off_diagonal)
 
     @property
@@ -140,12 +140,12 @@ class RoundsEvidence(Evidence, reads=WhitenedGaussian):
     def with_published(self, matrices: Array) -> Self:
         """The evidence, had the last round published these. Each is multiplied by what makes their noise equal, which changes no
         regression."""
-        found, white = super().with_published(self.gram), len(self.noise.rounds) > 1
-        found.noise = WhitenedGaussian((*self.noise.rounds[:-1], replace(self.last, gram=matrices, outer=())))
+        drawn_again, white = super().with_published(self.gram), len(self.noise.rounds) > 1
+        drawn_again.noise = WhitenedGaussian((*self.noise.rounds[:-1], replace(self.last, gram=matrices, outer=())))
         drawn = [look(replace(self.last, gram=matrix), self.rows_summed, white=white) for matrix in matrices]
         level = np.stack([self.law.sd_off_diagonal / sd * matrix for _, matrix, sd in drawn])
-        found.alone = View(level, self.law, self.alone.turn)
-        return found
+        drawn_again.alone = View(level, self.law, self.alone.turn)
+        return drawn_again
 
 
 def turn_of(through: Array) -> Array:

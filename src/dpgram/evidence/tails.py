@@ -1,19 +1,19 @@
 """What rows beyond the clip hold, as far as the outer matrices of the last round show it, and how far that moves a regression.
 
-A row that is long after the map counts in the first matrix for part of its square. The rest is in the outer matrix of its scale R_k, whose
-entries are seen through the same noise, so R_k times as much of it in units of the first. With U the first matrix, shrinking undone, of
-mean square u, and M_k an outer one, of mean square c_k, the whole sum is about
+A row that is long after the map counts in the first matrix for part of its square. The rest is in the outer matrix of its scale R_k,
+whose entries are seen through the same noise, so R_k times as much of it in units of the first. With U the first matrix, shrinking
+undone, of mean square u, and M_k an outer one, of mean square c_k, the whole sum is about
 
     U + sum_k R_k (M_k - c_k U / u),
 
 where a bracket is zero if long rows say the same as the others. For a regression with orthonormal regressors Q and a residual v only
-Q'(M_k - c_k U / u) v matters: p numbers with noise of variance t^2 |v|^2. They are taken to have the prior variance rho^2 c_k D_k |v|^2, D_k the
-mean square of outer rows along v. rho, how far long rows agree on a direction, is averaged over its posterior. Of what was seen a share
+Q'(M_k - c_k U / u) v matters: p numbers with noise of variance t^2 |v|^2. Their prior variance is taken to be rho^2 c_k D_k |v|^2, D_k the
+mean square of outer rows along v. rho, how far long rows agree on a direction, is averaged over its posterior. Of what was seen the share
 
     f_k = E[rho^2 c_k D_k / (rho^2 c_k D_k + t^2)]
 
 is believed, and the estimate is that of (1 - sum_k R_k f_k c_k / u) U + sum_k R_k f_k M_k, whose noise is additive and known. What is not
-believed leaves the variance R_k^2 |v|^2 (1 - f_k)^2 c_k D_k E[rho^2] in what was observed. Estimates believe in small rho; intervals do not.
+believed leaves the variance R_k^2 |v|^2 (1 - f_k)^2 c_k D_k E[rho^2] in what was observed. Estimates expect a small rho, intervals any.
 
 Sizes c_k come from traces, and are taken to fall from scale to scale: rows fewer than a few times t cannot be seen by anybody."""
 

@@ -58,14 +58,8 @@ def _library() -> Any:
 
 @cache
 def _event_class() -> type:
-    """The class is made when it is needed: dp-accounting takes seconds to import."""
+    """An event of which only (epsilon, delta) is known. The class is made when it is needed: dp-accounting takes seconds to import."""
     import attr
 
-    @attr.define(frozen=True)
-    class EpsilonDeltaDpEvent(_library().DpEvent):  # type: ignore[misc]
-        """Something of which only (epsilon, delta) is known."""
-
-        epsilon: float
-        delta: float
-
-    return EpsilonDeltaDpEvent
+    bases = (_library().DpEvent,)
+    return attr.make_class("EpsilonDeltaDpEvent", ["epsilon", "delta"], bases=bases, frozen=True, slots=True, order=False)

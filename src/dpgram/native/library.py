@@ -84,10 +84,6 @@ class Kernel:
         self._library = library
         self.isa = library.dpgram_best_isa() if isa is None else isa
 
-    @property
-    def name(self) -> str:
-        return f"compiled ({INSTRUCTIONS[self.isa]})"
-
     def scratch(self, dim: int, scales: int = 1) -> Array:
         """Room for ``add`` to work in, for one thread."""
         return np.empty(self._library.dpgram_scratch(dim, scales - 1))
@@ -148,4 +144,4 @@ def _in_memory(library: bytes) -> Kernel | None:
 def kernel_name() -> str:
     """What does the sums here, in words."""
     compiled = kernel()
-    return "NumPy" if compiled is None else compiled.name
+    return "NumPy" if compiled is None else f"compiled ({INSTRUCTIONS[compiled.isa]})"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from dpgram.encoding.columns import Column, arrow_cells, as_column, is_untyped
 from dpgram.errors import TableError
-from dpgram.sources.base import ArrayBatch, MatrixBatch, Piece, Source, batch_rows, quietly, spans
-from dpgram.sources.cells import check_buffers, declared_type
+from dpgram.sources.base import ArrayBatch, MatrixBatch, Piece, Source, batch_rows, check_buffers, declared_type, quietly, spans
 
 PLAIN_NUMBERS = frozenset(np.dtype(kind).str for kind in ("f8", "f4", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"))  # native
 
@@ -24,21 +24,16 @@ class NamedArrays(Source):
     def __init__(self, columns: Sequence[tuple[str, Column]]):
         if not columns:
             raise TableError("the table has no columns, and at least one is needed.")
-        for name, values in columns:
-            if isinstance(values, np.ndarray) and values.ndim != 1:
-                raise TableError(f"column {name!r} has {values.ndim} dimensions, and one is needed: pass it as a flat array.")
-        if len({len(values) for _, values in columns}) > 1:
-            raise TableError("the table's columns differ in length: every column needs one cell per row.")
+        check_flat(columns, "array")
         self._columns = dict(columns)
         self.untyped = frozenset(name for name, values in columns if is_untyped(values))
-        self.columns = pa.schema([pa.field(name, self._type(name, values)) for name, values in columns])
+        types = [(name, pa.binary() if name in self.untyped else self._type(values)) for name, values in columns]
+        self.columns = pa.schema(types)
 
-    def _type(self, name: str, values: Column) -> pa.DataType:
-        if name in self.untyped:
-            return pa.binary()
-        return (
-            values.type if isinstance(values, pa.ChunkedArray) else declared_type(lambda: arrow_cells(values[:0]), values.dtype)
-        )
+    def _type(self, values: Column) -> pa.DataType:
+        if isinstance(values, pa.ChunkedArray):
+            return values.type
+        return declared_type(lambda: arrow_cells(values[:0]), values.dtype)
 
     def count(self, names: Sequence[str]) -> int:
         return len(next(iter(self._columns.values())))
@@ -65,17 +60,14 @@ class Matrix(Source):
     rereadable = True
 
     def __init__(self, table: np.ndarray, names: Sequence[str]):
-        if not names:
-            raise TableError("the table has no columns, and at least one is needed.")
         self._table = table
-        self._places = {name: place for place, name in enumerate(names)}
-        self.columns = pa.schema([pa.field(name, pa.from_numpy_dtype(table.dtype)) for name in names])
+        self.columns = pa.schema([(name, pa.from_numpy_dtype(table.dtype)) for name in names])
 
     def count(self, names: Sequence[str]) -> int:
         return len(self._table)
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
-        places = [self._places[name] for name in names]
+        places = [self.columns.get_field_index(name) for name in names]
         first, end = places[0], places[0] + len(places)
         wanted = slice(first, end) if places == list(range(first, end)) else places  # a slice is a view
         types = pa.schema([self.columns.field(name) for name in names])
@@ -97,13 +89,29 @@ def from_mapping(table: Mapping) -> NamedArrays:
 
 def from_matrix(table: np.ndarray, names: Sequence[str]) -> NamedArrays | Matrix:
     """A two-dimensional array, rows down, and the names of its columns."""
-    if table.ndim != 2 or table.shape[1] != len(names):
+    check_named(table, names, "array")
+    if names and type(table) is np.ndarray and table.dtype.str in PLAIN_NUMBERS:
+        return Matrix(table, names)
+    return NamedArrays([(name, table[:, i]) for i, name in enumerate(names)])
+
+
+def check_named(table: Any, names: Sequence[str], what: str, least: int = 0) -> None:
+    """Raise unless ``columns=`` names each column of a two-dimensional array or tensor, of ``least`` columns at least, by its own name."""
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        raise TableError(f"columns= must be a list of names, one for each column of the {what}.")
+    if table.ndim != 2 or table.shape[1] != len(names) or len(names) < least:
         raise TableError(
-            f"columns= gives {len(names)} names, so a two-dimensional array of {len(names)} columns is needed, one row per "
+            f"columns= gives {len(names)} names, so a two-dimensional {what} of {max(least, len(names))} columns is needed, one row per "
             f"unit of privacy."
         )
     if len(set(names)) < len(names):
         raise TableError("columns= gives a name twice: every column needs a name of its own.")
-    if type(table) is np.ndarray and table.dtype.str in PLAIN_NUMBERS:
-        return Matrix(table, names)
-    return NamedArrays([(name, table[:, i]) for i, name in enumerate(names)])
+
+
+def check_flat(columns: Sequence[tuple[object, Any]], what: str) -> None:
+    """Raise unless the columns have one dimension, and are of one length."""
+    for name, values in columns:
+        if getattr(values, "ndim", 1) != 1:
+            raise TableError(f"column {name!r} has {values.ndim} dimensions, and one is needed: pass it as a flat {what}.")
+    if len({len(values) for _, values in columns}) > 1:
+        raise TableError("the table's columns differ in length: every column needs one cell per row.")

@@ -11,9 +11,7 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from dpgram.errors import TableError
-from dpgram.sources.base import Piece, Source, declared_columns, quiet_iterator, quietly, slices
-from dpgram.sources.cells import check_buffers
-from dpgram.sources.one_file import OneFile
+from dpgram.sources.base import OneFile, Piece, Source, check_buffers, declared_columns, quiet_iterator, quietly, slices
 
 
 class ArrowStream(Source):

@@ -9,16 +9,25 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.types as pt
 
 from dpgram.errors import DpgramError, DuplicateColumnError, MissingColumnError, TableError, UnreadableTableError
 
 T = TypeVar("T")
 BATCH_ROWS = 65_536
 BATCH_CELLS = 1 << 21  # cells in a batch: 16 MiB of numbers, so that a wide table has fewer rows in flight
+# Types with the same buffers, in which every cell is sound.
+MEANINGLESS = {
+    pa.string(): pa.binary(),
+    pa.large_string(): pa.large_binary(),
+    pa.string_view(): pa.binary_view(),
+    pa.date64(): pa.int64(),
+}
 
 
 class ArrayBatch:
@@ -193,3 +202,53 @@ def slices(batch: B, rows: int = BATCH_ROWS) -> Iterator[B]:
         return
     for start in range(0, batch.num_rows, rows):
         yield batch.slice(start, rows)
+
+
+def declared_type(empty: Callable[[], pa.Array], dtype: object) -> pa.DataType:
+    """The Arrow type of a column's empty slice; for a dtype that Arrow lacks, a type that no kind of column takes.
+
+    The column may be one that the schema does not declare, so a strange dtype is no error here."""
+    try:
+        return empty().type
+    except (pa.ArrowException, TypeError, ValueError):
+        return pa.struct([pa.field(type(dtype).__name__, pa.null())])  # its full name may hold a value (sparse dtypes)
+
+
+def check_buffers(cells: pa.Array | pa.ChunkedArray) -> None:
+    """Raise if offsets, views or indices point outside: read as they are, they would end the process. May quote them: call it quietly.
+
+    What a cell holds is not looked at. Text that is not UTF-8, a decimal of too many digits or a date in the middle of a day is no
+    damage but somebody's cell."""
+    for chunk in cells.chunks if isinstance(cells, pa.ChunkedArray) else [cells]:
+        _without_meaning(chunk).validate(full=True)
+
+
+def _without_meaning(cells: pa.Array) -> pa.Array:
+    if isinstance(cells, pa.DictionaryArray):
+        return pa.DictionaryArray.from_arrays(cells.indices, _without_meaning(cells.dictionary), safe=False)
+    if pt.is_decimal(cells.type):
+        return cells.view(pa.binary(cells.type.byte_width))
+    return cells.view(MEANINGLESS[cells.type]) if cells.type in MEANINGLESS else cells
+
+
+class OneFile(Source):
+    """A file of some format, which must be the same file in every pass. What it is, the first look says."""
+
+    rereadable = True
+    form: str
+
+    def __init__(self, path: Path):
+        self.where = f"{self.form} file {path}"
+        self._path = path
+        self._first: tuple[int, ...] | None = None
+
+    def _check_unchanged(self) -> None:
+        """Raise if the file was replaced or written to since the first check."""
+        stat = quietly(self.where, self._path.stat)
+        now = (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns)
+        if now != (self._first or now):
+            raise self._changed()
+        self._first = now
+
+    def _changed(self) -> TableError:
+        return TableError(f"{self.where} was changed while it was in use: run it again when nothing writes to it.")

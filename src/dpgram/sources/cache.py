@@ -10,7 +10,7 @@ import io
 import os
 import tempfile
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -65,13 +65,11 @@ class Cached(Source):
     @contextmanager
     def one_state(self) -> Iterator[None]:
         """Opens the file, and closes it, with which it is gone."""
-        with self._source.one_state():
-            self._store = _Store(self.where, open_cache(self._folder), self._folder)
+        with self._source.one_state(), closing(_Store(self.where, open_cache(self._folder), self._folder)) as self._store:
             try:
                 yield
             finally:
-                store, self._store = self._store, None
-                store.close()
+                self._store = None
 
     def count(self, names: Sequence[str]) -> int:
         """The number of rows, which are read for it and kept: a stream has no second time."""
@@ -88,7 +86,7 @@ class Cached(Source):
 
 
 class _Store:
-    """The file: Arrow streams one behind the other, since batches of one table may differ in type."""
+    """The file: Arrow streams one behind the other, one for each batch, since batches of one table may differ in type."""
 
     def __init__(self, where: str, descriptor: int, folder: Path):
         self._where, self._descriptor, self._folder = where, descriptor, folder
@@ -103,30 +101,26 @@ class _Store:
         """The pieces, each written down before it is passed on."""
         self.names = list(names)
         sink = _Place(self._descriptor)
-        writer = None
         try:
             for piece in pieces:
                 batch = quietly(self._where, _as_arrow, piece.batch, list(names))
-                if writer is None or batch.schema != writer[1]:
-                    self._finish(sink, writer)
-                    self._starts.append(sink.at)
-                    writer = self._write(sink, pa.ipc.new_stream, sink, batch.schema), batch.schema
-                self._write(sink, writer[0].write_batch, batch)
+                self._starts.append(sink.at)
+                self._write(sink, batch)
                 yield piece
-            self._finish(sink, writer)
             self._whole = True
         finally:
             if isinstance(pieces, Generator):
                 pieces.close()  # left early, by an interrupt or a failure: a query is cancelled at once
 
-    def _finish(self, sink: _Place, writer: tuple[Any, pa.Schema] | None) -> None:
-        if writer is not None:
-            self._write(sink, writer[0].close)
+    def _write(self, sink: _Place, batch: pa.RecordBatch) -> None:
+        """Add a stream to the file; a disk that is full is said in words, what a library says else is withheld."""
 
-    def _write(self, sink: _Place, call: Any, *args: Any) -> Any:
-        """``call(*args)``, where a disk that is full is said in words; what a library says else is withheld."""
+        def write() -> None:
+            with pa.ipc.new_stream(sink, batch.schema) as stream:
+                stream.write_batch(batch)
+
         try:
-            return quietly(self._where, call, *args)
+            return quietly(self._where, write)
         except TableError:
             if sink.problem is None:
                 raise

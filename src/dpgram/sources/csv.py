@@ -24,8 +24,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from dpgram.errors import TableError
-from dpgram.sources.base import BATCH_ROWS, Piece, quiet_iterator, quietly, record_batch
-from dpgram.sources.one_file import OneFile
+from dpgram.sources.base import BATCH_ROWS, OneFile, Piece, quiet_iterator, quietly, record_batch
 
 BLOCK_BYTES = 4 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -41,13 +40,10 @@ class CsvFile(OneFile):
     def __init__(self, path: Path):
         super().__init__(path)
         self._delimiter = "\t" if ".tsv" in path.name.lower() else ","
-        with quietly(self.where, self._raw) as raw:
+        with quietly(self.where, lambda: self._path.open("rb")) as raw:
             header = self._header(self._unpacked(raw))
         self.columns = pa.schema([pa.field(name, pa.binary()) for name in header])
         self.untyped = frozenset(header)
-
-    def _raw(self) -> io.BufferedReader:
-        return self._path.open("rb")
 
     def _unpacked(self, raw: io.BufferedReader) -> io.BufferedReader:
         opener = OPENERS.get(self._path.suffix.lower())
@@ -78,7 +74,7 @@ class CsvFile(OneFile):
         self._check_unchanged()
         size = max(1, quietly(self.where, self._path.stat).st_size)
         wanted = [self.columns.names.index(name) for name in names]
-        with quietly(self.where, self._raw) as raw:
+        with quietly(self.where, lambda: self._path.open("rb")) as raw:
             stream = self._unpacked(raw)
             if self._header(stream) != self.columns.names:
                 raise self._changed()

@@ -17,6 +17,7 @@ from dpgram.sources.query import Query, one_statement
 SUFFIXES = (".duckdb", ".ddb")
 MAGIC = (8, b"DUCK")  # where every DuckDB file says what it is
 LEAST_MEMORY, MEMORY_PER_THREAD = 256, 128  # MiB of DuckDB's own cache; by itself it takes most of the machine's memory
+MEBIBYTES = {"bytes": 2**-20, "KiB": 2**-10, "MiB": 1, "GiB": 2**10, "TiB": 2**20}  # of DuckDB's units
 
 # What DuckDB's exceptions mean when they come before any row is read. Its own words may quote a line of a file it looked into.
 REFUSALS = {
@@ -101,13 +102,9 @@ def _settle(connection: Any) -> None:
     )
     ((threads, limit),) = connection.execute("select current_setting('threads'), current_setting('memory_limit')").fetchall()
     wanted = max(LEAST_MEMORY, MEMORY_PER_THREAD * int(threads))
-    if _mebibytes(limit) > wanted:
+    number, unit = limit.split()
+    if float(number) * MEBIBYTES[unit] > wanted:
         connection.execute(f"set memory_limit = '{wanted}MiB'")
-
-
-def _mebibytes(text: str) -> float:
-    number, unit = text.split()
-    return float(number) * {"bytes": 2**-20, "KiB": 2**-10, "MiB": 1, "GiB": 2**10, "TiB": 2**20}[unit]
 
 
 def _only_table(where: str, connection: Any) -> str:
@@ -135,9 +132,7 @@ class DuckDBQuery(Query):
         relation = self._asked(lambda: connection.sql(query))
         self._expressions = [_expression(f"c{place}", str(kind)) for place, kind in enumerate(relation.types)]
         empty = self._asked(lambda: connection.sql(f"{self._sql(self._expressions)} limit 0").to_arrow_table())
-        self.columns = pa.schema(
-            [pa.field(name, kind) for name, kind in zip(relation.columns, empty.schema.types, strict=True)]
-        )
+        self.columns = pa.schema(list(zip(relation.columns, empty.schema.types, strict=True)))
 
     def _check_statement(self) -> None:
         kinds = [str(statement.type) for statement in self._asked(lambda: self._connection.extract_statements(self._query))]

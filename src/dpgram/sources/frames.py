@@ -8,8 +8,17 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from dpgram.encoding.columns import is_pandas_text, pandas_column
-from dpgram.sources.base import Piece, Source, batch_rows, quiet_iterator, quietly, record_batch, spans
-from dpgram.sources.cells import check_buffers, declared_type
+from dpgram.sources.base import (
+    Piece,
+    Source,
+    batch_rows,
+    check_buffers,
+    declared_type,
+    quiet_iterator,
+    quietly,
+    record_batch,
+    spans,
+)
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpgram.errors import UnreadableTableError
-from dpgram.sources.base import Part, Piece, batch_rows, declared_columns, explained, quiet_iterator
-from dpgram.sources.one_file import OneFile
+from dpgram.sources.base import OneFile, Part, Piece, batch_rows, declared_columns, explained, quiet_iterator
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq

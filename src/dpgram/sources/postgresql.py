@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpgram.errors import MissingExtraError, QueryError, TableError, UnreadableTableError
-from dpgram.sources.query import Query, interruptible, one_statement
+from dpgram.sources.query import InThread, Query, awaited, one_statement
 
 WHERE = "the result of the query to PostgreSQL"
 # Every transaction of ours sees one state of the database, however often the query is asked, and cannot write to it.
@@ -81,7 +81,7 @@ def open_uri(uri: str, query: str | None) -> PostgreSQLQuery:
     except ImportError:
         raise MissingExtraError(package="adbc-driver-postgresql", extra="sql", purpose="reading from PostgreSQL") from None
     try:
-        connection = interruptible(lambda: dbapi.connect(uri, autocommit=True))
+        connection = awaited(InThread(lambda: dbapi.connect(uri, autocommit=True)))
     except Exception as error:
         problem, do = next((words for sign, words in UNCONNECTED.items() if sign in str(error)), BAD_URI)
     else:
@@ -115,8 +115,9 @@ class PostgreSQLQuery(Query):
         self._expressions = [_expression(field).format(c=f"c{place}") for place, field in enumerate(schema)]
         everything = self._sql(self._expressions)
         self._asked(lambda: self._run(f"{everything} limit 0"))  # finds out what planning alone does not: the right to read
-        types = [pa.float64() if _is_numeric(field) else field.type for field in self._asked(lambda: self._schema(everything))]
-        self.columns = pa.schema([pa.field(name, kind) for name, kind in zip(schema.names, types, strict=True)])
+        fields = self._asked(lambda: self._schema(everything))
+        types = [pa.float64() if _type_name(field) == "numeric" else field.type for field in fields]
+        self.columns = pa.schema(list(zip(schema.names, types, strict=True)))
 
     def _begin(self) -> None:
         for setting in SESSION:
@@ -143,7 +144,7 @@ class PostgreSQLQuery(Query):
                 self._cursor.execute(sql)
                 for batch in self._cursor.fetch_record_batch():
                     fields = zip(batch.schema, batch.columns, strict=True)
-                    columns = [_as_floats(cells) if _is_numeric(field) else cells for field, cells in fields]
+                    columns = [_as_floats(cells) if _type_name(field) == "numeric" else cells for field, cells in fields]
                     yield pa.RecordBatch.from_arrays(columns, names=names)
             done = True
         except Exception as error:
@@ -181,10 +182,6 @@ def _place(error: BaseException) -> str:
 
 def _type_name(field: pa.Field) -> str:
     return (field.metadata or {}).get(b"POSTGRESQL:type", b"").decode()
-
-
-def _is_numeric(field: pa.Field) -> bool:
-    return _type_name(field) == "numeric"
 
 
 def _expression(field: pa.Field) -> str:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import queue
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
-from functools import partial
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from dpgram.errors import QueryError, TableError
-from dpgram.sources.base import Piece, Source, quiet_iterator, quietly, slices
+from dpgram.sources.base import Piece, Source, quiet_iterator, slices
 
 T = TypeVar("T")
-AHEAD = 2  # batches fetched before they are asked for
 STEP = 0.1  # seconds of a wait: some libraries set up signals so that an endless one cannot be interrupted
 
 # What may hold a semicolon that ends nothing: texts, quoted names, comments.
@@ -61,7 +58,7 @@ class Query(Source):
     def _asked(self, call: Callable[[], Any]) -> Any:
         """What the database answers before any row is read; its refusal in words of ours."""
         try:
-            return interruptible(call, self._cancel)
+            return awaited(InThread(call), self._cancel)
         except Exception as error:
             problem, do = self._refusal(error)
         raise QueryError(where=self.where, problem=problem, do=do)
@@ -101,7 +98,25 @@ class Query(Source):
         return [self._expressions[self.columns.names.index(name)] for name in names]
 
     def _fetched(self, names: Sequence[str], expressions: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        return fetched(self.where, partial(self._batches, list(names), self._sql(expressions)), self._cancel)
+        """The answer, fetched by a thread that is one batch ahead of whoever sums them.
+
+        Leaving early, by Ctrl-C or because the sum failed, cancels the query and waits for the thread."""
+        batches = quiet_iterator(self.where, self._batches(list(names), self._sql(expressions)))
+        parts = (part for batch in batches for part in slices(batch))
+        ahead = InThread(lambda: next(parts, None))
+        try:
+            while (part := awaited(ahead)) is not None:
+                ahead = InThread(lambda: next(parts, None))
+                yield part
+        except BaseException:
+            if ahead.done() and ahead.exception() is None:
+                self._cancel()  # to close an answer that is not cancelled would read it to its end
+            while not ahead.done():  # a cancel can come between two calls and find nothing to cancel
+                self._cancel()
+                ahead.thread.join(timeout=0.5)
+            ahead.thread.join()
+            parts.close()
+            raise
 
 
 def _has_words(text: str) -> bool:
@@ -129,23 +144,24 @@ def _after_comment(text: str, at: int) -> int:
     return len(text)
 
 
-def in_thread(call: Callable[[], T]) -> Future[T]:
+class InThread(Future[T]):
     """What ``call()`` will return or raise, in a thread of its own."""
-    answer: Future[T] = Future()
 
-    def work() -> None:
+    def __init__(self, call: Callable[[], T]):
+        super().__init__()
+        self._call = call
+        self.thread = threading.Thread(target=self._work, name="dpgram-query", daemon=True)
+        self.thread.start()
+
+    def _work(self) -> None:
         try:
-            answer.set_result(call())
+            self.set_result(self._call())
         except BaseException as error:
-            answer.set_exception(error)
-
-    threading.Thread(target=work, name="dpgram-query", daemon=True).start()
-    return answer
+            self.set_exception(error)
 
 
-def interruptible(call: Callable[[], T], cancel: Callable[[], None] = lambda: None) -> T:
-    """``call()`` in a thread of its own, so that Ctrl-C need not wait for a library that is deep in a long call."""
-    answer = in_thread(call)
+def awaited(answer: Future[T], cancel: Callable[[], object] = lambda: None) -> T:
+    """The answer of a thread, for which Ctrl-C need not wait while a library is deep in a long call: it calls ``cancel`` instead."""
     try:
         while not wait([answer], STEP).done:
             pass
@@ -153,55 +169,3 @@ def interruptible(call: Callable[[], T], cancel: Callable[[], None] = lambda: No
         cancel()
         raise
     return answer.result()
-
-
-def _next(items: queue.Queue[T]) -> T:
-    while True:
-        try:
-            return items.get(timeout=STEP)
-        except queue.Empty:
-            pass
-
-
-def fetched(where: str, start: Callable[[], Iterator[pa.RecordBatch]], cancel: Callable[[], None]) -> Iterator[pa.RecordBatch]:
-    """The batches of ``start()``, fetched by a thread that stays a little ahead of whoever sums them.
-
-    Leaving early, by Ctrl-C or because the sum failed, cancels the query and waits for the thread."""
-    batches: queue.Queue[pa.RecordBatch | BaseException | None] = queue.Queue(AHEAD)
-    left = threading.Event()
-
-    def put(item: pa.RecordBatch | BaseException | None) -> None:
-        while not left.is_set():
-            try:
-                return batches.put(item, timeout=STEP)
-            except queue.Full:
-                pass
-        return None
-
-    def work() -> None:
-        try:
-            for batch in quiet_iterator(where, quietly(where, start)):
-                for part in slices(batch):
-                    put(part)
-                if left.is_set():
-                    break
-            put(None)
-        except BaseException as error:
-            put(error)
-
-    worker = threading.Thread(target=work, name="dpgram-fetch", daemon=True)
-    worker.start()
-    ended = False
-    try:
-        while isinstance(item := _next(batches), pa.RecordBatch):
-            yield item
-        ended = True
-    finally:
-        left.set()
-        if ended:  # a cancel now might hit another query of the same connection
-            worker.join()
-        while worker.is_alive():  # a cancel can come between two calls and find nothing to cancel
-            cancel()
-            worker.join(timeout=0.5)
-    if item is not None:
-        raise item
