@@ -50,9 +50,9 @@ class Tails:
     @classmethod
     def of(cls, last: Round, matrix: Array, sd: float) -> Tails | None:
         """Of a last round whose first matrix, shrinking undone, is ``matrix`` with noise of ``sd``; None where it has no outer ones."""
-        mean = float(np.trace(matrix)) / len(matrix)
-        if not last.outer or mean <= 0:
+        if not last.outer or np.trace(matrix) <= 0:  # nothing there, or nothing but noise
             return None
+        mean = float(np.trace(matrix)) / len(matrix)
         outer = np.stack(last.outer)
         return cls(outer, np.array(last.scales[1:]), last.sd_off_diagonal, _sizes(last, outer), mean, sd)
 
