@@ -1,8 +1,8 @@
 """What a mechanism did to the true Gram matrix G. Mechanisms write it, files hold it, ``evidence`` reads it; nobody else asks which it is.
 
 A new shape of noise is a frozen dataclass here or elsewhere that names its ``shape``, and a reader of it (``evidence.Evidence``). Its
-fields are numbers, (d, d) arrays, or tuples of dataclasses of such: then release files can hold it. For people it says what was done to the
-matrix (``words``), and what its ``numbers`` are called."""
+fields are numbers, (d, d) arrays, or tuples of these or of dataclasses of such: then release files can hold it. For people it says what was
+done to the matrix (``words``), and what its ``numbers`` are called."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from dpgram.terms.scales import ONE_CLIP
 from dpgram.terms.words import COMMON, SCALED, Words
 
 Array = np.ndarray
@@ -154,12 +155,17 @@ class NoisyInverse(NoiseModel, shape="noisy-inverse"):
 @dataclass(frozen=True, eq=False)
 class Round:
     """One noisy Gram of rows that were mapped to z = ``through`` a, clipped to ||z|| <= 1: ``gram`` is the sum of z z' plus symmetric
-    Gaussian noise of sd ``sd_off_diagonal`` off the diagonal and sqrt(2) times that on it."""
+    Gaussian noise of sd ``sd_off_diagonal`` off the diagonal and sqrt(2) times that on it.
+
+    At several ``scales`` long rows are shared between ``gram`` and one matrix of ``outer``, in units of its scale: the sum of all, each
+    times its scale, is the Gram of rows clipped at .8 of the last. Noise of that sd, drawn anew, is in each of them."""
 
     through: Array  # (d, d), public: made of earlier rounds
     gram: Array  # (d, d)
     sd_off_diagonal: float
     kept: float  # the average share of a row's square that the clipping left, as far as the release can tell; in (0, 1]
+    outer: tuple[Array, ...] = ()  # (d, d) for each scale but the first
+    scales: tuple[float, ...] = ONE_CLIP  # squared lengths, in units of the clip
 
     @classmethod
     def limits(cls, dim: int) -> Limits:
@@ -169,8 +175,10 @@ class Round:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Round):
             return NotImplemented
-        same = np.array_equal(self.through, other.through) and np.array_equal(self.gram, other.gram)
-        return same and (self.sd_off_diagonal, self.kept) == (other.sd_off_diagonal, other.kept)
+        if (self.sd_off_diagonal, self.kept, self.scales) != (other.sd_off_diagonal, other.kept, other.scales):
+            return False
+        mine, theirs = ((each.through, each.gram, *each.outer) for each in (self, other))
+        return all(np.array_equal(one, same) for one, same in zip(mine, theirs, strict=True))
 
     __hash__ = None  # type: ignore[assignment]
 
