@@ -1,4 +1,5 @@
-"""A mechanism of several rounds for tests: Gaussian noise, one round for each of some row bounds, of which the last is published."""
+"""A mechanism of several rounds for tests: Gaussian noise, one round for each of some row bounds, of which the last is published; and
+answers for mechanisms that ask for sums at several scales."""
 
 from __future__ import annotations
 
@@ -6,12 +7,17 @@ import math
 
 from dpgram.accounting.compose import GaussianCost
 from dpgram.mechanisms import gaussian_noise
-from dpgram.mechanisms.conversation import Drawing, GramQuestion, Mechanism, Outcome, ask_back, publish
+from dpgram.mechanisms.conversation import Drawing, GramAnswer, GramQuestion, Mechanism, Outcome, ask_back, publish
 from dpgram.mechanisms.options import Option, by_name
 from dpgram.sampling.base import known
 from dpgram.terms.noise import SymmetricGaussian
 
 NAME = "test-rounds"
+
+
+def always(gram, rows):
+    """Answers every question with one Gram sum; at further scales there is none of it."""
+    return lambda question: GramAnswer(gram, rows, tuple(0 * gram for _ in question.scales[1:]))
 
 
 def start(task, rng):

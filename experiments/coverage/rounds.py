@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
 from dpgram.artifact.release import GramRelease
+from dpgram.linalg.scales import grams, weights
 from dpgram.mechanisms import registry
 from dpgram.mechanisms.conversation import GramAnswer, GramQuestion, hold
 from dpgram.sampling.seeded import SeededSource
 from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.noise import WhitenedGaussian
+from dpgram.terms.scales import ONE_CLIP, SWITCH
 from dpgram.terms.schema import Schema
 
 Array = np.ndarray
@@ -44,7 +47,8 @@ def release_rows(
     def answer(question: GramQuestion) -> GramAnswer:
         assert question.through is not None
         assert question.row_bound == 1.0
-        return GramAnswer(shrunk_gram(rows, question.through.matrix), public)
+        gram, *outer = grams(mapped(rows, question.through.matrix), question.scales, SWITCH)
+        return GramAnswer(gram, public, tuple(outer))
 
     outcome = hold(chosen.start(task, rng), answer)
     return GramRelease(
@@ -62,22 +66,19 @@ def release_rows(
     )
 
 
+def mapped(rows: Array, through: Array) -> Iterator[Array]:
+    """z = ``through`` a, some rows at a time."""
+    return (rows[start : start + BLOCK] @ through.T for start in range(0, len(rows), BLOCK))
+
+
 def shrunk_gram(rows: Array, through: Array) -> Array:
     """The sum of z z' over z = ``through`` a, shrunk to norm one."""
-    total = np.zeros(through.shape)
-    for start in range(0, len(rows), BLOCK):
-        z = rows[start : start + BLOCK] @ through.T
-        z *= np.sqrt(_weights(z))[:, None]
-        total += z.T @ z
-    return total
+    return grams(mapped(rows, through), ONE_CLIP, SWITCH)[0]
 
 
 def last_weights(rows: Array, release: GramRelease) -> Array:
-    """(n,) what each row's square counted for in the last round."""
+    """(n,) what each row's square counted for in the first matrix of the last round."""
     assert isinstance(release.noise, WhitenedGaussian)
-    through = release.noise.last.through
-    return np.concatenate([_weights(rows[start : start + BLOCK] @ through.T) for start in range(0, len(rows), BLOCK)])
-
-
-def _weights(z: Array) -> Array:
-    return np.minimum(1.0, 1.0 / np.maximum(np.einsum("ij,ij->i", z, z), 1e-300))
+    last = release.noise.last
+    squares = (np.einsum("ij,ij->i", z, z) for z in mapped(rows, last.through))
+    return np.concatenate([weights(each, last.scales, SWITCH)[0] for each in squares])

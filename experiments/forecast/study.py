@@ -12,12 +12,14 @@ from pathlib import Path
 import numpy as np
 
 from dpgram.evidence.evidence import Evidence
+from dpgram.linalg.scales import grams
 from dpgram.mechanisms import registry
 from dpgram.mechanisms.conversation import GramAnswer, GramQuestion, Outcome, hold
 from dpgram.planning.expected import expect
 from dpgram.regression.fit import fit_linear, solve
 from dpgram.sampling.seeded import SeededSource
 from dpgram.terms.budget import Budget, Neighbours
+from dpgram.terms.scales import SWITCH
 from experiments.coverage.releases import calibrated_once, claim
 from experiments.forecast.tables import Blocks, Table, shrunk_gram, tables
 
@@ -107,7 +109,11 @@ def in_rounds(blocks: Blocks, place: int, rows: int, dim: int, bound: float, nam
 
     def answer(question: GramQuestion) -> GramAnswer:
         through = np.eye(dim) if question.through is None else question.through.matrix
-        return GramAnswer(shrunk_gram((block @ through.T for block in blocks(place)), question.row_bound), rows)
+        mapped = (block @ through.T for block in blocks(place))
+        if question.through is None:
+            return GramAnswer(shrunk_gram(mapped, question.row_bound), rows)
+        gram, *outer = grams(mapped, question.scales, SWITCH)
+        return GramAnswer(gram, rows, tuple(outer))
 
     mechanism = registry.find(name)
     task = registry.task(mechanism, budget, Neighbours.REPLACE, dim, bound, intercept=True)

@@ -18,7 +18,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -26,12 +26,14 @@ from typing import Any
 import numpy as np
 
 from dpgram.evidence.evidence import Evidence
+from dpgram.linalg.scales import weights
 from dpgram.mechanisms import registry
 from dpgram.mechanisms.conversation import GramAnswer, GramQuestion, hold
 from dpgram.sampling.base import grid_step
 from dpgram.sampling.seeded import SeededSource
 from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.noise import Round
+from dpgram.terms.scales import ONE_CLIP, SWITCH, first_scales
 from experiments.sheffet2015.grams import BLOCK_CPU, BLOCK_GPU, coefficients, whole_rows
 from experiments.sheffet2015.settings import DELTA, FEATURES, REPETITIONS, Cell, Setting, cells, seed
 
@@ -69,18 +71,23 @@ class Table:
 
     def gram(self, question: GramQuestion | None) -> Array:
         """The Gram of rows mapped and shrunk as ``question`` asks; as they come where it is None. Float64 throughout."""
-        total = self._empty((self.setting.dim, self.setting.dim))
+        return self.grams(question)[0]
+
+    def grams(self, question: GramQuestion | None) -> Array:
+        """One for each scale that ``question`` asks for."""
+        scales = ONE_CLIP if question is None else question.scales
+        total = self._empty((len(scales), self.setting.dim, self.setting.dim))
         total[:] = 0
         through = None if question is None else self._here(question.through.matrix.T.copy())
         for block in self._blocks():
-            mapped = block
-            if question is not None:
-                mapped = block @ through
-                squares = (mapped * mapped).sum(1)
-                limit = question.row_bound**2
-                factor = (limit / self._xp.where(squares > limit, squares, limit + 0 * squares)) ** 0.5
-                mapped *= factor[:, None]
-            total += mapped.T @ mapped
+            if question is None:
+                total[0] += block.T @ block
+                continue
+            mapped = block @ through
+            squares = (mapped * mapped).sum(1)
+            shares = weights(squares if self.numpy else squares.cpu().numpy(), scales, SWITCH)
+            for place, share in enumerate(shares):
+                total[place] += (mapped * self._here(share)[:, None]).T @ mapped
         return total if self.numpy else total.cpu().numpy()
 
     def _blocks(self) -> Iterator[Any]:
@@ -208,7 +215,8 @@ def _one(cell: Cell, folder: Path, device: str, room: float) -> Cell:
     table = Table(cell, device, held=table_bytes(cell) <= room)
 
     def answer(question: GramQuestion) -> GramAnswer:
-        return GramAnswer(table.gram(question), 2**exponent)
+        gram, *outer = table.grams(question)
+        return GramAnswer(gram, 2**exponent, tuple(outer))
 
     keys = [(seed(*cell) * 16 + place) * 256 + SEED_PLACE for place in range(len(setting.epsilons))]
     rounds = {e: release(setting, e, answer, key) for e, key in zip(setting.epsilons, keys, strict=True)}
@@ -224,6 +232,7 @@ def save(path: Path, known: Published) -> None:
         arrays[f"{place}_through"] = np.array([r.through for r in rounds])
         arrays[f"{place}_gram"] = np.array([on_grid(np.tril(r.gram), r.sd_off_diagonal) for r in rounds])
         arrays[f"{place}_numbers"] = np.array([(r.sd_off_diagonal, r.kept) for r in rounds])
+        arrays[f"{place}_outer"] = np.array([on_grid(np.tril(m), rounds[-1].sd_off_diagonal) for m in rounds[-1].outer])
     partial = path.with_suffix(".partial.npz")
     np.savez_compressed(partial, **arrays)
     partial.replace(path)
@@ -242,7 +251,10 @@ def load(path: Path) -> Published:
         rounds = {}
         for place, epsilon in enumerate(kept["epsilons"]):
             parts = zip(kept[f"{place}_through"], kept[f"{place}_gram"], kept[f"{place}_numbers"], strict=True)
-            rounds[float(epsilon)] = tuple(Round(t, whole(g), float(sd), float(share)) for t, g, (sd, share) in parts)
+            made = [Round(t, whole(g), float(sd), float(share)) for t, g, (sd, share) in parts]
+            outer = tuple(whole(matrix) for matrix in kept.get(f"{place}_outer", ()))
+            made[-1] = replace(made[-1], outer=outer, scales=first_scales(1 + len(outer)))
+            rounds[float(epsilon)] = tuple(made)
         return Published(rounds, whole(kept["gram"]), kept["beta"])
 
 

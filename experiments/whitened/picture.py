@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from dpgram.linalg.scales import grams
 from dpgram.mechanisms import registry
 from dpgram.mechanisms.conversation import GramAnswer, GramQuestion, Outcome, hold
 from dpgram.sampling.seeded import SeededSource
 from dpgram.terms.budget import Budget, Neighbours
+from dpgram.terms.scales import SWITCH
 
 Array = np.ndarray
 
@@ -34,19 +36,15 @@ def rows() -> Array:
     return np.clip(np.random.default_rng(1).multivariate_normal([0, 0], covariance, size=ROWS), -1, 1)
 
 
-def mapped(table: Array, question: GramQuestion) -> Array:
-    """The rows that enter a round's sum: through the public map, if any, then shrunk to the bound."""
-    z = table if question.through is None else table @ question.through.matrix.T
-    return z / np.maximum(1.0, np.linalg.norm(z, axis=1, keepdims=True) / question.row_bound)
-
-
 def released(name: str, table: Array, seed: int) -> Outcome:
     mechanism = registry.find(name)
     task = registry.task(mechanism, BUDGET, Neighbours.REPLACE, 2, math.sqrt(2), intercept=False)
 
     def answer(question: GramQuestion) -> GramAnswer:
-        z = mapped(table, question)
-        return GramAnswer(z.T @ z, len(table))
+        if question.through is None:
+            return GramAnswer(table.T @ table, len(table))  # none is longer than the bound
+        gram, *outer = grams([table @ question.through.matrix.T], question.scales, SWITCH)
+        return GramAnswer(gram, len(table), tuple(outer))
 
     return hold(mechanism.start(task, SeededSource(seed)), answer)
 

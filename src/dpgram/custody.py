@@ -5,13 +5,14 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from dpgram.engines.base import Pass, WholeProgress
 from dpgram.errors import EmptyTableError, LargeDeltaWarning, MechanismError, TableError
 from dpgram.ledger.base import Drawn, Ledger, Reservation, RoundLedger
 from dpgram.ledger.file import FileLedger
 from dpgram.mechanisms.conversation import Drawing, GramAnswer, GramQuestion, Mechanism, Outcome, Task, hold, known_cost
-from dpgram.sampling.base import EXACT, RandomSource, exact_gram
+from dpgram.sampling.base import EXACT, Matrix, RandomSource, exact_gram
 from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.schema import Schema
 
@@ -78,7 +79,7 @@ class Custody:
         if self.reservation is None:
             self.reservation = self._reserved()
         self._progress.begin(self._asked, question.questions if self._mechanism.several else 1)
-        total = self._pass.gram(question.row_bound, question.through)
+        total = self._pass.gram(question.row_bound, question.through, question.scales)
         if self._schema.neighbours is Neighbours.REPLACE:
             if self.rows is None:
                 self.rows = total.rows
@@ -89,9 +90,17 @@ class Custody:
                     f"{self._pass.where} was changed between two passes over it: run it again when nothing writes to it, or pass cache= "
                     f"(--cache), by which a query's result is read once."
                 )
-        gram = exact_gram(*total.in_whole_numbers()) if self._rng.arithmetic == EXACT else total.in_scaled_units()
+        gram, *outer = self._matrices(total)
         self._away = False
-        return GramAnswer(gram, self.rows)
+        return GramAnswer(gram, self.rows, tuple(outer))
+
+    def _matrices(self, total: Any) -> list[Matrix]:
+        """The sum at every scale, in the arithmetic of the noise."""
+        if self._rng.arithmetic == EXACT:
+            whole, exponent = total.in_whole_numbers()
+            return [exact_gram(each, exponent) for each in (whole if whole.ndim == 3 else [whole])]
+        scaled = total.in_scaled_units()
+        return [*scaled] if scaled.ndim == 3 else [scaled]
 
     def _reserved(self) -> Reservation | None:
         """The budget of the whole release, set aside before any row is summed."""

@@ -16,6 +16,7 @@ from dpgram.audits.neighbours import Rows
 from dpgram.audits.replay import faults_of_replay
 from dpgram.audits.run import audit
 from dpgram.errors import CalibrationError
+from dpgram.linalg.scales import weights
 from dpgram.mechanisms import registry, whitened_noise, whitening
 from dpgram.mechanisms.conversation import GramAnswer, GramQuestion, hold, publish
 from dpgram.mechanisms.gaussian_noise import add_symmetric_noise, diagonal_sd
@@ -25,6 +26,7 @@ from dpgram.sampling.exact import ExactSource
 from dpgram.sampling.seeded import SeededSource
 from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.noise import Round, SymmetricGaussian
+from dpgram.terms.scales import ONE_CLIP
 
 CONFIDENCE = 1 - 1e-6
 REPLACE, ADD_REMOVE = Neighbours.REPLACE, Neighbours.ADD_REMOVE
@@ -89,8 +91,17 @@ def test_with_its_own_maps_the_worst_pair_is_as_bad_and_no_worse(neighbours, mon
 # A copy of the conversation that can be led astray in one place at a time.
 
 
-def copied(*, looks_at=None, rounds=None, sds=lambda sds: sds, drawn=lambda place, of, off: off, relation=None):
-    def start(task, rng, next_map=whitening.next_map, finished=whitening.finished):
+def copied(
+    *,
+    looks_at=None,
+    rounds=None,
+    sds=lambda sds: sds,
+    drawn=lambda place, of, off: off,
+    relation=None,
+    outside=lambda off: off,
+    shares_noise=False,
+):
+    def start(task, rng, next_map=whitening.next_map, finished=whitening.finished, scales_of=whitening.scales):
         if relation:
             task = replace(task, neighbours=relation)
         mu = whitened_noise.calibrate_mu(task.budget)
@@ -105,11 +116,17 @@ def copied(*, looks_at=None, rounds=None, sds=lambda sds: sds, drawn=lambda plac
         for place, off in enumerate(chosen):
             if seen:
                 through = next_map(seen, plan, rows, task)
-                answer = yield GramQuestion(1.0, through)
+                scales = scales_of(through, task) if place == len(chosen) - 1 else ONE_CLIP
+                answer = yield GramQuestion(1.0, through, scales=scales)
             used = drawn(place, len(chosen), off)
-            noisy = add_symmetric_noise(answer.gram, used, diagonal_sd(used), rng)
-            gram, _ = publish(noisy, SymmetricGaussian(used, diagonal_sd(used)), rng)
-            kept.append(Round(through.matrix, gram, off, 1.0))
+            noisy = [add_symmetric_noise(answer.gram, used, diagonal_sd(used), rng)]
+            for outer in answer.outer:
+                sd = outside(used)
+                noisy.append(
+                    noisy[0] - answer.gram + outer if shares_noise else add_symmetric_noise(outer, sd, diagonal_sd(sd), rng)
+                )
+            gram, *more = (publish(each, SymmetricGaussian(used, diagonal_sd(used)), rng)[0] for each in noisy)
+            kept.append(Round(through.matrix, gram, off, 1.0, tuple(more), scales if seen else ONE_CLIP))
             seen.append(kept[-1] if looks_at is None else looks_at(kept[-1], answer.gram))
         return replace(finished(kept, rows, task), parameters=with_rounds(task, chosen))
 
@@ -140,6 +157,9 @@ COUNTED = {  # found by telling tables apart: mistake -> relation, mutant, draws
         4000,
     ),
     "noise for adding a row, where one is replaced": (REPLACE, copied(relation=ADD_REMOVE), 12_000),
+    "outer matrices have half of the noise": (ADD_REMOVE, copied(outside=lambda off: off / 2), 8000),
+    "noise is shared between matrices": (REPLACE, copied(shares_noise=True), 1500),
+    "noise is shared between matrices, add-remove": (ADD_REMOVE, copied(shares_noise=True), 1500),
 }
 
 
@@ -203,24 +223,72 @@ def whitened_noise_shift(off, neighbours):
 # Mistakes on the way from rows to the sum, which the curator answers with.
 
 
-def clipped_before_the_map(self, through):
+def alone(gram, scales):
+    """A sum at one scale; at the others there is nothing."""
+    return [gram, *(np.zeros_like(gram) for _ in scales[1:])]
+
+
+def clipped_before_the_map(self, through, scales=ONE_CLIP):
     rows = self.rows / np.maximum(np.linalg.norm(self.rows, axis=-1, keepdims=True) / 1.5, 1.0)
     mapped = rows @ np.swapaxes(through, -1, -2)
-    return np.swapaxes(mapped * self.counts[:, None], -1, -2) @ mapped
+    return alone(np.swapaxes(mapped * self.counts[:, None], -1, -2) @ mapped, scales)
 
 
-def shrunk_by_half_of_the_columns(self, through):
+def shrunk_by_half_of_the_columns(self, through, scales=ONE_CLIP):
     """The norm after the map is taken over the last column alone."""
     mapped = self.rows @ np.swapaxes(through, -1, -2)
     mapped = mapped / np.maximum(np.abs(mapped[..., -1:]), 1.0)
-    return np.swapaxes(mapped * self.counts[:, None], -1, -2) @ mapped
+    return alone(np.swapaxes(mapped * self.counts[:, None], -1, -2) @ mapped, scales)
 
 
 @pytest.mark.parametrize("neighbours", Neighbours)
 @pytest.mark.parametrize("wrong", [clipped_before_the_map, shrunk_by_half_of_the_columns])
 def test_a_bound_that_does_not_hold_after_the_map(wrong, neighbours, monkeypatch):
-    monkeypatch.setattr(Rows, "gram", wrong)
+    monkeypatch.setattr(Rows, "grams", wrong)
     assert told_apart(audited(WHITENED, neighbours, 2000))
+
+
+# Mistakes in how a long row is shared between scales.
+
+
+def a_whole_row_in_each(squares, scales, switch):
+    """Without a division by the norm of the shares: the first sum has the row at norm one, and the other as much as it holds."""
+    out = weights(squares, scales, switch)
+    out[0] = 1 / np.maximum(squares, 1.0)
+    for place in range(1, len(scales)):
+        out[place] = np.where(out[place] > 0, out[0], 0.0)
+    return out
+
+
+def clipped_at_every_scale(squares, scales, switch):
+    """The Gram of rows clipped at each scale in turn, each in its own units: three releases for the price of one."""
+    return np.array([1 / np.maximum(squares, scale) for scale in scales])
+
+
+@pytest.mark.parametrize("neighbours", Neighbours)
+@pytest.mark.parametrize("wrong", [a_whole_row_in_each, clipped_at_every_scale])
+def test_a_row_that_is_in_several_sums_with_more_than_its_share(wrong, neighbours, monkeypatch):
+    monkeypatch.setattr("dpgram.audits.neighbours.weights", wrong)
+    assert told_apart(audited(WHITENED, neighbours, 25_000))
+
+
+@pytest.mark.parametrize("neighbours", Neighbours)
+def test_no_pair_whose_rows_are_shared_is_told_apart_better_than_proven(neighbours):
+    task = task_for(neighbours)
+    law = law_for(task)
+    names = [pair.name for pair in law.worst_pairs()][-4:]
+    for found in audit(WHITENED, task, SeededSource(3), draws=3000, confidence=CONFIDENCE, only=names, nearby=False):
+        assert not found.broken, (found.pair, found.faults)
+    moved = {}
+    for pair in law.worst_pairs():
+        for through in (np.eye(2) / 0.15, np.eye(2) * 3, np.array([[7.0, 1.0], [-2.0, 5.0]])):
+            sums = [table.grams(through, (1.0, 4.0, 16.0)) for table in (pair.first, pair.second)]
+            far = math.sqrt(sum(np.sum((one - other) ** 2) for one, other in zip(*sums, strict=True)))
+            moved[pair.name] = max(moved.get(pair.name, 0.0), far)
+    most = {REPLACE: math.sqrt(2), ADD_REMOVE: 1.0}[neighbours]
+    assert all(far <= most * (1 + 1e-12) for far in moved.values()), moved
+    reached = {REPLACE: "a row turns and moves", ADD_REMOVE: "one row more, in the first scale"}[neighbours]
+    assert moved[reached] == pytest.approx(most, rel=1e-12)
 
 
 @pytest.mark.parametrize("intercept", [False, True])
@@ -265,12 +333,16 @@ def test_many_releases_at_once_are_those_that_are_made_one_at_a_time():
     at_once = releases(quick, task, table, SeededSource(8), 1)
 
     def answer(question):
-        return GramAnswer(table.gram(question.through.matrix), None)
+        gram, *outer = table.grams(question.through.matrix, question.scales)
+        return GramAnswer(gram, None, tuple(outer))
 
     alone = hold(quick.start(task, SeededSource(8)), answer)
     for one, other in zip(at_once.noise.rounds, alone.noise.rounds, strict=True):
         assert np.reshape(one.through, (2, 2)) == pytest.approx(other.through, rel=1e-6)
         assert one.gram[0] == pytest.approx(other.gram, rel=1e-5, abs=1e-4)
+        assert one.scales == other.scales
+        assert [each[0] for each in one.outer] == [pytest.approx(each, rel=1e-5, abs=1e-4) for each in other.outer]
+    assert len(at_once.noise.last.outer) == 2
 
 
 def test_the_claim_is_the_curve_of_all_rounds():

@@ -182,9 +182,9 @@ def test_the_bits_of_the_local_engine_through_a_map(spark, folder):
 
 def test_the_bits_of_the_local_engine_at_several_scales(spark, folder):
     dim, scales = len(SCHEMA.encoded), first_scales(4)
-    through = PublicMap.near(np.random.default_rng(dim).normal(size=(dim, dim)))
+    through = PublicMap.near(np.random.default_rng(dim).normal(size=(dim, dim)) / 4)
     ours, local = (open_pass(table, SCHEMA).gram(1.0, through, scales) for table in (spark.read.parquet(str(folder)), folder))
-    assert local.low[:3].any(axis=(1, 2)).all()  # rows of many lengths
+    assert local.low.any(axis=(1, 2)).sum() > 1  # some are long
     assert np.array_equal(ours.high, local.high)
     assert np.array_equal(ours.low, local.low)
     assert (ours.rows, ours.through) == (local.rows, local.through)

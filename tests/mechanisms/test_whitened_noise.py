@@ -63,12 +63,14 @@ def release(x, asked, source):
 
     def answer(question):
         questions.append(question)
-        points = mapped(np.asfortranarray(x.T), question.row_bound, question.through).points
-        whole = points @ points.T
+        made = mapped(np.asfortranarray(x.T), question.row_bound, question.through, question.scales)
+        whole = [points @ points.T for points in (made.points, *made.outer)]
         rows = len(x) if asked.neighbours is REPLACE else None
         if source.arithmetic == EXACT:
-            return GramAnswer(exact_gram(whole.astype(np.int64), -40), rows)
-        return GramAnswer(whole / GRID**2, rows)
+            gram, *outer = (exact_gram(each.astype(np.int64), -40) for each in whole)
+        else:
+            gram, *outer = (each / GRID**2 for each in whole)
+        return GramAnswer(gram, rows, tuple(outer))
 
     return Told(hold(WHITENED.start(asked, source), answer, announced.append), questions, announced)
 
@@ -93,7 +95,9 @@ def test_all_rounds_together_use_the_whole_budget_and_no_more(neighbours, epsilo
     asked = task(4, epsilon=epsilon, delta=delta, neighbours=neighbours, hint=hint)
     told = release(table(), asked, SeededSource(1))
     rounds = told.outcome.noise.rounds
-    assert told.outcome.parameters["rounds"] == len(rounds) == len(told.questions) == len(told.announced)
+    assert told.outcome.parameters["rounds"] == len(rounds) == len(told.announced)
+    planned = WHITENED.calibrate(asked).get("rounds", 0)  # where it is wrong about a single round, that is asked for again
+    assert len(told.questions) == len(rounds) + ((planned == 1) != (len(rounds) == 1))
     apart = {REPLACE: math.sqrt(2), ADD_REMOVE: 1.0}[neighbours]  # of the Grams of rows of norm one
     shifts = [apart / (math.sqrt(2) * each.sd_off_diagonal) for each in rounds]
     total = math.sqrt(sum(shift**2 for shift in shifts))
@@ -130,6 +134,9 @@ def test_every_round_asks_for_rows_of_norm_one_through_the_map_that_it_publishes
     told = release(table(), task(4), SeededSource(2))
     for question, each in zip(told.questions, told.outcome.noise.rounds, strict=True):
         assert question.row_bound == 1.0
+        assert question.scales == each.scales
+        assert len(each.outer) == len(each.scales) - 1
+        assert len(each.scales) == 1 or each is told.outcome.noise.last
         assert np.array_equal(question.through.matrix, each.through)
         assert question.questions in (None, len(told.questions))
     last = told.outcome.noise.last
@@ -148,8 +155,10 @@ def test_the_noise_of_every_round_has_the_promised_scale(neighbours, scale, acce
     rows = Rows(table(6, dim), np.full(6, 333.0))
     many = releases(law_of(WHITENED.name)(asked, {}).many_at_once(WHITENED), asked, rows, SeededSource(3), draws)
     for each in many.noise.rounds:
-        noise = (each.gram - rows.gram(each.through)) / (scale * each.sd_off_diagonal)
-        assert inside(noise) == accepted
+        sums = rows.grams(each.through, each.scales)
+        for matrix, true in zip((each.gram, *each.outer), sums, strict=True):
+            assert inside((matrix - true) / (scale * each.sd_off_diagonal)) == accepted
+    assert len(many.noise.last.outer) == 2
 
 
 def inside(noise):
@@ -169,8 +178,9 @@ def test_the_noise_has_that_scale_with_its_own_maps_and_rows_in_whole_numbers(ma
     for _ in range(60):
         told = release(x, asked, source)
         for question, each in zip(told.questions, told.outcome.noise.rounds, strict=True):
-            points = mapped(np.asfortranarray(x.T), 1.0, question.through).points / GRID
-            noise.append((each.gram - points @ points.T) / each.sd_off_diagonal)
+            made = mapped(np.asfortranarray(x.T), 1.0, question.through, question.scales)
+            for matrix, points in zip((each.gram, *each.outer), (made.points, *made.outer), strict=True):
+                noise.append((matrix - points @ points.T / GRID**2) / each.sd_off_diagonal)
     assert inside(np.array(noise))
     assert len(noise) >= 120  # several rounds
     assert not inside(1.3 * np.array(noise))
@@ -180,9 +190,10 @@ def test_exact_rounds_lie_on_their_grids():
     """And use them: of the numbers of a whole release, as multiples of their grid, some are odd."""
     odd = 0
     for each in release(table(), task(4), ExactSource(6)).outcome.noise.rounds:
-        whole = each.gram / grid_step(each.sd_off_diagonal)
-        assert np.array_equal(whole, np.rint(whole))
-        odd += int(np.sum(whole % 2))
+        for matrix in (each.gram, *each.outer):
+            whole = matrix / grid_step(each.sd_off_diagonal)
+            assert np.array_equal(whole, np.rint(whole))
+            odd += int(np.sum(whole % 2))
     assert odd > 0
 
 

@@ -11,7 +11,7 @@ from flint import arb, arb_mat, ctx
 from scipy.stats import chi2_contingency
 
 from dpgram.mechanisms import registry
-from dpgram.mechanisms.conversation import GramAnswer, hold
+from dpgram.mechanisms.conversation import hold
 from dpgram.mechanisms.registry import MECHANISMS
 from dpgram.sampling import exact, reals
 from dpgram.sampling.base import exact_gram, grid_step
@@ -20,6 +20,7 @@ from dpgram.sampling.exact import ExactSource
 from dpgram.sampling.reals import RealMatrix
 from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.noise import WhitenedGaussian
+from tests.rounds import always
 
 FALSE_ALARM = 1e-9
 NEEDED = {
@@ -58,16 +59,17 @@ def publication(name, gram=GRAM, source=None, *, epsilon=1.0, delta=1e-6, neighb
     given = {**NEEDED.get(name, {}), **options}
     dim = gram.shape[0]
     asked = registry.task(MECHANISMS[name], Budget(epsilon, delta), neighbours, dim, bound, "exact", given)
-    outcome = hold(MECHANISMS[name].start(asked, source or ExactSource(1)), lambda question: GramAnswer(gram, 1000))
+    outcome = hold(MECHANISMS[name].start(asked, source or ExactSource(1)), always(gram, 1000))
     assert np.isfinite(outcome.gram).all()
     assert np.array_equal(outcome.gram, outcome.gram.T)
     if outcome.grid is not None:
         assert np.array_equal(outcome.gram / outcome.grid, np.rint(outcome.gram / outcome.grid))
     rounds = outcome.noise.rounds if isinstance(outcome.noise, WhitenedGaussian) else ()
     for each in rounds:
-        on_grid = each.gram / grid_step(each.sd_off_diagonal)
-        assert np.array_equal(on_grid, np.rint(on_grid))
-    published = [(each.through.tolist(), each.gram.tolist()) for each in rounds]
+        for matrix in (each.gram, *each.outer):
+            on_grid = matrix / grid_step(each.sd_off_diagonal)
+            assert np.array_equal(on_grid, np.rint(on_grid))
+    published = [(each.through.tolist(), each.gram.tolist(), [outer.tolist() for outer in each.outer]) for each in rounds]
     return outcome.gram.tolist(), outcome.grid, outcome.parameters, published
 
 

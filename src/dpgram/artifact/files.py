@@ -18,6 +18,7 @@ from dpgram.artifact.release import GramRelease
 from dpgram.errors import BudgetError, ReleaseFileError, SchemaError
 from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.noise import ANY_SIZE, SHAPES, NoiseModel, Round
+from dpgram.terms.scales import MOST_SCALES, first_scales
 from dpgram.terms.schema import Schema
 
 FORMAT = 1
@@ -79,7 +80,7 @@ AS_THEY_ARE -= {"format", "budget", "mechanism", "noise", "schema", "gram"}
 
 def save(release: GramRelease, path: Path) -> None:
     """Write the release to ``path``, whole or not at all."""
-    noise = {"shape": release.noise.shape, **msgspec.to_builtins(release.noise, enc_hook=np.ndarray.tolist)}
+    noise = {"shape": release.noise.shape, **_stored(release.noise)}
     content = _File(
         format=FORMAT,
         budget=_Budget(epsilon=release.budget.epsilon, delta=release.budget.delta),
@@ -93,6 +94,18 @@ def save(release: GramRelease, path: Path) -> None:
         **_fields(release, AS_THEY_ARE),
     )
     write_whole(path, msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")
+
+
+def _stored(of: Any) -> Any:
+    """A noise model, or a part of one, as a file holds it. A tuple that came later stands only where it differs from its default."""
+    if isinstance(of, tuple):
+        return [_stored(each) for each in of]
+    if isinstance(of, np.ndarray):
+        return of.tolist()
+    if not dataclasses.is_dataclass(of):
+        return of
+    fields = [(each, getattr(of, each.name)) for each in dataclasses.fields(of)]
+    return {each.name: _stored(v) for each, v in fields if not (isinstance(each.default, tuple) and v == each.default)}
 
 
 def _fields(of: object, names: Iterable[str]) -> dict[str, Any]:
@@ -109,7 +122,10 @@ def _in_file(kind: Any) -> Any:
     if not (isinstance(kind, type) and dataclasses.is_dataclass(kind)):
         return kind
     hints, tag = get_type_hints(kind), getattr(kind, "shape", None)
-    fields = [(field.name, _in_file(hints[field.name])) for field in dataclasses.fields(kind)]
+    fields = [
+        (field.name, _in_file(hints[field.name]), *([field.default] if isinstance(field.default, tuple) else []))
+        for field in dataclasses.fields(kind)
+    ]
     return msgspec.defstruct(kind.__name__, fields, bases=(_Strict,), kw_only=True, tag_field=tag and "shape", tag=tag)
 
 
@@ -210,18 +226,30 @@ class _Reader:
                 value = self._symmetric(file, name, value) if each.name == "gram" else self._matrix(file, name, value)
             elif get_origin(hints[each.name]) is tuple:
                 (part, *_) = get_args(hints[each.name])
-                if not value:
+                if not value and each.default is dataclasses.MISSING:
                     self._refuse(name, f"is empty, and there is at least one {part.__name__.lower()}")
-                value = tuple(self._part(file, f"{name}[{k}]", one, part) for k, one in enumerate(value))
+                value = tuple(self._one_of(file, f"{name}[{k}]", one, part) for k, one in enumerate(value))
             values[each.name] = value
         made = kind(**values)
         if isinstance(made, Round):
             self._check_round(field, made)
         return made
 
+    def _one_of(self, file: _File, field: str, stored: Any, kind: Any) -> Any:
+        if kind is np.ndarray:
+            return self._symmetric(file, field, stored)
+        return stored if kind is float else self._part(file, field, stored, kind)
+
     def _check_round(self, field: str, round_: Round) -> None:
-        if np.abs(round_.gram).max() > PLAUSIBLE_ROWS + 100 * round_.sd_off_diagonal:  # mapped rows have norm one at most
-            self._refuse(f"{field}.gram", "holds a number too large for a sum over rows: it was changed or damaged")
+        if not 1 <= len(round_.scales) <= MOST_SCALES or round_.scales != first_scales(len(round_.scales)):
+            self._refuse(f"{field}.scales", "must be 1, 4, 16 and so on: it was changed or damaged")
+        if len(round_.outer) != len(round_.scales) - 1:
+            needed = f"{len(round_.scales) - 1} are needed for its {len(round_.scales)} scales"
+            self._refuse(f"{field}.outer", f"has {len(round_.outer)} matrices, and {needed}")
+        matrices = {"gram": round_.gram, **{f"outer[{k}]": each for k, each in enumerate(round_.outer)}}
+        for name, matrix in matrices.items():
+            if np.abs(matrix).max() > PLAUSIBLE_ROWS + 100 * round_.sd_off_diagonal:  # mapped rows have norm one at most
+                self._refuse(f"{field}.{name}", "holds a number too large for a sum over rows: it was changed or damaged")
         largest = float(np.abs(round_.through).max())
         if not ANY_SIZE[0] < largest < ANY_SIZE[1] or not np.linalg.cond(round_.through / largest) < WORST_CONDITION:
             self._refuse(

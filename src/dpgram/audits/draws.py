@@ -18,11 +18,13 @@ from dpgram.errors import MechanismError
 from dpgram.mechanisms.conversation import Mechanism, Outcome, Task, hold
 from dpgram.sampling.base import EXACT, FloatSource, RandomSource, grid_step
 from dpgram.terms.noise import NoiseModel, Round, SymmetricGaussian, WhitenedGaussian
+from dpgram.terms.scales import MOST_SCALES
 
 Array = np.ndarray
 
 CHUNK = 1_200_000  # entries of matrices that are drawn at once: 300,000 releases of two columns, some 300 MB at work
 KEPT = 4_000_000  # entries of published matrices that are kept of each table, to choose tests on
+OUTER = 2  # matrices at further scales whose entries tests look at
 
 
 class BatchedSource(FloatSource):
@@ -51,7 +53,8 @@ class PairReleases:
 
     def __init__(self, mechanism: Mechanism, law: MechanismLaw, pair: Pair):
         self.law, self.pair = law, pair
-        self.alone, self.mechanism = replace(mechanism, batched=False), law.many_at_once(mechanism)
+        self.itself, self.mechanism = replace(mechanism, batched=False), law.many_at_once(mechanism)
+        self.alone = replace(law.one_at_a_time(mechanism), batched=False)
         self.rounds = int(law.parameters.get("rounds", 1))
 
     def draw(
@@ -89,7 +92,7 @@ class PairReleases:
 
     def replayed(self, rng: RandomSource) -> list[str]:
         """Faults of one release of several rounds, held again on the other table."""
-        return faults_of_replay(self.alone, self.law.task, self.pair, rng) if self.alone.several else []
+        return faults_of_replay(self.itself, self.law.task, self.pair, rng) if self.itself.several else []
 
     def _tests(self) -> list[Counts]:
         """Counts of what should be uniform, for each of the two tables."""
@@ -107,7 +110,10 @@ class PairReleases:
         """What is published besides the matrix must not depend on the table, but for what the first stage paid for."""
         faults = [fault for many in some for fault in self.law.faults_of_numbers(many)]
         for each in (each for many in some for each in many.noise.rounds if exact):
-            faults += faults_of_grid(each.gram, grid_step(each.sd_off_diagonal), error / 2 / len(some) / self.rounds)
+            for matrix in (each.gram, *each.outer):
+                faults += faults_of_grid(
+                    matrix, grid_step(each.sd_off_diagonal), error / 2 / len(some) / (self.rounds + MOST_SCALES)
+                )
         for name, value in self.law.parameters.items():
             fixed = name not in self.law.varying
             if fixed and any(np.any(np.asarray(many.parameters.get(name, value)) != value) for many in some):
@@ -124,8 +130,9 @@ class PairReleases:
         above, rounds = np.triu_indices(many.gram.shape[-1]), many.noise.rounds[: self.rounds]
         if rounds:
             maps = [each.through.reshape(len(many.gram), -1) for each in rounds[1:]]
-            entries = np.hstack([*(each.gram[:, *above] for each in rounds), *maps])
-            width = self.rounds * len(above[0]) + (self.rounds - 1) * many.gram.shape[-1] ** 2
+            matrices = [*(each.gram for each in rounds), *rounds[-1].outer[:OUTER]]
+            entries = np.hstack([*(matrix[:, *above] for matrix in matrices), *maps])
+            width = (self.rounds + OUTER) * len(above[0]) + (self.rounds - 1) * many.gram.shape[-1] ** 2
             return np.pad(entries, ((0, 0), (0, width - entries.shape[1])))  # where a wrong release has fewer
         numbers = [np.broadcast_to(many.parameters[name], len(many.gram)) for name in self.law.varying]
         return np.column_stack([many.gram[:, *above], *numbers])
@@ -163,7 +170,7 @@ def releases(mechanism: Mechanism, task: Task, table: Table, rng: RandomSource, 
 
 
 def _together(outcomes: Sequence[Outcome]) -> NoiseModel:
-    """What is published of the noise of many releases: their shifts, or their rounds but for those that not all of them have."""
+    """What is published of the noise of many releases: their shifts, or their rounds and scales but for those that not all have."""
     noise = outcomes[0].noise
     if isinstance(noise, SymmetricGaussian):
         return replace(noise, shift=np.array([outcome.noise.shift for outcome in outcomes]))  # type: ignore[arg-type]
@@ -177,6 +184,8 @@ def _together(outcomes: Sequence[Outcome]) -> NoiseModel:
                 np.array([each.gram for each in same]),
                 same[0].sd_off_diagonal,
                 np.array([each.kept for each in same]),  # type: ignore[arg-type]
+                tuple(np.array(matrices) for matrices in zip(*(each.outer for each in same), strict=False)),
+                min((each.scales for each in same), key=len),
             )
             for same in rounds
         )

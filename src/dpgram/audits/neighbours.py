@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from dpgram.linalg.scales import weights
 from dpgram.mechanisms.conversation import GramAnswer, GramQuestion, Task
 from dpgram.terms.budget import Neighbours
+from dpgram.terms.scales import ONE_CLIP, SWITCH, Scales
 
 Array = np.ndarray
 
@@ -26,15 +28,20 @@ class Rows:
 
     def gram(self, through: Array) -> Array:
         """The sum over rows that are multiplied by ``through`` and then shrunk to norm one; one for each map where there are many."""
+        return self.grams(through)[0]
+
+    def grams(self, through: Array, scales: Scales = ONE_CLIP) -> list[Array]:
+        """The sum at each scale, over rows that are multiplied by ``through`` and then shared between them."""
         mapped = self.rows @ np.swapaxes(through, -1, -2)
-        mapped = mapped / np.maximum(np.linalg.norm(mapped, axis=-1, keepdims=True), 1.0)
-        return np.swapaxes(mapped * self.counts[:, None], -1, -2) @ mapped
+        shares = weights(np.sum(mapped**2, axis=-1), scales, SWITCH)
+        return [np.swapaxes(mapped * (self.counts * share)[..., None], -1, -2) @ mapped for share in shares]
 
     def answer(self, question: GramQuestion, task: Task) -> GramAnswer:
         """As a curator answers: the number of rows is told where it is public."""
         assert question.through is not None
         rows = int(self.counts.sum()) if task.neighbours is Neighbours.REPLACE else None
-        return GramAnswer(self.gram(question.through.matrix), rows)
+        gram, *outer = self.grams(question.through.matrix, question.scales)
+        return GramAnswer(gram, rows, tuple(outer))
 
 
 Table = Any

@@ -55,7 +55,7 @@ def _seen(mechanism: Mechanism, task: Task, table: Any, rng: Any) -> Mapping[str
 
     def answer(question: GramQuestion) -> GramAnswer:
         through = np.empty(0) if question.through is None else question.through.matrix
-        asked.append(np.append(through, question.row_bound))
+        asked.append(np.concatenate([through.ravel(), [question.row_bound], question.scales]))
         return answered(table, question, task)
 
     outcome = hold(mechanism.start(task, rng), answer, announced.append)
@@ -63,7 +63,13 @@ def _seen(mechanism: Mechanism, task: Task, table: Any, rng: Any) -> Mapping[str
         **{f"question {place}": numbers for place, numbers in enumerate(asked, 1)},
         **{name: np.asarray(value) for name, value in outcome.parameters.items()},
         **{
-            f"round {place}": np.concatenate([each.through.ravel(), each.gram.ravel(), [each.sd_off_diagonal, each.kept]])
+            f"round {place}": np.concatenate(
+                [
+                    *(matrix.ravel() for matrix in (each.through, each.gram, *each.outer)),
+                    [each.sd_off_diagonal, each.kept],
+                    each.scales,
+                ]
+            )
             for place, each in enumerate(outcome.noise.rounds, 1)
         },
         "the released matrix": outcome.gram,

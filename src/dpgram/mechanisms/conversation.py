@@ -18,6 +18,7 @@ from dpgram.sampling.base import FLOAT, Matrix, RandomSource, grid_step
 from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.noise import NoiseModel
 from dpgram.terms.public_map import PublicMap
+from dpgram.terms.scales import ONE_CLIP, Scales
 from dpgram.terms.words import Words
 
 Array = np.ndarray
@@ -60,11 +61,13 @@ class Task:
 class GramQuestion:
     """Asks for the sum of z z' over all rows, each shrunk to ``row_bound``; first multiplied by ``through`` where it is given.
 
-    Mapped rows have a bound of at most one, so that sums of their grid points are exact."""
+    Mapped rows have a bound of at most one, so that sums of their grid points are exact. At several ``scales`` it asks for one sum of
+    each, between which long rows are shared."""
 
     row_bound: float
     through: PublicMap | None = None
     questions: int | None = None  # how many there will be in all, where it is known; for progress only
+    scales: Scales = ONE_CLIP
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,7 @@ class GramAnswer:
 
     gram: Matrix  # an array, or a matrix that is known exactly
     rows: int | None
+    outer: tuple[Matrix, ...] = ()  # the sums at the other scales, where several were asked for, each in units of its scale
 
 
 @dataclass(frozen=True)

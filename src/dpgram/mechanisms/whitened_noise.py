@@ -2,8 +2,9 @@
 
 Statement: if round i adds symmetric Gaussian noise of off-diagonal sd t_i to the Gram of rows z = T_i a, shrunk to ||z||_2 <= 1 after
 the map, and T_i is made of what rounds 1 to i - 1 published, then all that is published together is a Gaussian mechanism of shift
-mu = sqrt(sum mu_i^2), mu_i = ``gram_sensitivity``(1) / (sqrt(2) t_i), and has the exact curve ``gaussian_delta``. The mu_i are fixed
-before the first noise is drawn. Neighbours: REPLACE and ADD_REMOVE. Nothing is assumed of the data.
+mu = sqrt(sum mu_i^2), mu_i = ``gram_sensitivity``(1) / (sqrt(2) t_i), and has the exact curve ``gaussian_delta``. The last round may share
+long rows between sums at several scales, each with noise of that sd in its own units: its mu_i is the same. The mu_i are fixed before
+the first noise is drawn. Neighbours: REPLACE and ADD_REMOVE. Nothing is assumed of the data.
 Proof: proofs/whitened_noise.md, on top of proofs/gaussian_noise.md; proofs/exact_release.md and proofs/floating_point.md carry it to what
 is published."""
 
@@ -36,10 +37,13 @@ from dpgram.sampling.base import RandomSource, known
 from dpgram.terms.budget import Neighbours
 from dpgram.terms.noise import Round, SymmetricGaussian
 from dpgram.terms.public_map import MOST_COLUMNS, PublicMap
+from dpgram.terms.scales import ONE_CLIP, Scales
 from dpgram.terms.words import Point, Words, percent
 
 NextMap = Callable[[Sequence[Round], whitening.Rules, float | None, Task], PublicMap]
 """(what was published, the rules, the public number of rows or a guess of it, the task) -> the next round's map."""
+ScalesOf = Callable[[PublicMap, Task], Scales]
+"""(the last round's map, the task) -> the scales of that round."""
 Finished = Callable[[Sequence[Round], float | None, Task], Outcome]
 """(all that was published, the number of rows, the task) -> what is made of it."""
 
@@ -113,13 +117,19 @@ def with_rounds(task: Task, sds: tuple[float, ...]) -> Parameters:
 
 @proven("whitened_noise.md#theorem-2")
 def start(
-    task: Task, rng: RandomSource, next_map: NextMap = whitening.next_map, finished: Finished = whitening.finished
+    task: Task,
+    rng: RandomSource,
+    next_map: NextMap = whitening.next_map,
+    finished: Finished = whitening.finished,
+    scales_of: ScalesOf = whitening.scales,
 ) -> Conversation:
-    """Whatever ``next_map`` and ``finished`` do, the release is private: they look at nothing but what they are given here."""
-    ask_back(task, MECHANISM.name, calibrate(task)["delta_at_epsilon"])
+    """Whatever ``next_map``, ``scales_of`` and ``finished`` do, the release is private: they look at nothing but what they are given."""
+    planned = calibrate(task)
+    ask_back(task, MECHANISM.name, planned["delta_at_epsilon"])
     mu = calibrate_mu(task.budget)  # not that of rounds, rounded twice: what is released would not be what was calibrated
     through = whitening.first_map(task.dim, task.row_bound)
-    answer = yield GramQuestion(MAPPED_BOUND, through)
+    asked = scales_of(through, task) if planned.get("rounds") == 1 else ONE_CLIP
+    answer = yield GramQuestion(MAPPED_BOUND, through, scales=asked)
     rows = hinted_rows(task) if answer.rows is None else float(answer.rows)
     rules = whitening.rules(task.dim, rows, mu)  # public: the number of rows is, or stands in for, a public one
     sds = round_sds(mu, rules.shares, task.neighbours)
@@ -129,12 +139,16 @@ def start(
     for place, off in enumerate(sds, 1):
         if seen:
             through = next_map(seen, rules, rows, task)
-            answer = yield GramQuestion(MAPPED_BOUND, through, questions=len(sds))
+        scales = scales_of(through, task) if place == len(sds) else ONE_CLIP
+        if seen or scales != asked:  # the first sum is asked for again where it turns out to be the last, or not to be
+            answer = yield GramQuestion(MAPPED_BOUND, through, questions=len(sds), scales=scales)
         on = diagonal_sd(off)
         yield Drawing(place, len(sds), GaussianCost(total_shift(sds[:place], task.neighbours)))
-        noisy = add_symmetric_noise(known(answer.gram, rng), off, on, rng)
-        gram, _ = publish(noisy, SymmetricGaussian(off, on), rng)
-        seen.append(Round(through.matrix, gram, off, kept=1.0))
+        published = []
+        for _, matrix in zip(scales, (answer.gram, *answer.outer), strict=True):
+            noisy = add_symmetric_noise(known(matrix, rng), off, on, rng)
+            published.append(publish(noisy, SymmetricGaussian(off, on), rng)[0])
+        seen.append(Round(through.matrix, published[0], off, kept=1.0, outer=tuple(published[1:]), scales=scales))
     made = finished(seen, rows, task)
     return replace(made, parameters={**parameters, **made.parameters})
 
@@ -145,6 +159,9 @@ MECHANISM = Mechanism(
     proof="whitened_noise.md",
     words={
         "table_rows": Words("rows, as guessed in public"),
+        "scales": Words(
+            "scales of the last round", "matrices between which rows beyond the clip are shared, so that what it takes shows"
+        ),
         "round_mu": Words("share of the budget", show=lambda mu, parameters: percent((mu / parameters["mu"]) ** 2)),
         "round_sd_off_diagonal": Words("noise sd", "off the diagonal, for whitened rows"),
         "round_kept": Words(

@@ -16,6 +16,7 @@ from dpgram.mechanisms.conversation import Outcome, Task
 from dpgram.terms.budget import Neighbours
 from dpgram.terms.noise import Round, WhitenedGaussian
 from dpgram.terms.public_map import PublicMap
+from dpgram.terms.scales import Scales, scales_up_to
 
 Array = np.ndarray
 
@@ -87,6 +88,11 @@ def next_map(seen: Sequence[Round], rules: Rules, rows: float | None, task: Task
     whitening = inverse_root(with_least_leverage(moments, square, rules.mu * count, task.spans))
     longest = float(np.linalg.norm(whitening, 2)) ** 2 * task.row_bound**2
     return PublicMap.near(whitening / math.sqrt(min(square, longest)))
+
+
+def scales(through: PublicMap, task: Task) -> Scales:
+    """The scales of the last round: as many as the longest row can reach that map and bound allow."""
+    return scales_up_to(float(np.linalg.norm(through.matrix, 2)) ** 2 * task.row_bound**2)
 
 
 def row_count(seen: Sequence[Round], rows: float | None) -> float:
@@ -161,8 +167,9 @@ def finished(seen: Sequence[Round], rows: float | None, task: Task) -> Outcome:
 
 
 def choices(seen: Sequence[Round]) -> dict[str, float]:
-    """What was chosen between rounds, for the label: the longest that a row can be before it is shrunk is 1 / ``stretch``."""
-    shown = {}
+    """What was chosen between rounds, for the label: the number of scales of the last one; the longest that a row can be before it is
+    shrunk is 1 / ``stretch``."""
+    shown = {"scales": float(len(seen[-1].scales))}
     for place, each in enumerate(seen, 1):
         shown[f"round_{place}_stretch"] = float(np.linalg.norm(each.through, 2))
         shown[f"round_{place}_kept"] = each.kept

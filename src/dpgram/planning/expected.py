@@ -28,6 +28,7 @@ from dpgram.regression.fit import fit_linear, solve
 from dpgram.sampling.seeded import SeededSource
 from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.noise import NoiseModel
+from dpgram.terms.scales import ONE_CLIP
 
 Array = np.ndarray
 
@@ -218,9 +219,13 @@ def _one_by_one(ground: Ground, mechanism: Mechanism, task: Task, rows: int, cop
 
     def answer(question: GramQuestion) -> GramAnswer:
         through = None if question.through is None else question.through.matrix
-        moments = ground.moments(question.row_bound, through)
-        asked.append(_Shrunk(question.row_bound, through, moments, len(asked) + 1))
-        return GramAnswer(rows * (moments if through is None else through @ moments @ through.T), _public(task, rows))
+        if through is None or question.scales == ONE_CLIP:
+            each = [ground.moments(question.row_bound, through)]
+        else:
+            each = ground.moments_at(through, question.scales)
+        asked.append(_Shrunk(question.row_bound, through, each[0], len(asked) + 1))
+        gram, *outer = (rows * (moments if through is None else through @ moments @ through.T) for moments in each)
+        return GramAnswer(gram, _public(task, rows), tuple(outer))
 
     few = max(FEW, copies // SLOWER)
     for place in range(max(FEWEST_WIDE, round(few * min(1.0, NARROW / len(ground.schema.encoded))))):

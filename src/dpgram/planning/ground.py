@@ -9,9 +9,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpgram.errors import PlanError
+from dpgram.linalg.scales import weights
 from dpgram.regression.design import Design
 from dpgram.regression.design import design as design_of
 from dpgram.regression.fit import solve
+from dpgram.terms.scales import SWITCH, Scales
 from dpgram.terms.schema import INTERCEPT, Schema
 
 Array = np.ndarray
@@ -63,6 +65,11 @@ class Ground:
     def moments(self, row_bound: float = math.inf, through: Array | None = None) -> Array:
         """The mean of z z' over the rows, each shrunk as if it were mapped by ``through`` and then had ``row_bound``; not mapped itself."""
         return (self.rows * self._weights(row_bound, through)[:, None]).T @ self.rows / len(self.rows)
+
+    def moments_at(self, through: Array, scales: Scales) -> list[Array]:
+        """The same for each of several scales, in its units, of rows that are shared between them; with one, a bound of one."""
+        shares = weights(self.norms(through) ** 2, scales, SWITCH)
+        return [(self.rows * share[:, None]).T @ self.rows / len(self.rows) for share in shares]
 
     def _weights(self, row_bound: float, through: Array | None = None) -> Array:
         """A row that is shrunk by s counts for s^2."""

@@ -72,6 +72,10 @@ class MechanismLaw(ABC):
         """The mechanism as it makes many releases at once, where it can."""
         return mechanism
 
+    def one_at_a_time(self, mechanism: Mechanism) -> Mechanism:
+        """The mechanism as it makes releases of which each publishes as many numbers."""
+        return mechanism
+
     def level(self) -> float:
         """What both tables have in every direction, as a multiple of the identity in their Gram sums."""
         return 0.0

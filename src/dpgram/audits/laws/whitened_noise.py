@@ -5,7 +5,10 @@ to a multiple of a rotation, and leave long rows long and right angles right.
 
 Its maps are made by a search that takes milliseconds. Its proof allows any that are functions of what was published, so many releases at
 once have simpler ones, made in one step from the round before; all else is the mechanism's own. A few releases are made with its own
-maps as well."""
+maps as well. The number of scales may follow the map, and is fixed in both, so that each release publishes as much.
+
+The short rows come out of these maps at about the clip. So rows a little longer than they are reach one scale or another, and the pairs
+include some in which a row moves between two, crosses the switch or stands at the clip."""
 
 from __future__ import annotations
 
@@ -28,10 +31,13 @@ from dpgram.mechanisms.whitening import Rules
 from dpgram.terms.budget import Neighbours
 from dpgram.terms.noise import Round, WhitenedGaussian
 from dpgram.terms.public_map import PublicMap
+from dpgram.terms.scales import RATIO, SWITCH, Scales, first_scales
 
 Array = np.ndarray
 
 MANY, SHORT = 3000, 0.1  # rows of a table where nobody says how many; the length of most over the row bound
+LONG = {"at the clip": 1.0, "in the first scale": 3.0, "at the switch": SWITCH * RATIO, "in the second scale": 8.0}
+"""Squared lengths of a row over those of short ones, which are about one after a map."""
 
 
 class WhitenedNoiseLaw(MechanismLaw):
@@ -48,14 +54,21 @@ class WhitenedNoiseLaw(MechanismLaw):
 
     def many_at_once(self, mechanism: Mechanism) -> Mechanism:
         start: Callable[..., Conversation] = mechanism.start
-        return replace(mechanism, start=partial(start, next_map=quick_map, finished=quickly_finished), batched=True)
+        return replace(mechanism, start=partial(start, **QUICK), batched=True)
+
+    def one_at_a_time(self, mechanism: Mechanism) -> Mechanism:
+        """With its own maps, and as many scales whatever they are."""
+        start: Callable[..., Conversation] = mechanism.start
+        return replace(mechanism, start=partial(start, scales_of=quick_scales))
 
     def loss(self, many: Outcome, pair: Pair) -> Array:
         """The sum over rounds, each with the map that was published before it."""
         losses = np.zeros(len(many.gram))
         for each in many.noise.rounds:
-            first, second = (table.gram(each.through) for table in (pair.first, pair.second))
-            losses += gaussian_loss(each.gram, first, second, each.sd_off_diagonal, math.sqrt(2) * each.sd_off_diagonal)
+            off, tables = each.sd_off_diagonal, (pair.first, pair.second)
+            sums = zip(*(table.grams(each.through, each.scales) for table in tables), strict=True)
+            for matrix, (first, second) in zip((each.gram, *each.outer), sums, strict=True):
+                losses += gaussian_loss(matrix, first, second, off, math.sqrt(2) * off)
         return losses
 
     def uniforms(self, many: Outcome, table: Rows) -> Array:
@@ -63,7 +76,9 @@ class WhitenedNoiseLaw(MechanismLaw):
         numbers = []
         for place, each in enumerate(many.noise.rounds, 1):
             off = self.parameters.get(f"round_{place}_sd_off_diagonal", each.sd_off_diagonal)
-            numbers.append(normal_uniforms(each.gram - table.gram(each.through), off, math.sqrt(2) * off))
+            sums = table.grams(each.through, each.scales)
+            for matrix, true in zip((each.gram, *each.outer), sums, strict=True):
+                numbers.append(normal_uniforms(matrix - true, off, math.sqrt(2) * off))
         return np.hstack(numbers)
 
     def curve(self, epsilon: float, strength: float) -> float:
@@ -81,6 +96,23 @@ class WhitenedNoiseLaw(MechanismLaw):
         if delta <= budget.delta * (1 + TOLERANCE):
             return []
         return [f"the rounds have delta {delta:.4g} at epsilon {budget.epsilon:g}, where {budget.delta:.4g} is claimed"]
+
+    def worst_pairs(self) -> list[Pair]:
+        """Those of long rows, and some whose rows are shared between the sums of the last round in different ways."""
+        return super().worst_pairs() + [self.pair(contrast) for contrast in self._shared()]
+
+    def _shared(self) -> list[Contrast]:
+        task, along = self.task, self.task.row_bound * SHORT * np.eye(self.task.dim)[[0, -1]]
+        if task.neighbours is Neighbours.ADD_REMOVE:
+            return [Contrast(f"one row more, {name}", math.sqrt(square) * along[0]) for name, square in LONG.items()]
+        first, switch, second = (math.sqrt(LONG[name]) for name in [*LONG][1:])
+        moves = {
+            "a row moves from one scale to another": (first * along[0], second * along[0]),
+            "a row crosses the switch": (switch * (1 - 1e-3) * along[0], switch * (1 + 1e-3) * along[0]),
+            "a row turns and moves": (first * along[0], second * along[1]),
+            "a row at the clip turns": (along[0], along[1]),
+        }
+        return [Contrast(name, *rows) for name, rows in moves.items()]
 
     def pair(self, contrast: Contrast) -> Pair:
         """Tables of short rows along the columns, both ways, and the rows of the contrast; as many as the task says.
@@ -130,3 +162,11 @@ def quickly_finished(seen: Sequence[Round], rows: float | None, task: Task) -> O
     last = seen[-1]
     whole = unmapped(last.gram, last.through)
     return Outcome((whole + whole.mT) / 2, WhitenedGaussian(tuple(seen)))
+
+
+def quick_scales(through: PublicMap, task: Task) -> Scales:
+    """The same for all releases, whatever their maps."""
+    return first_scales(3)
+
+
+QUICK = {"next_map": quick_map, "finished": quickly_finished, "scales_of": quick_scales}

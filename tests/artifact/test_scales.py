@@ -1,0 +1,75 @@
+"""Rounds at several scales in release files: they come back as they were, files without them load, and what was changed is refused."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import dpgram
+from dpgram.errors import ReleaseFileError
+
+
+@pytest.fixture(scope="module")
+def release():
+    table = {name: np.random.default_rng(k).standard_t(3, 3000).clip(-50, 50) for k, name in enumerate("xy")}
+    schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric(name, -50, 50) for name in "xy"])
+    made = dpgram.release(table, schema, epsilon=1.0, delta=1e-6, mechanism="whitened-noise", insecure_seed=3)
+    assert len(made.noise.last.outer) >= 2
+    assert made.parameters["scales"] == len(made.noise.last.scales)
+    return made
+
+
+@pytest.fixture
+def saved(release, tmp_path):
+    path = tmp_path / "scales.json"
+    release.save(path)
+    return path
+
+
+def changed(path, edit):
+    content = json.loads(path.read_text())
+    edit(content["noise"]["rounds"])
+    path.write_text(json.dumps(content))
+    return path
+
+
+def test_it_reads_back_equal_and_rounds_of_one_scale_say_nothing_of_scales(release, saved):
+    assert dpgram.load(saved) == release
+    first, *_, last = json.loads(saved.read_text())["noise"]["rounds"]
+    assert not {"outer", "scales"} & first.keys()
+    assert last["scales"] == [1.0, 4.0, 16.0, 64.0][: len(last["scales"])]
+
+
+def test_a_file_without_them_loads_and_another_matrix_is_another_release(release, saved):
+    def emptied(rounds):
+        del rounds[-1]["outer"], rounds[-1]["scales"]
+
+    old = dpgram.load(changed(saved, emptied))
+    assert (old.noise.last.outer, old.noise.last.scales) == ((), (1.0,))
+    assert np.array_equal(old.gram, release.gram)
+    assert old != release
+    release.save(saved)
+    assert dpgram.load(changed(saved, lambda rounds: rounds[-1]["outer"][0][0].__setitem__(0, 7.5))) != release
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda last: last["outer"].pop(), r"outer': has \d matrices, and \d are needed for its \d scales"),
+        (lambda last: last.pop("outer"), r"outer': has 0 matrices, and \d are needed"),
+        (lambda last: last.pop("scales"), r"outer': has \d matrices, and 0 are needed for its 1 scales"),
+        (lambda last: last["scales"].__setitem__(1, 5.0), "scales': must be 1, 4, 16 and so on"),
+        (lambda last: last["scales"].clear(), "scales': must be 1, 4, 16 and so on"),
+        (lambda last: last["scales"].__setitem__(0, "1"), "scales"),
+        (lambda last: last["outer"][0].pop(), r"outer\[0\]': has 2 rows of 3 numbers"),
+        (lambda last: last["outer"][1][0].__setitem__(1, 1.5), r"outer\[1\]': is not symmetric at '\(intercept\)', 'x'"),
+        (lambda last: last["outer"][0][0].__setitem__(0, 1e30), r"outer\[0\]': holds a number too large for a sum over rows"),
+        (lambda last: last.update(outer=3), "outer"),
+        (lambda last: last.update(inner=[]), "unknown field `inner`"),
+    ],
+)
+def test_what_was_changed_is_refused_by_field(saved, edit, message):
+    with pytest.raises(ReleaseFileError, match=message):
+        dpgram.load(changed(saved, lambda rounds: edit(rounds[-1])))
