@@ -4,6 +4,9 @@ They were made by the commit before the renovation, from a checkout of it:
 
     PYTHONPATH=CHECKOUT/src python -m tests.golden.make
 
+``--renew MECHANISM``, where its releases are meant to give other numbers, makes those anew, with what is said about them and the plans that
+move, names what it renewed, and keeps everything else as it is. Release files in ``files/`` stay: old files must load.
+
 ``--compare-with OTHER/src`` writes nothing: it computes everything with that source and with this tree's, and compares releases to the bit
 and answers to 1e-9. On one machine bits can be asked of all releases, also of those that are made with LAPACK."""
 
@@ -71,6 +74,28 @@ def write() -> None:
         SETTINGS[name].release().save(FILES / file)
 
 
+def renew(mechanism: str) -> None:
+    """Of releases only those of ``mechanism``, and of what is said about releases only what differs."""
+    made = {**golden("releases")}
+    new = {
+        name: contents(setting.release())
+        for name, setting in SETTINGS.items()
+        if setting.mechanism == mechanism and "error" not in made[name]
+    }
+    keep("releases", {**made, **new})
+    for part, now in all_answers(golden("releases"), slow=True).items():
+        was = golden(part)
+        nested = part == "doors"
+        kept = {group: _renewed(was[group], now[group], group) for group in was} if nested else _renewed(was, now, part)
+        keep(part, kept)
+
+
+def _renewed(was: dict, now: dict, what: str) -> dict:
+    moved = [name for name in was if differences(was[name], now[name], TOLERANCE)]
+    print(f"{what}: {len(moved)} of {len(was)} renewed: {', '.join(moved)}")
+    return {name: now[name] if name in moved else was[name] for name in was}
+
+
 def dump(path: Path, *, slow: bool) -> None:
     found = {"releases": {n: f if "error" in f else numbers(f) for n, f in releases().items()}}
     path.write_text(json.dumps({**found, **all_answers(golden("releases"), slow=slow)}))
@@ -106,6 +131,7 @@ def main() -> int:
     parser.add_argument(
         "--compare-with", type=Path, metavar="SRC", help="the src folder of another checkout; nothing is written"
     )
+    parser.add_argument("--renew", metavar="MECHANISM", help="only what follows from releases by this mechanism")
     parser.add_argument("--slow", action="store_true", help="with --compare-with: plans that take long, too")
     parser.add_argument("--dump", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args()
@@ -115,6 +141,8 @@ def main() -> int:
         dump(asked.dump, slow=asked.slow)
     elif asked.compare_with is not None:
         return 0 if compare_with(asked.compare_with, slow=asked.slow) else 1
+    elif asked.renew is not None:
+        renew(asked.renew)
     else:
         write()
     return 0
