@@ -17,6 +17,7 @@ from dpgram.linalg.symmetric import log_det_repair
 from dpgram.sampling.seeded import SeededSource
 from dpgram.sources.open import open_source
 from dpgram.terms.noise import InverseWishartSample, NoisyInverse, Round, SymmetricGaussian, WhitenedGaussian, WishartSample
+from dpgram.terms.scales import ONE_CLIP, SWITCH
 
 ROOT = math.sqrt(2)
 NOISES = {  # of a size that a table of a few thousand rows stands well above
@@ -74,21 +75,39 @@ def matrix_release(gram, noise, *, intercept=True, rows=1000, **changes):
     return with_gram(noise, np.asarray(gram, dtype=float), table, schema, rows=rows)
 
 
-def in_rounds(rows, seed=0, *, mus=(0.3, 0.3, 1.0), room=2.0, first=0.4):
+def shared(z, scales):
+    """What each of ``scales`` gets of rows ``z`` (n, d): long ones are shared between the first and the one that holds their square.
+
+    A plain version of ``rows.clip``, in NumPy."""
+    squares, steps = np.sum(z**2, axis=1), SWITCH * np.array(scales[1:])
+    lengths = np.minimum(squares, steps[-1])
+    place = 1 + np.searchsorted(steps, lengths)
+    scale = np.array(scales)[place]
+    angle = np.arcsin(lengths / np.hypot(1.0, scale)) - np.arctan(1 / scale)  # cos angle + scale sin angle = length
+    long = squares > 1.0
+    weights = [np.where(long, np.cos(angle), squares)]
+    weights += [np.where(long & (place == k), np.sin(angle), 0.0) for k in range(1, len(scales))]
+    return [z * np.sqrt(weight / squares)[:, None] for weight in weights]
+
+
+def in_rounds(rows, seed=0, *, mus=(0.3, 0.3, 1.0), room=2.0, first=0.4, scales=ONE_CLIP):
     """(released matrix, noise) of ``rows`` (n, d) in whitened rounds, at these costs; ``room`` times a row's mean square is not shrunk.
 
-    A plain version of the mechanism, in NumPy: each round's map is the inverse root of what the one before it released."""
+    The last round is published at all ``scales``. A plain version of the mechanism, in NumPy: each round's map is the inverse root of what
+    the one before it released."""
     n, dim = rows.shape
     rng, found = np.random.default_rng(seed), []
     through = np.eye(dim) / math.sqrt(first * dim)
     for mu in mus:
         z = rows @ through.T
-        z = z / np.maximum(np.linalg.norm(z, axis=1), 1.0)[:, None]
-        draw = np.triu(rng.normal(scale=1 / mu, size=(dim, dim)), 1)
-        gram = z.T @ z + draw + draw.T + np.diag(rng.normal(scale=ROOT / mu, size=dim))
+        if len(found) + 1 == len(mus) and len(scales) > 1:
+            parts, at = shared(z, scales), scales
+        else:
+            parts, at = [z / np.maximum(np.linalg.norm(z, axis=1), 1.0)[:, None]], ONE_CLIP
+        gram, *outer = (_noisy(part.T @ part, mu, rng) for part in parts)
         mean = n / room if found else n  # of all squares, were no row shrunk: that is known only where rows are white
         kept = float(np.clip(np.trace(gram) / mean, 0.05, 1.0)) if found else 1.0
-        found.append(Round(through, gram, 1 / mu, kept))
+        found.append(Round(through, gram, 1 / mu, kept, tuple(outer), at))
         own = (
             in_own_columns(log_det_repair(gram / kept, 1 / mu / kept), through, rows=n if (rows[:, 0] == 1).all() else None) / n
         )
@@ -96,6 +115,11 @@ def in_rounds(rows, seed=0, *, mus=(0.3, 0.3, 1.0), room=2.0, first=0.4):
     last = found[-1]
     back = np.linalg.solve(last.through, np.linalg.solve(last.through, last.gram / last.kept).T)
     return (back + back.T) / 2, WhitenedGaussian(tuple(found))
+
+
+def _noisy(gram, mu, rng):
+    draw = np.triu(rng.normal(scale=1 / mu, size=gram.shape), 1)
+    return gram + draw + draw.T + np.diag(rng.normal(scale=ROOT / mu, size=len(gram)))
 
 
 def whitened_release(table, schema, seed=0, **choices):

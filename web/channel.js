@@ -5,29 +5,41 @@ import { addToDiagonal, apply, dot, identity, inverse, multiply, norm, qr, trans
 import { eigenSymmetric } from "./eigen.js";
 import { debiasedGain, symmetricShrinkage, wishartShrinkage } from "./shrinkage.js";
 import { ModelError } from "./design.js";
+import { withTails } from "./tails.js";
 
 const TINY = 1e-300;
 const UNKNOWN_GAIN = 1e-3; // standard deviations of its noise
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 const isDraw = (law) => law.degrees_of_freedom !== undefined;
 
-// By the last of several rounds, for inference, or by all of them together, for estimates.
+// By the last of several rounds, for inference, or by all of them together, for estimates. Of rows beyond the last round's clip the former
+// counts what outer matrices show.
 export function makeChannel(release, plan, together = false) {
   const { evidence } = release;
-  const { matrix: gram, law: noise, turn: own } = together ? evidence.together : evidence.alone;
+  const { matrix: gram, law, turn: own } = together ? evidence.together : evidence.alone;
   const turn = own ?? identity(gram.length);
-  const { basis, triangle, along, labelScale } = orthonormal(plan, turn);
-  const block = multiply(transpose(basis), multiply(gram, basis));
+  const frame = orthonormal(plan, turn);
+  const inBasis = (matrix) => multiply(transpose(frame.basis), multiply(matrix, frame.basis));
+  const ones = release.intercept ? apply(transpose(frame.basis), unit(turn.map((row) => row[0]))) : null;
+  const back = multiply(plan.toOwn, inverse(frame.triangle));
+  const channelOf = (block, noise, byClipping) => channelBy(evidence, plan, { ...frame, ones, back }, block, noise, byClipping);
+  const inner = inBasis(gram);
+  const seen = channelOf(inner, law, 0);
+  if (together || evidence.tails === null) return seen;
+  return withTails(evidence.tails, inner, evidence.tails.outer.map(inBasis), seen, channelOf);
+}
+
+// By a matrix in the basis; rows beyond the clip leave the variance `byClipping` in what was observed, in every direction.
+function channelBy(evidence, plan, { ones, back, along, labelScale }, block, noise, byClipping) {
   const p = plan.names.length;
   const { values, vectors: axes } = eigenSymmetric(block.slice(0, p).map((row) => row.slice(0, p)));
   const side = Float64Array.from({ length: p }, (_, i) => block[i][p]);
   const cross = apply(transpose(axes), side);
   const square = block[p][p];
-  const back = multiply(plan.toOwn, inverse(triangle));
   const seen = {
     "symmetric-gaussian": () => additive(values, cross, noise),
     "wishart-sample": () => wishart(values, cross, square, noise),
-    "inverse-wishart-sample": () => inverseWishart(values, cross, square, noise, gram.length),
+    "inverse-wishart-sample": () => inverseWishart(values, cross, square, noise, evidence.alone.matrix.length),
   }[noise.name]();
   seen.debiased = debiasedGain(seen.gain, seen.weight, seen.spread);
   if (evidence.hidden) {
@@ -38,12 +50,14 @@ export function makeChannel(release, plan, together = false) {
   const estimate = seen.observed.map((value, i) => value / seen.debiased[i]);
   return {
     ...seen,
+    axes,
+    byClipping,
     estimate,
     perRow: seen.debiased.map((x, i) => x * (drawn ? seen.weight[i] : 1)),
     explains: seen.debiased.map((x) => x * (drawn ? shift : 1)),
     toOwn: multiply(back, axes).map((row) => row.map((value) => labelScale * value)),
     base: apply(back, along).map((value, i) => value + plan.offset[i]),
-    scale: expectedSize(block, noise, release.intercept ? apply(transpose(basis), unit(turn.map((row) => row[0]))) : null),
+    scale: expectedSize(block, noise, ones),
     rows: evidence.counted.rows,
     unexplained: (seen.conditional ?? square) - shift,
     shift,

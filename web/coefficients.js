@@ -133,16 +133,19 @@ function domain(sets) {
 
 export function coefficientTable(found, choice) {
   const tail = (1 - found.confidence) / 2;
-  const heads = ["", "coef", "std err", "sampling", "privacy", "z", "P>|z|", `[${number(tail, 4)}`, `${number(1 - tail, 4)}]`, "shrunk", "interval by"];
+  const clipped = found.coefficients.some((c) => c.seClipping > 0);
+  const sources = ["sampling", "privacy", ...(clipped ? ["clipping"] : [])];
+  const heads = ["", "coef", "std err", ...sources, "z", "P>|z|", `[${number(tail, 4)}`, `${number(1 - tail, 4)}]`, "shrunk", "interval by"];
   const rows = ordered(found, choice.order).map((c) => {
     const cells = c.identified
       ? [c.z === null ? "" : c.z.toFixed(2), probability(c.pValue), number(c.lower), number(c.upper)]
       : ["", "", "-\u221e", "\u221e"];
     const ends = c.identified ? c.interval : LOST;
+    const errors = [c.se, c.seSampling, c.sePrivacy, ...(clipped ? [c.seClipping] : [])].map((value) => number(value));
     return make(
       "tr", { "data-name": c.name, class: c.identified ? null : "lost" },
       make("th", { scope: "row", title: c.name }, shorten(c.name, NAMED)),
-      [number(c.coefficient), number(c.se), number(c.seSampling), number(c.sePrivacy), ...cells, number(c.shrunk), ends].map((text, k) =>
+      [number(c.coefficient), ...errors, ...cells, number(c.shrunk), ends].map((text, k) =>
         make("td", { "data-column": heads[k + 1] }, text)),
     );
   });

@@ -17,7 +17,6 @@ export function fit(release, target, columns, options = {}) {
   const seen = makeChannel(release, plan);
   const known = uncertainty(seen);
   const [params, estimates] = [debiased(seen), shrunk(release.evidence.together === release.evidence.alone ? seen : makeChannel(release, plan, true))];
-  const sampling = seen.perRow.map((v) => known.variance * v);
   const made = {
     auto: () => automatic(seen, known, confidence),
     wald: () => wald(seen, known, confidence),
@@ -35,8 +34,9 @@ export function fit(release, target, columns, options = {}) {
       se: known.se[i],
       seSampling: known.seSampling[i],
       sePrivacy: known.sePrivacy[i],
+      seClipping: known.seClipping[i],
       z: known.se[i] > 0 ? z : null,
-      pValue: method === "fieller" ? testedP(seen, i, sampling, made[i], confidence) : pValue(z ** 2, 1, seen.degrees),
+      pValue: method === "fieller" ? testedP(seen, i, known.byTable, made[i], confidence) : pValue(z ** 2, 1, seen.degrees),
       lower,
       upper,
       identified: Number.isFinite(lower) && Number.isFinite(upper),
@@ -50,7 +50,7 @@ export function fit(release, target, columns, options = {}) {
     intervals,
     coefficients,
     ...good,
-    jointTests: jointTests(seen, plan, sampling),
+    jointTests: jointTests(seen, plan, known.byTable),
     effectiveRows: seen.rows,
     degrees: seen.degrees,
     notes: notes(release, coefficients, intervals, seen),
@@ -59,15 +59,15 @@ export function fit(release, target, columns, options = {}) {
 }
 
 // The test behind Fieller's interval, so that the two say the same; where its set has a gap around zero, the interval spans it.
-function testedP(seen, place, sampling, { lower, upper }, confidence) {
-  const p = pValue(profile(seen, [seen.toOwn[place]], [-seen.base[place]], sampling), 1, seen.degrees);
+function testedP(seen, place, byTable, { lower, upper }, confidence) {
+  const p = pValue(profile(seen, [seen.toOwn[place]], [-seen.base[place]], byTable), 1, seen.degrees);
   return lower <= 0 && upper >= 0 ? Math.max(p, 1 - confidence) : p;
 }
 
-function jointTests(seen, plan, sampling) {
+function jointTests(seen, plan, byTable) {
   const test = (name, places) => {
     const values = places.map((j) => -seen.base[j]);
-    const statistic = profile(seen, places.map((j) => seen.toOwn[j]), values, sampling);
+    const statistic = profile(seen, places.map((j) => seen.toOwn[j]), values, byTable);
     return { name, statistic, degrees: places.length, pValue: pValue(statistic, places.length, seen.degrees) };
   };
   const found = plan.groups.filter(([, places]) => places.length > 1).map(([name, places]) => test(name, places));
@@ -101,13 +101,7 @@ function notes(release, coefficients, intervals, seen) {
   if (seen.rows < 0.98 * (release.rows || Infinity) && release.evidence.longRowsShrunk) {
     found.push("Rows longer than the row bound were shrunk to it; a bias from that is not in the intervals.");
   }
-  if (release.evidence.keptWords !== null) {
-    found.push(
-      `Rows far from the others were shrunk, and count for less: a row's squares for ${release.evidence.keptWords} on average. `
-      + "Where tails are long, variances and R-squared come out too small; where a linear model does not hold, coefficients move too. "
-      + "A bias from that is not in the intervals.",
-    );
-  }
+  if (release.evidence.shrinking) found.push(release.evidence.shrinking);
   return found;
 }
 

@@ -57,7 +57,7 @@ function chiSquareEnds(degrees, confidence) {
 }
 
 // What the sum of squares of u is less, or more, where rows count with the weights that shrinking them in whitened coordinates left.
-const weighing = ({ keptWords, weighed, alone }, u) => (keptWords === null ? 0 : product(weighed, u, u) - product(alone, u, u));
+const weighing = ({ weighed, alone }, u) => (weighed.turn === null ? 0 : product(weighed, u, u) - product(alone, u, u));
 
 // The sum of products of two combinations of columns.
 function product({ matrix, turn }, a, b) {

@@ -33,6 +33,7 @@ function noiseVariances(seen) {
 export function uncertainty(seen) {
   const variance = errorVariance(seen);
   const noise = noiseVariances(seen);
+  const byRows = seen.perRow.map((v) => variance * v);
   const p = noise.length;
   const rows = seen.toOwn.map((row) => row.map((value, j) => value / seen.debiased[j]));
   const along = rows.map((row) => {
@@ -45,20 +46,23 @@ export function uncertainty(seen) {
     combination.forEach((factor, i) => {
       if (factor !== 0) for (let j = 0; j < p; j++) row[j] += factor * rows[i][j];
     });
-    let [privacy, sampling] = [seen.spread * dot(combination, along) ** 2, 0];
+    let [privacy, sampling, clipping] = [seen.spread * dot(combination, along) ** 2, 0, 0];
     for (let j = 0; j < p; j++) {
       privacy += row[j] ** 2 * noise[j];
-      sampling += row[j] ** 2 * variance * seen.perRow[j];
+      sampling += row[j] ** 2 * byRows[j];
+      clipping += row[j] ** 2 * seen.byClipping;
     }
-    return { privacy, sampling, whole: privacy + sampling };
+    return { privacy, sampling, clipping, whole: privacy + sampling + clipping };
   };
   const own = rows.map((_, i) => parts(Float64Array.from({ length: p }, (_, j) => (i === j ? 1 : 0))));
   return {
     variance,
     parts,
+    byTable: byRows.map((v) => v + seen.byClipping), // the variance in what was observed that is no noise
     se: own.map((v) => Math.sqrt(v.whole)),
     sePrivacy: own.map((v) => Math.sqrt(v.privacy)),
     seSampling: own.map((v) => Math.sqrt(v.sampling)),
+    seClipping: own.map((v) => Math.sqrt(v.clipping)),
   };
 }
 
@@ -73,10 +77,9 @@ export function wald(seen, known, confidence) {
 function fiellerOne(seen, known, confidence, place) {
   const estimate = dot(seen.toOwn[place], seen.estimate) + seen.base[place];
   const limit = quantile(confidence, seen.degrees) ** 2;
-  const sampling = seen.perRow.map((v) => known.variance * v);
   const se = known.se[place];
   const accepted = (steps) =>
-    profile(seen, [seen.toOwn[place]], [estimate + se * steps - seen.base[place]], sampling, limit) <= limit;
+    profile(seen, [seen.toOwn[place]], [estimate + se * steps - seen.base[place]], known.byTable, limit) <= limit;
   if (accepted(-FAR) || accepted(FAR)) return { lower: -Infinity, upper: Infinity, method: "fieller" };
   const end = (sign) => {
     const grid = [0, ...STEPS];

@@ -2,7 +2,7 @@
 
 // Embedded are the lower halves of matrices that are symmetric.
 export function readRelease(data) {
-  const { alone, together, weighed, repaired, byNoise, spectrum } = data.evidence;
+  const { alone, together, tails, weighed, repaired, byNoise, spectrum } = data.evidence;
   const inference = view(alone);
   return {
     ...data,
@@ -10,6 +10,7 @@ export function readRelease(data) {
       ...data.evidence,
       alone: inference,
       together: together === null ? inference : view(together),
+      tails: tails && { ...tails, outer: tails.outer.map(whole) },
       weighed: { matrix: whole(weighed.matrix), turn: weighed.turned ? inference.turn : null },
       repaired: whole(repaired),
       byNoise: rows(byNoise),

@@ -7,6 +7,8 @@ import datetime
 import numpy as np
 
 import dpgram
+from dpgram.terms.scales import first_scales
+from tests.releases import whitened_release
 
 MECHANISMS = {
     "gaussian-noise": {},
@@ -55,6 +57,18 @@ def table(rows: int = 20_000, seed: int = 0) -> dict:
     seen = [datetime.datetime(2021, 1, 1) + datetime.timedelta(hours=int(h)) for h in rng.integers(0, 365 * 24, rows)]
     cost = 40 + 3 * age + 0.5 * weight + 60 * (region == "south") - 30 * urban + rng.normal(0, 60, rows)
     return {"age": age, "weight": weight, "cost": cost, "region": region.tolist(), "urban": urban, "seen": seen}
+
+
+def long_tailed(rows: int = 20_000, seed: int = 0) -> dict:
+    """The table, but that one row of a hundred is long, and costs what no linear model says."""
+    rng, cells = np.random.default_rng(seed), table(rows, seed)
+    far = np.where(rng.random(rows) < 0.01, np.abs(rng.standard_t(2, rows)), 0.0)
+    return {**cells, "weight": cells["weight"] + 40 * far, "cost": cells["cost"] + 200 * (far > 0) + 100 * far}
+
+
+def tailed_release(neighbours: str = "replace", mus: tuple[float, ...] = (2.0, 2.0, 8.0)) -> dpgram.GramRelease:
+    """A release in rounds at these costs, the last of them at several scales."""
+    return whitened_release(long_tailed(), every_kind(neighbours), seed=3, mus=mus, scales=first_scales(4))
 
 
 def release_of(mechanism: str, neighbours: str, *, intercept: bool = True, epsilon: float = 8.0) -> dpgram.GramRelease:

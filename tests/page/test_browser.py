@@ -16,7 +16,7 @@ import dpgram
 from dpgram.evidence.evidence import Evidence
 from dpgram.regression.moments import moments
 from tests.needs import PROGRAMS, program
-from tests.page.releases import CELLS, HOSTILE, borrowed_names, hard_release, release_of
+from tests.page.releases import CELLS, HOSTILE, borrowed_names, hard_release, release_of, tailed_release
 
 ARGUMENTS = [
     "--no-sandbox",
@@ -69,6 +69,7 @@ def releases() -> dict[str, dpgram.GramRelease]:
         "sketch": release_of("gaussian-sketch", "add-remove"),
         "borrowed": borrowed_names(),
         "origin": release_of("gaussian-noise", "add-remove", intercept=False, epsilon=60.0),
+        "tailed": tailed_release(),
     }
 
 
@@ -142,6 +143,8 @@ def assert_table(page, fit: dpgram.Fit) -> None:
         other = wanted[name]
         assert matches(row["coef"], other["coefficient"]), name
         assert matches(row["std err"], other["se"]), name
+        clipping = other["se_clipping"]
+        assert matches(row["clipping"], clipping) if clipping else "clipping" not in row, name
         assert matches(row["shrunk"], other["shrunk"]), name
         for end, value in zip(ends, (other["lower"], other["upper"]), strict=True):
             assert ("∞" in row[end]) == (value is None)
@@ -154,7 +157,7 @@ def fact(page, name: str) -> str:
 
 
 def test_the_page_starts_with_the_model_that_regress_would_fit(open_page, releases):
-    for name, target in (("kinds", "age"), ("sketch", "age"), ("origin", "age")):
+    for name, target in (("kinds", "age"), ("sketch", "age"), ("origin", "age"), ("tailed", "age")):
         page = open_page(name)
         fit = dpgram.regress(releases[name], target)
         assert_table(page, fit)
@@ -365,7 +368,7 @@ def test_the_spectrum_shows_the_edge_of_the_noise(open_page, releases):
     assert page.locator("line.edge").count() == 1
 
 
-@pytest.mark.parametrize("name", ["hard", "kinds", "sketch"])
+@pytest.mark.parametrize("name", ["hard", "kinds", "sketch", "tailed"])
 @pytest.mark.parametrize(
     ("form", "viewport", "media"),
     [

@@ -15,7 +15,7 @@ from dpgram.report.page.data import page_data
 from dpgram.sampling.seeded import SeededSource
 from dpgram.terms.noise import InverseWishartSample, SymmetricGaussian, WishartSample
 from tests.page.node import evaluate
-from tests.page.releases import CELLS, MECHANISMS, every_kind, release_of, table
+from tests.page.releases import CELLS, MECHANISMS, every_kind, release_of, table, tailed_release
 from tests.releases import matrix_release, pass_through, whitened_release
 
 pytestmark = pytest.mark.system("nodejs")
@@ -59,6 +59,7 @@ def compare(found: dict, fit: dpgram.Fit) -> None:
             close(one[mine], other[theirs], f"{mine} of {name}", scale=other["se"])
         close(one["seSampling"], other["se_sampling"], f"sampling of {name}", scale=other["se"])
         close(one["sePrivacy"], other["se_privacy"], f"privacy of {name}", scale=other["se"])
+        close(one["seClipping"], other["se_clipping"], f"clipping of {name}", scale=other["se"])
         close(one["z"], other["z"], f"z of {name}", scale=1.0)
         assert one["pValue"] == pytest.approx(other["p_value"], rel=1e-6, abs=1e-13)
     spread = wanted["residual_variance"] or 1.0
@@ -102,7 +103,27 @@ def test_fits_of_a_release_in_rounds_are_those_of_python(neighbours):
     compare_all(whitened_release(table(), every_kind(neighbours), seed=3, mus=(2.0, 2.0, 8.0)))
 
 
-def compare_all(release: dpgram.GramRelease) -> None:
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+@pytest.mark.parametrize("mus", [(2.0, 2.0, 8.0), (0.3, 0.3, 1.0), (4.0,)])
+def test_fits_that_count_what_was_clipped_are_those_of_python(mus, neighbours):
+    """With a large budget, a small one, and in one round, whose rows are not white."""
+    fits = compare_all(tailed_release(neighbours, mus))
+    assert all(se > 0 for fit in fits for se in fit.bse_clipping.values())
+    methods = {row["interval"] for fit in fits if fit.intervals == "auto" for row in fit.to_dict()["coefficients"].values()}
+    assert methods == {"wald", "fieller"}
+
+
+@pytest.mark.parametrize("wrong", [None, {"scales": [4.0, 4.0, 4.0]}, {"sizes": [1e-9, 1e-9, 1e-9]}])
+def test_a_script_that_reads_outer_matrices_otherwise_is_noticed(wrong):
+    release = tailed_release()
+    data = page_data(release)
+    data["evidence"]["tails"] = wrong and {**data["evidence"]["tails"], **wrong}
+    (found,) = evaluate(data, [{"target": "cost", "features": STRONG, "options": {}, "cells": []}])["fits"]
+    with pytest.raises(AssertionError, match="se of"):
+        compare(found, dpgram.regress(release, "cost", STRONG))
+
+
+def compare_all(release: dpgram.GramRelease) -> list[dpgram.Fit]:
     typed = [(ENCODED, CELLS), (FAR, {**CELLS, "age": 500.0, "seen": "1960-01-01"}), (BLANK, dict.fromkeys(CELLS))]
     cases, fits = [], []
     for target, features, options in CASES:
@@ -118,6 +139,7 @@ def compare_all(release: dpgram.GramRelease) -> None:
         for prediction, (_, cells) in zip(one["predictions"], typed, strict=True):
             compare_predictions(prediction, fit, {**cells, "cost": 250.0})
     compare_moments(found["moments"], release)
+    return fits
 
 
 def compare_moments(found: dict, release: dpgram.GramRelease) -> None:

@@ -544,16 +544,19 @@ function domain(sets) {
 
 function coefficientTable(found, choice) {
   const tail = (1 - found.confidence) / 2;
-  const heads = ["", "coef", "std err", "sampling", "privacy", "z", "P>|z|", `[${number(tail, 4)}`, `${number(1 - tail, 4)}]`, "shrunk", "interval by"];
+  const clipped = found.coefficients.some((c) => c.seClipping > 0);
+  const sources = ["sampling", "privacy", ...(clipped ? ["clipping"] : [])];
+  const heads = ["", "coef", "std err", ...sources, "z", "P>|z|", `[${number(tail, 4)}`, `${number(1 - tail, 4)}]`, "shrunk", "interval by"];
   const rows = ordered(found, choice.order).map((c) => {
     const cells = c.identified
       ? [c.z === null ? "" : c.z.toFixed(2), probability(c.pValue), number(c.lower), number(c.upper)]
       : ["", "", "-\u221e", "\u221e"];
     const ends = c.identified ? c.interval : LOST;
+    const errors = [c.se, c.seSampling, c.sePrivacy, ...(clipped ? [c.seClipping] : [])].map((value) => number(value));
     return make(
       "tr", { "data-name": c.name, class: c.identified ? null : "lost" },
       make("th", { scope: "row", title: c.name }, shorten(c.name, NAMED)),
-      [number(c.coefficient), number(c.se), number(c.seSampling), number(c.sePrivacy), ...cells, number(c.shrunk), ends].map((text, k) =>
+      [number(c.coefficient), ...errors, ...cells, number(c.shrunk), ends].map((text, k) =>
         make("td", { "data-column": heads[k + 1] }, text)),
     );
   });
@@ -993,6 +996,69 @@ function debiasedGain(gain, weight, spread) {
 return { symmetricShrinkage, wishartShrinkage, positiveMoments, debiasedGain };
 })();
 
+const module_tails = (() => {
+// What rows beyond the clip hold, as far as the outer matrices of the last round show it, and how far that moves a regression. As
+// dpgram.evidence.tails, which has the mathematics; names are the same.
+
+const { apply, dot } = module_linalg;
+
+const AGREEMENT = Array.from({ length: 12 }, (_, k) => 0.005 ** (1 - k / 11)); // how far long rows may agree on a direction
+const CAREFUL = AGREEMENT.map((rho) => 1 / rho); // prior weights of them: for estimates; those for intervals are all one
+const [STEPS, STEADY] = [6, 0.05]; // of what is believed of outer matrices: at most so many; enough when a step changes less of the noise
+const sum = (values) => values.reduce((total, value) => total + value, 0);
+
+// A channel with as much of the outer matrices as is believed, and the variance that the rest leaves open. `inner` and `outer` are matrices in
+// the basis of the regression, `first` is its channel by the former alone, and channelOf(block, law, byClipping) that of any other.
+function withTails(tails, inner, outer, first, channelOf) {
+  let [seen, believed] = [first, null];
+  for (let k = 0; k < STEPS; k++) {
+    const residual = Float64Array.of(...apply(seen.axes, seen.estimate).map((value) => -value), 1);
+    const before = believed ?? tails.scales.map(() => 0);
+    const { shares, left } = judged(tails, inner, outer, residual, believed);
+    believed = shares;
+    const { block, law } = joined(tails, inner, outer, believed);
+    seen = channelOf(block, law, left);
+    if (Math.max(...tails.scales.map((scale, i) => Math.abs(believed[i] - before[i]) * scale)) * tails.sd <= STEADY * law.sd_off_diagonal) break;
+  }
+  return seen;
+}
+
+// The first matrix with the outer ones by the shares `believed`, and the law of the noise in that.
+function joined({ scales, sizes, mean, sd, innerSd }, inner, outer, believed) {
+  const weights = scales.map((scale, k) => scale * believed[k]);
+  const own = Math.max(1 - dot(weights, sizes) / mean, 0);
+  const block = inner.map((row, i) => row.map((value, j) => own * value + sum(outer.map((matrix, k) => weights[k] * matrix[i][j]))));
+  const whole = Math.hypot(own * innerSd, ...weights.map((weight) => weight * sd));
+  return { block, law: { name: "symmetric-gaussian", sd_off_diagonal: whole, sd_diagonal: Math.SQRT2 * whole, shift: 0 } };
+}
+
+// The share to believe of each outer matrix, and the variance that the rest leaves open in what a regression observes. Shares that were
+// `believed` before are gone away from by half.
+function judged({ scales, sizes, mean, sd }, inner, outer, residual, believed) {
+  const size = dot(residual, residual);
+  const within = apply(inner, residual);
+  const p = residual.length - 1;
+  const parts = outer.map((matrix, k) => {
+    const there = apply(matrix, residual);
+    const apart = there.map((value, i) => value - (sizes[k] * within[i]) / mean).slice(0, p);
+    const along = dot(residual, there) / size;
+    const own = Math.min(Math.max(sizes[k], along - Math.SQRT2 * sd), along + Math.SQRT2 * sd);
+    const prior = AGREEMENT.map((rho) => rho ** 2 * sizes[k] * Math.max(own, 0));
+    const total = prior.map((value) => value + sd ** 2);
+    const likely = total.map((value) => -0.5 * (p * Math.log(value) + dot(apart, apart) / size / value));
+    const highest = Math.max(...likely);
+    const chance = likely.map((value) => Math.exp(value - highest));
+    const seen = average(prior.map((value, i) => value / total[i]), chance.map((value, i) => value * CAREFUL[i]));
+    const share = believed === null ? seen : (seen + believed[k]) / 2;
+    return { share, left: (scales[k] * (1 - share)) ** 2 * average(prior, chance) };
+  });
+  return { shares: parts.map(({ share }) => share), left: size * sum(parts.map(({ left }) => left)) };
+}
+
+const average = (values, weights) => dot(values, weights) / sum(weights);
+return { withTails };
+})();
+
 const module_channel = (() => {
 // What the evidence says about the coefficients of one regression: a linear channel with known noise. As dpgram.regression.channel and
 // dpgram.evidence.law, which has the mathematics; names are the same.
@@ -1001,29 +1067,41 @@ const { addToDiagonal, apply, dot, identity, inverse, multiply, norm, qr, transp
 const { eigenSymmetric } = module_eigen;
 const { debiasedGain, symmetricShrinkage, wishartShrinkage } = module_shrinkage;
 const { ModelError } = module_design;
+const { withTails } = module_tails;
 
 const TINY = 1e-300;
 const UNKNOWN_GAIN = 1e-3; // standard deviations of its noise
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 const isDraw = (law) => law.degrees_of_freedom !== undefined;
 
-// By the last of several rounds, for inference, or by all of them together, for estimates.
+// By the last of several rounds, for inference, or by all of them together, for estimates. Of rows beyond the last round's clip the former
+// counts what outer matrices show.
 function makeChannel(release, plan, together = false) {
   const { evidence } = release;
-  const { matrix: gram, law: noise, turn: own } = together ? evidence.together : evidence.alone;
+  const { matrix: gram, law, turn: own } = together ? evidence.together : evidence.alone;
   const turn = own ?? identity(gram.length);
-  const { basis, triangle, along, labelScale } = orthonormal(plan, turn);
-  const block = multiply(transpose(basis), multiply(gram, basis));
+  const frame = orthonormal(plan, turn);
+  const inBasis = (matrix) => multiply(transpose(frame.basis), multiply(matrix, frame.basis));
+  const ones = release.intercept ? apply(transpose(frame.basis), unit(turn.map((row) => row[0]))) : null;
+  const back = multiply(plan.toOwn, inverse(frame.triangle));
+  const channelOf = (block, noise, byClipping) => channelBy(evidence, plan, { ...frame, ones, back }, block, noise, byClipping);
+  const inner = inBasis(gram);
+  const seen = channelOf(inner, law, 0);
+  if (together || evidence.tails === null) return seen;
+  return withTails(evidence.tails, inner, evidence.tails.outer.map(inBasis), seen, channelOf);
+}
+
+// By a matrix in the basis; rows beyond the clip leave the variance `byClipping` in what was observed, in every direction.
+function channelBy(evidence, plan, { ones, back, along, labelScale }, block, noise, byClipping) {
   const p = plan.names.length;
   const { values, vectors: axes } = eigenSymmetric(block.slice(0, p).map((row) => row.slice(0, p)));
   const side = Float64Array.from({ length: p }, (_, i) => block[i][p]);
   const cross = apply(transpose(axes), side);
   const square = block[p][p];
-  const back = multiply(plan.toOwn, inverse(triangle));
   const seen = {
     "symmetric-gaussian": () => additive(values, cross, noise),
     "wishart-sample": () => wishart(values, cross, square, noise),
-    "inverse-wishart-sample": () => inverseWishart(values, cross, square, noise, gram.length),
+    "inverse-wishart-sample": () => inverseWishart(values, cross, square, noise, evidence.alone.matrix.length),
   }[noise.name]();
   seen.debiased = debiasedGain(seen.gain, seen.weight, seen.spread);
   if (evidence.hidden) {
@@ -1034,12 +1112,14 @@ function makeChannel(release, plan, together = false) {
   const estimate = seen.observed.map((value, i) => value / seen.debiased[i]);
   return {
     ...seen,
+    axes,
+    byClipping,
     estimate,
     perRow: seen.debiased.map((x, i) => x * (drawn ? seen.weight[i] : 1)),
     explains: seen.debiased.map((x) => x * (drawn ? shift : 1)),
     toOwn: multiply(back, axes).map((row) => row.map((value) => labelScale * value)),
     base: apply(back, along).map((value, i) => value + plan.offset[i]),
-    scale: expectedSize(block, noise, release.intercept ? apply(transpose(basis), unit(turn.map((row) => row[0]))) : null),
+    scale: expectedSize(block, noise, ones),
     rows: evidence.counted.rows,
     unexplained: (seen.conditional ?? square) - shift,
     shift,
@@ -1494,6 +1574,7 @@ function noiseVariances(seen) {
 function uncertainty(seen) {
   const variance = errorVariance(seen);
   const noise = noiseVariances(seen);
+  const byRows = seen.perRow.map((v) => variance * v);
   const p = noise.length;
   const rows = seen.toOwn.map((row) => row.map((value, j) => value / seen.debiased[j]));
   const along = rows.map((row) => {
@@ -1506,20 +1587,23 @@ function uncertainty(seen) {
     combination.forEach((factor, i) => {
       if (factor !== 0) for (let j = 0; j < p; j++) row[j] += factor * rows[i][j];
     });
-    let [privacy, sampling] = [seen.spread * dot(combination, along) ** 2, 0];
+    let [privacy, sampling, clipping] = [seen.spread * dot(combination, along) ** 2, 0, 0];
     for (let j = 0; j < p; j++) {
       privacy += row[j] ** 2 * noise[j];
-      sampling += row[j] ** 2 * variance * seen.perRow[j];
+      sampling += row[j] ** 2 * byRows[j];
+      clipping += row[j] ** 2 * seen.byClipping;
     }
-    return { privacy, sampling, whole: privacy + sampling };
+    return { privacy, sampling, clipping, whole: privacy + sampling + clipping };
   };
   const own = rows.map((_, i) => parts(Float64Array.from({ length: p }, (_, j) => (i === j ? 1 : 0))));
   return {
     variance,
     parts,
+    byTable: byRows.map((v) => v + seen.byClipping), // the variance in what was observed that is no noise
     se: own.map((v) => Math.sqrt(v.whole)),
     sePrivacy: own.map((v) => Math.sqrt(v.privacy)),
     seSampling: own.map((v) => Math.sqrt(v.sampling)),
+    seClipping: own.map((v) => Math.sqrt(v.clipping)),
   };
 }
 
@@ -1534,10 +1618,9 @@ function wald(seen, known, confidence) {
 function fiellerOne(seen, known, confidence, place) {
   const estimate = dot(seen.toOwn[place], seen.estimate) + seen.base[place];
   const limit = quantile(confidence, seen.degrees) ** 2;
-  const sampling = seen.perRow.map((v) => known.variance * v);
   const se = known.se[place];
   const accepted = (steps) =>
-    profile(seen, [seen.toOwn[place]], [estimate + se * steps - seen.base[place]], sampling, limit) <= limit;
+    profile(seen, [seen.toOwn[place]], [estimate + se * steps - seen.base[place]], known.byTable, limit) <= limit;
   if (accepted(-FAR) || accepted(FAR)) return { lower: -Infinity, upper: Infinity, method: "fieller" };
   const end = (sign) => {
     const grid = [0, ...STEPS];
@@ -1672,7 +1755,7 @@ function chiSquareEnds(degrees, confidence) {
 }
 
 // What the sum of squares of u is less, or more, where rows count with the weights that shrinking them in whitened coordinates left.
-const weighing = ({ keptWords, weighed, alone }, u) => (keptWords === null ? 0 : product(weighed, u, u) - product(alone, u, u));
+const weighing = ({ weighed, alone }, u) => (weighed.turn === null ? 0 : product(weighed, u, u) - product(alone, u, u));
 
 // The sum of products of two combinations of columns.
 function product({ matrix, turn }, a, b) {
@@ -1718,7 +1801,6 @@ function fit(release, target, columns, options = {}) {
   const seen = makeChannel(release, plan);
   const known = uncertainty(seen);
   const [params, estimates] = [debiased(seen), shrunk(release.evidence.together === release.evidence.alone ? seen : makeChannel(release, plan, true))];
-  const sampling = seen.perRow.map((v) => known.variance * v);
   const made = {
     auto: () => automatic(seen, known, confidence),
     wald: () => wald(seen, known, confidence),
@@ -1736,8 +1818,9 @@ function fit(release, target, columns, options = {}) {
       se: known.se[i],
       seSampling: known.seSampling[i],
       sePrivacy: known.sePrivacy[i],
+      seClipping: known.seClipping[i],
       z: known.se[i] > 0 ? z : null,
-      pValue: method === "fieller" ? testedP(seen, i, sampling, made[i], confidence) : pValue(z ** 2, 1, seen.degrees),
+      pValue: method === "fieller" ? testedP(seen, i, known.byTable, made[i], confidence) : pValue(z ** 2, 1, seen.degrees),
       lower,
       upper,
       identified: Number.isFinite(lower) && Number.isFinite(upper),
@@ -1751,7 +1834,7 @@ function fit(release, target, columns, options = {}) {
     intervals,
     coefficients,
     ...good,
-    jointTests: jointTests(seen, plan, sampling),
+    jointTests: jointTests(seen, plan, known.byTable),
     effectiveRows: seen.rows,
     degrees: seen.degrees,
     notes: notes(release, coefficients, intervals, seen),
@@ -1760,15 +1843,15 @@ function fit(release, target, columns, options = {}) {
 }
 
 // The test behind Fieller's interval, so that the two say the same; where its set has a gap around zero, the interval spans it.
-function testedP(seen, place, sampling, { lower, upper }, confidence) {
-  const p = pValue(profile(seen, [seen.toOwn[place]], [-seen.base[place]], sampling), 1, seen.degrees);
+function testedP(seen, place, byTable, { lower, upper }, confidence) {
+  const p = pValue(profile(seen, [seen.toOwn[place]], [-seen.base[place]], byTable), 1, seen.degrees);
   return lower <= 0 && upper >= 0 ? Math.max(p, 1 - confidence) : p;
 }
 
-function jointTests(seen, plan, sampling) {
+function jointTests(seen, plan, byTable) {
   const test = (name, places) => {
     const values = places.map((j) => -seen.base[j]);
-    const statistic = profile(seen, places.map((j) => seen.toOwn[j]), values, sampling);
+    const statistic = profile(seen, places.map((j) => seen.toOwn[j]), values, byTable);
     return { name, statistic, degrees: places.length, pValue: pValue(statistic, places.length, seen.degrees) };
   };
   const found = plan.groups.filter(([, places]) => places.length > 1).map(([name, places]) => test(name, places));
@@ -1802,13 +1885,7 @@ function notes(release, coefficients, intervals, seen) {
   if (seen.rows < 0.98 * (release.rows || Infinity) && release.evidence.longRowsShrunk) {
     found.push("Rows longer than the row bound were shrunk to it; a bias from that is not in the intervals.");
   }
-  if (release.evidence.keptWords !== null) {
-    found.push(
-      `Rows far from the others were shrunk, and count for less: a row's squares for ${release.evidence.keptWords} on average. `
-      + "Where tails are long, variances and R-squared come out too small; where a linear model does not hold, coefficients move too. "
-      + "A bias from that is not in the intervals.",
-    );
-  }
+  if (release.evidence.shrinking) found.push(release.evidence.shrinking);
   return found;
 }
 
@@ -2166,7 +2243,7 @@ const module_release = (() => {
 
 // Embedded are the lower halves of matrices that are symmetric.
 function readRelease(data) {
-  const { alone, together, weighed, repaired, byNoise, spectrum } = data.evidence;
+  const { alone, together, tails, weighed, repaired, byNoise, spectrum } = data.evidence;
   const inference = view(alone);
   return {
     ...data,
@@ -2174,6 +2251,7 @@ function readRelease(data) {
       ...data.evidence,
       alone: inference,
       together: together === null ? inference : view(together),
+      tails: tails && { ...tails, outer: tails.outer.map(whole) },
       weighed: { matrix: whole(weighed.matrix), turn: weighed.turned ? inference.turn : null },
       repaired: whole(repaired),
       byNoise: rows(byNoise),

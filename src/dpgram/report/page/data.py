@@ -10,6 +10,7 @@ import numpy as np
 
 from dpgram.artifact.release import GramRelease
 from dpgram.evidence.evidence import Evidence, View
+from dpgram.evidence.tails import Tails
 from dpgram.inference.bootstrap import bootstrap
 from dpgram.regression.design import design
 from dpgram.report.summary import origin
@@ -45,6 +46,7 @@ def evidence_data(evidence: Evidence) -> dict[str, Any]:
     return {
         "alone": _view(evidence.alone),
         "together": None if evidence.together is evidence.alone else _view(evidence.together),
+        "tails": None if evidence.tails is None else _tails(evidence.tails),
         "weighed": {"matrix": _lower_half(evidence.weighed.matrix), "turned": evidence.weighed.turn is not None},
         "repaired": _lower_half(evidence.repaired),
         "byNoise": None if by_noise is unit else by_noise.T.tolist(),
@@ -54,7 +56,7 @@ def evidence_data(evidence: Evidence) -> dict[str, Any]:
         "longRowsShrunk": evidence.row_bound < evidence.schema.largest_norm,
         "hidden": bool(evidence.hidden),
         "hidesSquares": evidence.hides_squares,
-        "keptWords": None if evidence.kept is None else f"{evidence.kept:.0%}",
+        "shrinking": evidence.shrinking,
         "spectrum": {
             "values": list(spectrum.values),
             "edge": spectrum.edge if math.isfinite(spectrum.edge) else None,
@@ -68,6 +70,12 @@ def _view(view: View) -> dict[str, Any]:
     matrix = _lower_half((view.matrix + view.matrix.T) / 2)
     turn = None if view.turn is None else view.turn.tolist()
     return {"matrix": matrix, "law": view.law.numbers, "turn": turn}
+
+
+def _tails(tails: Tails) -> dict[str, Any]:
+    outer = [_lower_half(matrix) for matrix in tails.outer]
+    numbers = {"sd": tails.sd, "mean": tails.mean, "innerSd": tails.inner_sd}
+    return {"outer": outer, "scales": tails.scales.tolist(), "sizes": tails.sizes.tolist(), **numbers}
 
 
 def _lower_half(matrix: np.ndarray) -> list[list[float]]:
