@@ -13,10 +13,11 @@ import importlib
 import math
 import warnings
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import blake2b
 
 import numpy as np
+import pyarrow as pa
 
 from dpgram.encoding.encode import encoded_columns
 from dpgram.terms.columns import Boolean, Categorical, Column, Numeric
@@ -35,20 +36,21 @@ def held_out(name: str) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Columns without holes, and what is declared about them."""
+    """A table without holes, what is declared about it, and the columns that regressions explain."""
 
     name: str
     package: str
     targets: tuple[str, ...]
-    columns: dict[str, Array]
+    data: pa.Table  # text as dictionaries: a release reads it many times
     schema: Schema
 
     @cached_property
     def rows(self) -> Array:
         """(n, d) as they are encoded, the intercept first."""
-        return np.ascontiguousarray(encoded_columns(self.schema, self.columns))
+        return np.ascontiguousarray(encoded_columns(self.schema, {name: self.data[name] for name in self.schema.names}))
 
 
+@lru_cache(maxsize=1)
 def load(name: str) -> Table:
     """The table called ``name``."""
     package, item, targets, features = LISTED[name]
@@ -63,12 +65,11 @@ def load(name: str) -> Table:
 
 def make_table(name: str, package: str, targets: tuple[str, ...], columns: dict[str, Array], codes: set[str]) -> Table:
     """A table of these columns, ``codes`` among them categories, with bounds as the module says."""
-    columns = {
-        c: values.astype(str) if c in codes or values.dtype.kind not in "iufb" else values for c, values in columns.items()
-    }
-    columns = {c: values.astype(float) if values.dtype.kind in "iuf" else values for c, values in columns.items()}
+    text = {c for c, values in columns.items() if c in codes or values.dtype.kind not in "iufb"}
+    columns = {c: v.astype(str) if c in text else v.astype(float) if v.dtype.kind != "b" else v for c, v in columns.items()}
     schema = Schema(unit="row", columns=[declared(c, values) for c, values in columns.items()])
-    return Table(name, package, targets, columns, schema)
+    cells = {c: pa.array(values).dictionary_encode() if c in text else values for c, values in columns.items()}
+    return Table(name, package, targets, pa.table(cells), schema)
 
 
 def declared(name: str, values: Array) -> Column:
