@@ -153,12 +153,29 @@ def test_the_page_counts_tables_alike_and_ratios_by_coefficient():
     ]
     assert page.covered(before[:1]) == 0.75
     assert page.covered(after[1:]) == 1.0
+    assert page.covered([made_line("beauty", "new", bounded=(1.0, 0.5))]) == pytest.approx((1 + 0.25) / 1.5)  # by intervals
     assert page.ratio([before[0], after[0]], "new", "error") == 1.0  # a half and a double
+    seldom = made_line("beauty", "new", bounded=(1.0, 0.2), error=(1.0, 800.0))
+    assert page.ratio([before[0], seldom], "new", "error") == 0.5  # what is hardly ever identified does not count
     shown = page.overall([*before, *after]).splitlines()
     assert "82.5" in shown[2]  # (75 + 90) / 2
     assert "75.0 (beauty)" in shown[2]
     assert "75.0" in shown[3]  # of the coefficients of the other method
     assert len(shown) == 4
+
+
+def test_the_page_sets_losses_against_those_of_bounds_that_fit():
+    def line(target: str, width: float, noisy: float, loss: float) -> bounds.Row:
+        return bounds.Row("beauty", target, width, 10, 1000, 5, noisy, 0.5, loss)
+
+    many = [line("y", 1.0, 0.01, 0.01), line("y", 100.0, 0.01, 0.04), line("z", 1.0, 0.01, 0.1), line("z", 100.0, 0.01, 0.9)]
+    shown = page.loose([*many, line("y", 1.0, 0.03, 0.5), line("y", 100.0, 0.03, 1.0)]).splitlines()
+    assert shown[2:] == [
+        "| rows enough, looked at (1) | 2 | median loss | 0.055 | 0.47 |",
+        "|  |  | over that of bounds that fit | 1 | 6 |",  # the root of 4 times 9
+        "| few rows, looked at (1) | 1 | median loss | 0.5 | 1 |",
+        "|  |  | over that of bounds that fit | 1 | 2 |",
+    ]
 
 
 def test_the_list_is_as_promised():
