@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from experiments.real import bounds, coverage, page
+from experiments.real import bounds, coverage, figure, page
 from experiments.real.listed import LISTED
 from experiments.real.study import read, run_all, write
 from experiments.real.tables import held_out
@@ -54,8 +54,11 @@ def main() -> None:
         return
     results = ROOT / page.RESULTS[given.study]
     others = [line for line in (read(results, module.Row) if results.exists() else []) if line.table not in set(names)]
-    write(results, module.Row, sorted([*others, *lines], key=lambda line: list(LISTED).index(line.table)))
+    everything = sorted([*others, *lines], key=lambda line: list(LISTED).index(line.table))
+    write(results, module.Row, everything)
     page.update(ROOT, given.study)
+    if module is coverage:
+        figure.draw(everything, ROOT / figure.PICTURE)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from experiments.real.tables import held_out
 PAGES = {"coverage": Path("docs/coverage.md"), "bounds": Path("docs/whitened.md")}
 RESULTS = {"coverage": Path("experiments/real/coverage.csv"), "bounds": Path("experiments/real/bounds.csv")}
 LOW = 0.90  # a table whose intervals hold less often is called low
+FEWEST = 0.02  # share of intervals that are bounded below which a table's coverage says nothing
 FEW_ROWS = 0.02  # d^1.5 / (n mu) from which a table counts as small for its budget
 SHOWN = 1.0  # epsilon of the list of tables
 
@@ -60,23 +61,20 @@ def _overall(words: str, epsilon: float, method: str, group: Sequence[coverage.R
     mine = [line for line in group if line.method == method]
     names = list(dict.fromkeys(line.table for line in mine))
     covers = {name: share for name in names if not math.isnan(share := covered(_of(mine, name)))}
-    known = [_each(line, "covered")[_often(line)] for line in mine]
     cells = [
         f"{words} ({len(names)})",
         f"{epsilon:g}",
         method,
-        _percent(np.mean(np.concatenate([line.bounded for line in mine]))),
+        _percent(_mean(np.concatenate([line.bounded for line in mine]))),
     ]
-    if not covers:
-        return [*cells, *["-"] * 8]
-    worst = min(covers, key=covers.__getitem__)
-    cells += [_percent(np.mean(list(covers.values()))), _percent(np.quantile(np.concatenate(known), 0.05))]
-    cells += [_percent(np.mean([share < LOW for share in covers.values()])), f"{_percent(covers[worst])} ({worst})"]
-    for what in ("error", "length"):
-        cells.append(_number(np.median(np.concatenate([_each(line, what)[_often(line)] for line in mine]))))
-    for what in ("error", "length"):
-        cells.append(_number(_geometric(ratio(_of(group, name), method, what) for name in names)))
-    return cells
+    worst = min(covers, key=covers.__getitem__, default="")
+    cells += [_percent(_mean(list(covers.values()))), _percent(_quantile(0.05, _known(mine, "covered")))]
+    cells += [
+        _percent(_mean([share < LOW for share in covers.values()])),
+        f"{_percent(covers[worst])} ({worst})" if worst else "-",
+    ]
+    cells += [_number(_quantile(0.5, _known(mine, what))) for what in ("error", "length")]
+    return cells + [_number(_geometric(ratio(_of(group, n), method, what) for n in names)) for what in ("error", "length")]
 
 
 def each(lines: Sequence[coverage.Row]) -> str:
@@ -96,12 +94,12 @@ def each(lines: Sequence[coverage.Row]) -> str:
     return _table(head, out)
 
 
-def covered(lines: Iterable[coverage.Row]) -> float:
-    """The share of bounded intervals that hold the truth; nan where none is bounded."""
-    lines = list(lines)
-    bounded = np.concatenate([line.bounded for line in lines])
-    held = np.concatenate([line.covered for line in lines])
-    return float(bounded @ np.nan_to_num(held) / bounded.sum()) if bounded.any() else math.nan
+def covered(lines: Sequence[coverage.Row]) -> float:
+    """The share of bounded intervals that hold the truth; nan where fewer than one in fifty is bounded.
+
+    Those few are picked out by the noise that is in them, and say nothing about the method."""
+    bounded, held = (np.concatenate([[], *(getattr(line, what) for line in lines)]) for what in ("bounded", "covered"))
+    return float(bounded @ np.nan_to_num(held) / bounded.sum()) if _mean(bounded) >= FEWEST else math.nan
 
 
 def ratio(lines: Sequence[coverage.Row], method: str, what: str) -> float:
@@ -153,6 +151,19 @@ def _each(line: coverage.Row, what: str) -> np.ndarray:
 def _often(line: coverage.Row) -> np.ndarray:
     """Coefficients that are bounded in half of the releases."""
     return _each(line, "bounded") >= 0.5
+
+
+def _known(lines: Sequence[coverage.Row], what: str) -> np.ndarray:
+    """``what`` of all coefficients that are bounded in half of the releases."""
+    return np.concatenate([[], *(_each(line, what)[_often(line)] for line in lines)])
+
+
+def _mean(values: Sequence[float] | np.ndarray) -> float:
+    return float(np.mean(values)) if len(values) else math.nan
+
+
+def _quantile(share: float, values: np.ndarray) -> float:
+    return float(np.quantile(values, share)) if len(values) else math.nan
 
 
 def _geometric(values: Iterable[float]) -> float:

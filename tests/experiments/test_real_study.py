@@ -11,7 +11,7 @@ import pytest
 
 from dpgram.terms.columns import Boolean, Categorical, Numeric
 from experiments.markers import fill
-from experiments.real import bounds, coverage, page, study
+from experiments.real import bounds, coverage, figure, page, study
 from experiments.real.listed import LISTED
 from experiments.real.tables import CODES, READERS, declared, held_out, load, make_table, round_bounds
 from experiments.real.truth import least_squares
@@ -162,6 +162,17 @@ def test_the_page_counts_tables_alike_and_ratios_by_coefficient():
     assert "75.0 (beauty)" in shown[2]
     assert "75.0" in shown[3]  # of the coefficients of the other method
     assert len(shown) == 4
+
+
+def test_the_figure_shows_what_was_measured(tmp_path):
+    lines = [
+        made_line("beauty", coverage.ONE_CLIP),
+        made_line("beauty", coverage.WHITENED),
+        made_line("beauty", coverage.PLAIN),
+    ]
+    hidden = made_line("bwght", coverage.ONE_CLIP, bounded=(0.0, 0.0), covered=(math.nan, math.nan))  # nothing to show
+    figure.draw([*lines, hidden], tmp_path / "real.png")
+    assert (tmp_path / "real.png").stat().st_size > 1000
 
 
 def test_the_page_sets_losses_against_those_of_bounds_that_fit():
