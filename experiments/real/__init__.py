@@ -1,0 +1,1 @@
+"""Two studies of public tables: whether intervals hold on them, and what loose bounds cost."""

@@ -1,0 +1,98 @@
+"""How often intervals hold on public tables.
+
+How it was measured: a table is released many times by every method, at each epsilon, delta 1e-6, under REPLACE, through
+``dpgram.release`` and ``dpgram.regress`` as users call them (noise from seeds). Each of its targets is explained by all other columns.
+Truth is the table's own least squares, on all rows and without noise. Counted are coefficients whose interval is bounded, the
+intercept among them. Errors, of the debiased estimate, and lengths are in units of the robust standard error: an error of 1 is as
+large as what the sampling of rows leaves open anyway, and a length of 1 is that of the interval without privacy."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+import dpgram
+from experiments.real.tables import Table
+from experiments.real.truth import Truth, least_squares
+
+Array = np.ndarray
+
+EPSILONS, DELTA, CONFIDENCE = (0.3, 1.0, 3.0), 1e-6, 0.95
+WITHOUT_PRIVACY = 2 * 1.959964  # standard errors that an interval is long
+
+WHITENED, ONE_CLIP, PLAIN = "whitened-noise", "one clip", "gaussian-noise"
+VARIANTS: Mapping[str, tuple[str, Mapping[str, float | str]]] = {  # mechanism and options
+    PLAIN: ("gaussian-noise", {}),
+    ONE_CLIP: ("whitened-noise", {}),  # as it is: its last round has one scale
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One regression by one method. Tuples have a number for each coefficient."""
+
+    table: str
+    target: str
+    epsilon: float
+    method: str
+    releases: int
+    rows: int
+    columns: int  # encoded
+    bounded: tuple[float, ...]  # share of releases with a bounded interval
+    covered: tuple[float, ...]  # share of those that hold the truth
+    error: tuple[float, ...]  # root of the mean square, of those, in robust standard errors
+    length: tuple[float, ...]  # mean, of those, over that of the interval without privacy
+
+
+def measure(table: Table, releases: int, variant: str, epsilons: Sequence[float] = EPSILONS) -> list[Row]:
+    """The lines of one table by one method."""
+    truths = {target: least_squares(table, target) for target in table.targets}
+    mechanism, options = VARIANTS[variant]
+    lines = []
+    for epsilon in epsilons:
+        seen: dict[str, list[Array]] = {target: [] for target in truths}
+        for index in range(releases):
+            made = dpgram.release(
+                table.data,
+                table.schema,
+                epsilon=epsilon,
+                delta=DELTA,
+                mechanism=mechanism,
+                insecure_seed=noise_seed(table.name, mechanism, epsilon) + index,
+                threads=1,
+                **options,
+            )
+            for target, truth in truths.items():
+                seen[target].append(look(made, target, truth))
+        for target, looks in seen.items():
+            key = (table.name, target, epsilon, variant, releases, *table.rows.shape)
+            lines.append(Row(*key, *summarise(np.array(looks), truths[target])))
+    return lines
+
+
+def look(made: dpgram.GramRelease, target: str, truth: Truth) -> Array:
+    """(3, p) lower ends, estimates and upper ends of one release."""
+    fit = dpgram.regress(made, target, confidence=CONFIDENCE)
+    ends, estimates = fit.conf_int(), fit.params
+    return np.array([(ends[name][0], estimates[name], ends[name][1]) for name in truth.names]).T
+
+
+def summarise(looks: Array, truth: Truth) -> tuple[tuple[float, ...], ...]:
+    """The four tuples of a line from ``looks`` (releases, 3, p)."""
+    lower, estimate, upper = np.moveaxis(looks, 1, 0)
+    bounded = np.isfinite(lower) & np.isfinite(upper)
+    covered = (lower <= truth.coefficients) & (truth.coefficients <= upper)
+    squares = ((estimate - truth.coefficients) / truth.se) ** 2
+    with np.errstate(invalid="ignore"):
+        length = np.where(bounded, upper - lower, 0.0) / (WITHOUT_PRIVACY * truth.se)
+        many = bounded.sum(axis=0)
+        means = [np.where(bounded, values, 0.0).sum(axis=0) / many for values in (covered, squares, length)]
+    return tuple(tuple(map(float, v)) for v in (bounded.mean(axis=0), means[0], np.sqrt(means[1]), means[2]))
+
+
+def noise_seed(*cell: object) -> int:
+    """A seed of its own for each cell, so that no two share their noise."""
+    return zlib.crc32(repr(cell).encode()) * 10_000
