@@ -21,7 +21,7 @@ from dpgram.engines import device_sum
 from dpgram.engines.device_sum import DeviceSum, Scaling
 from dpgram.engines.local import LocalPass
 from dpgram.engines.open import open_pass
-from dpgram.engines.torch import DevicePass, found_device
+from dpgram.engines.torch import DevicePass, known_device
 from dpgram.errors import (
     BoundBrokenError,
     ColumnTypeError,
@@ -307,12 +307,12 @@ def test_what_is_no_table_of_numbers_is_refused():
 
 def test_a_device_that_is_not_here_is_named():
     with pytest.raises(DeviceError, match="device='nonsense' is no name"):
-        found_device("nonsense")
+        known_device("nonsense")
     with pytest.raises(DeviceError, match="device=7.5 is no name"):
-        found_device(7.5)
+        known_device(7.5)
     with pytest.raises(DeviceError, match="no double precision"):
-        found_device("mps" if not torch.backends.mps.is_available() else "meta")
-    assert found_device("cpu") == torch.device("cpu")
+        known_device("mps" if not torch.backends.mps.is_available() else "meta")
+    assert known_device("cpu") == torch.device("cpu")
 
 
 @pytest.mark.skipif(HAS_CUDA, reason="a CUDA device is here")
