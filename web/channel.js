@@ -26,7 +26,8 @@ export function makeChannel(release, plan, together = false) {
   const inner = inBasis(gram);
   const seen = channelOf(inner, law, 0);
   if (together || evidence.tails === null) return seen;
-  return withTails(evidence.tails, inner, evidence.tails.outer.map(inBasis), seen, channelOf);
+  const tails = { ...evidence.tails, first: inBasis(evidence.tails.first), outer: evidence.tails.outer.map(inBasis) };
+  return withTails(tails, inner, seen, channelOf);
 }
 
 // By a matrix in the basis; rows beyond the clip leave the variance `byClipping` in what was observed, in every direction.

@@ -24,6 +24,7 @@ from dpgram.rows.gram_sum import GramSum
 from dpgram.sampling.base import FLOAT, known
 from dpgram.sampling.variates import normal_matrix
 from dpgram.terms.noise import SymmetricGaussian
+from dpgram.terms.public_map import digest_of
 from tests.audits.test_mutations import MUTANTS
 
 SURE = "--draws 1000 --random 0 --confidence 0.999999999"  # the secure source cannot be seeded: a false alarm once in 10^9 runs
@@ -43,9 +44,9 @@ def test_a_forgotten_clip_is_found_on_the_way_from_cells_to_rows(monkeypatch):
     assert faults_of_rows() == ["a row that is longer than the row bound", "a row that is longer than one after a map"]
 
 
-def not_shrunk_after_the_map(encoded, row_bound, through):
-    rows = clip(encoded, 1.0).points  # before it, to the bound that was asked for
-    return BoundedRows(np.trunc(through.matrix @ rows), row_bound, through.digest)
+def not_shrunk_after_the_map(encoded, row_bound, through, scales):
+    rows = np.trunc(through.matrix @ clip(encoded, 1.0).points)  # before it, to the bound that was asked for
+    return BoundedRows(rows, row_bound, digest_of(through, scales), tuple(rows[:, :0] for _ in scales[1:]))
 
 
 def test_a_clip_before_the_map_is_found_on_the_way_from_cells_to_rows(monkeypatch):

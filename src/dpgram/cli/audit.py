@@ -182,6 +182,7 @@ def faults_of_rows() -> list[str]:
             if not np.trace(plain.gram) <= schema.effective_row_bound**2 * (1 + SLACK):
                 faults.append("a row that is longer than the row bound")
             far = FAR * math.sqrt(2 * len(rounds.gram))
-            if not all(np.trace(each.gram) <= 1 + far * each.sd_off_diagonal for each in rounds.noise.rounds):
+            matrices = ((m, each.sd_off_diagonal) for each in rounds.noise.rounds for m in (each.gram, *each.outer))
+            if not all(np.trace(matrix) <= 1 + far * sd for matrix, sd in matrices):
                 faults.append("a row that is longer than one after a map")
     return list(dict.fromkeys(faults))

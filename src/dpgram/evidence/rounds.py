@@ -73,7 +73,7 @@ class RoundsEvidence(Evidence, reads=WhitenedGaussian):
             )
         return (
             f"Rows far from the others were shrunk: about {min(self.tails.rows / self.rows, 1.0):.2g} of them, as far as the noise lets "
-            f"tell. What the shrinking took holds about {float(self.tails.shares.sum()):.2g} of all squares. How far that could have "
+            f"tell. What the shrinking took holds about {self.tails.share:.2g} of all squares. How far that could have "
             f"moved a coefficient is its part 'clipping' of the standard error, and the interval counts it. R-squared and the residual "
             f"sd are those of the shrunk rows."
         )

@@ -1,26 +1,28 @@
 """What rows beyond the clip hold, as far as the outer matrices of the last round show it, and how far that moves a regression.
 
-A row that is long after the map counts in the first matrix for part of its square. The rest is in the outer matrix of its scale R_k,
-whose entries are seen through the same noise, so R_k times as much of it in units of the first. With U the first matrix, shrinking
-undone, of mean square u, and M_k an outer one, of mean square c_k, the whole sum is about
+A row that is long after the map counts in the first matrix M for part of its square. The rest is in the outer matrix M_k of its scale R_k,
+whose entries are seen through the same noise, so R_k times as much of it in units of the first. The whole sum is M + sum_k R_k M_k. With S
+the shape of the first matrix, shrinking undone and of mean square one, and c_k the mean square of an outer one, it is about
 
-    U + sum_k R_k (M_k - c_k U / u),
+    M + sum_k R_k (c_k S + (M_k - c_k S)),
 
-where a bracket is zero if long rows say the same as the others. For a regression with orthonormal regressors Q and a residual v only
-Q'(M_k - c_k U / u) v matters: p numbers with noise of variance t^2 |v|^2. Their prior variance is taken to be rho^2 c_k D_k |v|^2, D_k the
-mean square of outer rows along v. rho, how far long rows agree on a direction, is averaged over its posterior. Of what was seen the share
+where a difference is zero if long rows say the same as the others. For a regression with orthonormal regressors Q and a residual v only
+Q'(M_k - c_k S) v matters: p numbers with noise of variance t^2 |v|^2. Their prior variance is taken to be rho^2 c_k D_k |v|^2, D_k the mean
+square of outer rows along v. rho, how far long rows agree on a direction, is averaged over its posterior, where it rises from scale to
+scale: the longer rows are, the fewer they are, and the more of a kind. Of what was seen the share
 
     f_k = E[rho^2 c_k D_k / (rho^2 c_k D_k + t^2)]
 
-is believed, and the estimate is that of (1 - sum_k R_k f_k c_k / u) U + sum_k R_k f_k M_k, whose noise is additive and known. What is not
-believed leaves the variance R_k^2 |v|^2 (1 - f_k)^2 c_k D_k E[rho^2] in what was observed. Estimates expect a small rho, intervals any.
+is believed, and the estimate is that of M + sum_k R_k (c_k S + f_k (M_k - c_k S)), whose noise is additive and known. What is not believed
+leaves the variance R_k^2 |v|^2 (1 - f_k)^2 c_k D_k E[rho^2] in what was observed. Estimates expect a small
+rho, intervals nearly any.
 
 Sizes c_k come from traces, and are taken to fall from scale to scale: rows fewer than a few times t cannot be seen by anybody."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -32,70 +34,87 @@ Array = np.ndarray
 
 DECLINE = 0.1  # of the mean square from one scale to the next, in units of the scales, that is expected before anything is seen
 AGREEMENT = np.geomspace(0.005, 1.0, 12)  # values of rho
-CAREFUL = 1 / AGREEMENT  # prior weights of them: for estimates; those for intervals are all one
+EXPECTED = AGREEMENT**-0.2  # prior weights of them
+CAREFUL = 1 / AGREEMENT  # further weights, for estimates
 SMALLEST = 1e-9  # of the noise: what a size is at least
 
 
 @dataclass(frozen=True, eq=False)
 class Tails:
-    """The outer matrices of the last round, beside what the first says of all rows."""
+    """The matrices of the last round, the first and the outer ones. ``size`` is the mean square of the first, shrinking undone: divided by
+    it, what ``Evidence.alone`` says is the shape of what rows hold."""
 
+    first: Array  # (d, d)
     outer: Array  # (K, d, d), each in units of its scale
     scales: Array  # (K,) squared lengths, in units of the first clip
+    sizes: Array  # (K,) mean squares of what the outer ones hold, without noise
     sd: float  # of the noise off the diagonal, in each of them
-    sizes: Array  # (K,) mean squares of what they hold, without noise
-    mean: float  # of the squares of the first matrix, shrinking undone
-    inner_sd: float  # of its noise
+    size: float
+    shape_sd: float  # of the noise in the shape
 
     @classmethod
     def of(cls, last: Round, matrix: Array, sd: float) -> Tails | None:
         """Of a last round whose first matrix, shrinking undone, is ``matrix`` with noise of ``sd``; None where it has no outer ones."""
         if not last.outer or np.trace(matrix) <= 0:  # nothing there, or nothing but noise
             return None
-        mean = float(np.trace(matrix)) / len(matrix)
-        outer = np.stack(last.outer)
-        return cls(outer, np.array(last.scales[1:]), last.sd_off_diagonal, _sizes(last, outer), mean, sd)
+        size, outer = float(np.trace(matrix)) / len(matrix), np.stack(last.outer)
+        scales, sizes = np.array(last.scales[1:]), _sizes(last, outer)
+        return cls(last.gram, outer, scales, sizes, last.sd_off_diagonal, size, sd / size)
 
     @property
-    def shares(self) -> Array:
-        """(K,) about what part of all squares rows hold beyond the clip, by scale."""
-        return self.scales * self.sizes / self.mean
+    def share(self) -> float:
+        """About what part of all squares rows hold beyond the clip."""
+        beyond = float(self.scales @ self.sizes)
+        return beyond / (beyond + max(float(np.trace(self.first)) / len(self.first), 0.0))
 
     @property
     def rows(self) -> float:
         """About how many rows are beyond the clip: one counts for a tenth or so in the next matrix, for a quarter further out."""
-        return len(self.outer[0]) * float(self.sizes @ np.where(self.scales == self.scales[0], 9.0, 3.5))
+        return len(self.first) * float(self.sizes @ np.where(self.scales == self.scales[0], 9.0, 3.5))
 
-    def joined(self, inner: Array, outer: Array, believed: Array) -> tuple[Array, Additive]:
-        """The first matrix, or a block of it, with the outer ones by the shares ``believed``; and the law of the noise in that."""
+    def within(self, basis: Array) -> Tails:
+        """The matrices in an orthonormal basis (d, p + 1) of a regression's columns, what is left of the label last."""
+        return replace(self, first=basis.T @ self.first @ basis, outer=basis.T @ self.outer @ basis)
+
+    def joined(self, shape: Array, believed: Array) -> tuple[Array, Additive]:
+        """The first matrix with the outer ones, as far as they are ``believed``, and the law of its noise."""
+        guessed = float((self.scales * (1 - believed)) @ self.sizes)
         weights = self.scales * believed
-        own = max(1 - float(weights @ self.sizes) / self.mean, 0.0)
-        sd = math.hypot(own * self.inner_sd, *(weights * self.sd))
-        return own * inner + np.tensordot(weights, outer, 1), Additive(SymmetricGaussian.orthogonal(sd))
+        sd = math.hypot(self.sd + guessed * self.shape_sd, *(weights * self.sd))
+        return self.first + guessed * shape + np.tensordot(weights, self.outer, 1), Additive(SymmetricGaussian.orthogonal(sd))
 
-    def judged(self, inner: Array, outer: Array, residual: Array, believed: Array | None) -> tuple[Array, float]:
+    def judged(self, shape: Array, residual: Array, believed: Array | None) -> tuple[Array, float]:
         """The share to believe of each outer matrix, and the variance that the rest leaves open in what a regression observes.
 
-        ``inner`` and ``outer`` are the matrices in an orthonormal basis of the regressors and what is left of the label, the latter last.
-        ``residual`` is the label less the fit there. Shares that were ``believed`` before are gone away from by half."""
-        size = float(residual @ residual)
-        apart = (outer - self.sizes[:, None, None] * inner / self.mean) @ residual
-        seen = np.sum(apart[:, :-1] ** 2, axis=1) / size
-        along = np.einsum("i,kij,j->k", residual, outer, residual) / size
+        ``residual`` is the label less the fit, in the basis. Shares that were ``believed`` before are gone away from by half."""
+        length = float(residual @ residual)
+        apart = ((self.outer - self.sizes[:, None, None] * shape) @ residual)[:, :-1]
+        seen = np.sum(apart**2, axis=1) / length
+        along = np.einsum("i,kij,j->k", residual, self.outer, residual) / length
         own = np.clip(self.sizes, along - math.sqrt(2) * self.sd, along + math.sqrt(2) * self.sd)
         prior = AGREEMENT**2 * (self.sizes * np.maximum(own, 0.0))[:, None]
         total = prior + self.sd**2
-        likely = -0.5 * (apart[:, :-1].shape[1] * np.log(total) + seen[:, None] / total)
-        chance = np.exp(likely - likely.max(axis=1, keepdims=True))
+        likely = -0.5 * (apart.shape[1] * np.log(total) + seen[:, None] / total)
+        chance = _rising(np.exp(likely - likely.max(axis=1, keepdims=True)))
         shares = _mean(prior / total, chance * CAREFUL)
         if believed is not None:
             shares = (shares + believed) / 2
         left = (self.scales * (1 - shares)) ** 2 * _mean(prior, chance)
-        return shares, size * float(np.sum(left))
+        return shares, length * float(np.sum(left))
 
 
 def _mean(values: Array, weights: Array) -> Array:
     return np.sum(values * weights, axis=1) / np.sum(weights, axis=1)
+
+
+def _rising(likely: Array) -> Array:
+    """(K, grid) the posterior of rho at each scale: before anything is seen, it is at least that of the scale before."""
+    posterior, prior = [], EXPECTED
+    above = np.cumsum(EXPECTED[::-1])[::-1]  # of the weights, those of values that are at least this one
+    for each in likely:
+        posterior.append(each * prior / np.sum(each * prior))
+        prior = EXPECTED * np.cumsum(posterior[-1] / above)
+    return np.array(posterior)
 
 
 def _sizes(last: Round, outer: Array) -> Array:

@@ -160,7 +160,7 @@ MECHANISM = Mechanism(
     words={
         "table_rows": Words("rows, as guessed in public"),
         "scales": Words(
-            "scales of the last round", "matrices between which rows beyond the clip are shared, so that what it takes shows"
+            "scales of the last round", "with a noisy matrix for each; rows beyond the clip are shared between them"
         ),
         "round_mu": Words("share of the budget", show=lambda mu, parameters: percent((mu / parameters["mu"]) ** 2)),
         "round_sd_off_diagonal": Words("noise sd", "off the diagonal, for whitened rows"),

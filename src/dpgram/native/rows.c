@@ -354,6 +354,9 @@ static int share_rows(int32_t d, int64_t m, const struct map *map, const double 
     double inner[MAP_ROWS], outer[MAP_ROWS], others[MAP_ROWS];
     int64_t place[MAP_ROWS], rows[MAP_ROWS], longs = 0;
     const int64_t whole = (m + 7) / 8 * 8;
+    int over = 0;
+    for (int64_t r = 0; r < m; r++) over |= squares[r] >= GRID * GRID; /* a row that was multiplied with a power has as much left */
+    if (!over) return 0;
     for (int64_t r = 0; r < whole; r++) {
         const double power = powers[r] > LEAST_POWER ? powers[r] : LEAST_POWER;
         const double s = squares[r] / (GRID * GRID) / (power * power);

@@ -183,16 +183,16 @@ def _with_tails(seen: Channel, evidence: Evidence) -> Channel:
     """``seen`` with as much of the outer matrices as is believed, and the variance that the rest leaves open.
 
     What is believed follows from the residual, and the residual from what is believed: a few steps settle both."""
-    tails, inner, vectors = evidence.tails, seen.basis.block, seen.basis.vectors
-    outer = vectors.T @ tails.outer @ vectors  # type: ignore[union-attr]
+    assert evidence.tails is not None and seen.basis.vectors is not None
+    tails, shape = evidence.tails.within(seen.basis.vectors), seen.basis.block / evidence.tails.size
     believed = None
     for _ in range(STEPS):
         residual = np.append(-(seen.axes @ seen.estimate), 1.0)
         before = 0.0 if believed is None else believed
-        believed, left = tails.judged(inner, outer, residual, believed)  # type: ignore[union-attr]
-        block, law = tails.joined(inner, outer, believed)  # type: ignore[union-attr]
+        believed, left = tails.judged(shape, residual, believed)
+        block, law = tails.joined(shape, believed)
         seen = _seen(evidence, law, replace(seen.basis, block=block), seen.design, seen.dim, left)
-        if np.max(np.abs(believed - before) * tails.scales) * tails.sd <= STEADY * law.sd_off_diagonal:  # type: ignore[union-attr]
+        if np.max(np.abs(believed - before) * tails.scales) * tails.sd <= STEADY * law.sd_off_diagonal:
             break
     return seen
 

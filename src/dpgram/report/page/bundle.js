@@ -1003,56 +1003,76 @@ const module_tails = (() => {
 const { apply, dot } = module_linalg;
 
 const AGREEMENT = Array.from({ length: 12 }, (_, k) => 0.005 ** (1 - k / 11)); // how far long rows may agree on a direction
-const CAREFUL = AGREEMENT.map((rho) => 1 / rho); // prior weights of them: for estimates; those for intervals are all one
+const EXPECTED = AGREEMENT.map((rho) => rho ** -0.2); // prior weights of them
+const CAREFUL = AGREEMENT.map((rho) => 1 / rho); // further weights, for estimates
 const [STEPS, STEADY] = [6, 0.05]; // of what is believed of outer matrices: at most so many; enough when a step changes less of the noise
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 
-// A channel with as much of the outer matrices as is believed, and the variance that the rest leaves open. `inner` and `outer` are matrices in
-// the basis of the regression, `first` is its channel by the former alone, and channelOf(block, law, byClipping) that of any other.
-function withTails(tails, inner, outer, first, channelOf) {
-  let [seen, believed] = [first, null];
+// A channel with as much of the outer matrices as is believed, and the variance that the rest leaves open. `tails` and `inner`, the matrix
+// that `seen` is the channel of, are in the basis of the regression; channelOf(block, law, byClipping) is the channel of any other.
+function withTails(tails, inner, seen, channelOf) {
+  const shape = inner.map((row) => row.map((value) => value / tails.size));
+  let believed = null;
   for (let k = 0; k < STEPS; k++) {
     const residual = Float64Array.of(...apply(seen.axes, seen.estimate).map((value) => -value), 1);
     const before = believed ?? tails.scales.map(() => 0);
-    const { shares, left } = judged(tails, inner, outer, residual, believed);
+    const { shares, left } = judged(tails, shape, residual, believed);
     believed = shares;
-    const { block, law } = joined(tails, inner, outer, believed);
+    const { block, law } = joined(tails, shape, believed);
     seen = channelOf(block, law, left);
     if (Math.max(...tails.scales.map((scale, i) => Math.abs(believed[i] - before[i]) * scale)) * tails.sd <= STEADY * law.sd_off_diagonal) break;
   }
   return seen;
 }
 
-// The first matrix with the outer ones by the shares `believed`, and the law of the noise in that.
-function joined({ scales, sizes, mean, sd, innerSd }, inner, outer, believed) {
+// The first matrix with the outer ones, as far as they are believed, and the law of the noise in that.
+function joined({ first, outer, scales, sizes, sd, shapeSd }, shape, believed) {
   const weights = scales.map((scale, k) => scale * believed[k]);
-  const own = Math.max(1 - dot(weights, sizes) / mean, 0);
-  const block = inner.map((row, i) => row.map((value, j) => own * value + sum(outer.map((matrix, k) => weights[k] * matrix[i][j]))));
-  const whole = Math.hypot(own * innerSd, ...weights.map((weight) => weight * sd));
+  const guessed = sum(scales.map((scale, k) => scale * (1 - believed[k]) * sizes[k]));
+  const entry = (value, i, j) => value + guessed * shape[i][j] + sum(outer.map((matrix, k) => weights[k] * matrix[i][j]));
+  const block = first.map((row, i) => row.map((value, j) => entry(value, i, j)));
+  const whole = Math.hypot(sd + guessed * shapeSd, ...weights.map((weight) => weight * sd));
   return { block, law: { name: "symmetric-gaussian", sd_off_diagonal: whole, sd_diagonal: Math.SQRT2 * whole, shift: 0 } };
 }
 
 // The share to believe of each outer matrix, and the variance that the rest leaves open in what a regression observes. Shares that were
 // `believed` before are gone away from by half.
-function judged({ scales, sizes, mean, sd }, inner, outer, residual, believed) {
-  const size = dot(residual, residual);
-  const within = apply(inner, residual);
+function judged({ outer, scales, sizes, sd }, shape, residual, believed) {
+  const length = dot(residual, residual);
+  const within = apply(shape, residual);
   const p = residual.length - 1;
-  const parts = outer.map((matrix, k) => {
+  const seen = outer.map((matrix, k) => {
     const there = apply(matrix, residual);
-    const apart = there.map((value, i) => value - (sizes[k] * within[i]) / mean).slice(0, p);
-    const along = dot(residual, there) / size;
+    const apart = there.map((value, i) => value - sizes[k] * within[i]).slice(0, p);
+    const along = dot(residual, there) / length;
     const own = Math.min(Math.max(sizes[k], along - Math.SQRT2 * sd), along + Math.SQRT2 * sd);
     const prior = AGREEMENT.map((rho) => rho ** 2 * sizes[k] * Math.max(own, 0));
     const total = prior.map((value) => value + sd ** 2);
-    const likely = total.map((value) => -0.5 * (p * Math.log(value) + dot(apart, apart) / size / value));
+    const likely = total.map((value) => -0.5 * (p * Math.log(value) + dot(apart, apart) / length / value));
     const highest = Math.max(...likely);
-    const chance = likely.map((value) => Math.exp(value - highest));
-    const seen = average(prior.map((value, i) => value / total[i]), chance.map((value, i) => value * CAREFUL[i]));
-    const share = believed === null ? seen : (seen + believed[k]) / 2;
-    return { share, left: (scales[k] * (1 - share)) ** 2 * average(prior, chance) };
+    return { prior, total, chance: likely.map((value) => Math.exp(value - highest)) };
   });
-  return { shares: parts.map(({ share }) => share), left: size * sum(parts.map(({ left }) => left)) };
+  const parts = rising(seen.map(({ chance }) => chance)).map((chance, k) => {
+    const { prior, total } = seen[k];
+    const share = average(prior.map((value, i) => value / total[i]), chance.map((value, i) => value * CAREFUL[i]));
+    const kept = believed === null ? share : (share + believed[k]) / 2;
+    return { share: kept, left: (scales[k] * (1 - kept)) ** 2 * average(prior, chance) };
+  });
+  return { shares: parts.map(({ share }) => share), left: length * sum(parts.map(({ left }) => left)) };
+}
+
+// The posterior of how far rows agree at each scale: before anything is seen, it is at least that of the scale before.
+function rising(likely) {
+  const above = EXPECTED.map((_, i) => sum(EXPECTED.slice(i)));
+  let prior = EXPECTED;
+  return likely.map((each) => {
+    const product = each.map((value, i) => value * prior[i]);
+    const whole = sum(product);
+    const posterior = product.map((value) => value / whole);
+    let total = 0;
+    prior = EXPECTED.map((weight, i) => weight * (total += posterior[i] / above[i]));
+    return posterior;
+  });
 }
 
 const average = (values, weights) => dot(values, weights) / sum(weights);
@@ -1088,7 +1108,8 @@ function makeChannel(release, plan, together = false) {
   const inner = inBasis(gram);
   const seen = channelOf(inner, law, 0);
   if (together || evidence.tails === null) return seen;
-  return withTails(evidence.tails, inner, evidence.tails.outer.map(inBasis), seen, channelOf);
+  const tails = { ...evidence.tails, first: inBasis(evidence.tails.first), outer: evidence.tails.outer.map(inBasis) };
+  return withTails(tails, inner, seen, channelOf);
 }
 
 // By a matrix in the basis; rows beyond the clip leave the variance `byClipping` in what was observed, in every direction.
@@ -2251,7 +2272,7 @@ function readRelease(data) {
       ...data.evidence,
       alone: inference,
       together: together === null ? inference : view(together),
-      tails: tails && { ...tails, outer: tails.outer.map(whole) },
+      tails: tails && { ...tails, first: whole(tails.first), outer: tails.outer.map(whole) },
       weighed: { matrix: whole(weighed.matrix), turn: weighed.turned ? inference.turn : null },
       repaired: whole(repaired),
       byNoise: rows(byNoise),

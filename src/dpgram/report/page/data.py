@@ -73,9 +73,9 @@ def _view(view: View) -> dict[str, Any]:
 
 
 def _tails(tails: Tails) -> dict[str, Any]:
-    outer = [_lower_half(matrix) for matrix in tails.outer]
-    numbers = {"sd": tails.sd, "mean": tails.mean, "innerSd": tails.inner_sd}
-    return {"outer": outer, "scales": tails.scales.tolist(), "sizes": tails.sizes.tolist(), **numbers}
+    first, *outer = (_lower_half(matrix) for matrix in (tails.first, *tails.outer))
+    numbers = {"sd": tails.sd, "size": tails.size, "shapeSd": tails.shape_sd}
+    return {"first": first, "outer": outer, "scales": tails.scales.tolist(), "sizes": tails.sizes.tolist(), **numbers}
 
 
 def _lower_half(matrix: np.ndarray) -> list[list[float]]:
