@@ -81,7 +81,7 @@ def test_any_split_at_several_scales_is_the_whole(dim):
     whole = LocalPass(open_source(table), schema).gram(1.0, through, scales)
     parts = in_parts(table, schema, [0, 0, 17, 17, 200, 300], 1.0, through.to_bytes(), scales)
     total = partial.from_pieces(added(parts), dim + 1, 1.0, digest_of(through, scales), 3)
-    assert whole.low.any(axis=(1, 2)).all()  # rows of every length
+    assert whole.low[1:].any()  # there are long rows
     assert np.array_equal(total.high, whole.high)
     assert np.array_equal(total.low, whole.low)
     assert (total.rows, total.through) == (whole.rows, whole.through)

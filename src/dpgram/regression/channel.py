@@ -183,7 +183,8 @@ def _with_tails(seen: Channel, evidence: Evidence) -> Channel:
     """``seen`` with as much of the outer matrices as is believed, and the variance that the rest leaves open.
 
     What is believed follows from the residual, and the residual from what is believed: a few steps settle both."""
-    assert evidence.tails is not None and seen.basis.vectors is not None
+    assert evidence.tails is not None
+    assert seen.basis.vectors is not None
     tails, shape = evidence.tails.within(seen.basis.vectors), seen.basis.block / evidence.tails.size
     believed = None
     for _ in range(STEPS):
