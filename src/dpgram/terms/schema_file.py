@@ -19,7 +19,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "columns": {kind.kind: kind for kind in COLUMN_KINDS},
     "derived": {kind.kind: kind for kind in DERIVED_KINDS},
 }
-TOP = ("unit", "neighbours", "row_bound", "intercept", "columns", "derived")
+TOP = ("unit", "neighbours", "row_bound", "intercept", "columns", "derived", "learnt")
 
 
 def read(path: Path) -> dict:
@@ -85,6 +85,8 @@ def plain_fields(schema: Schema) -> dict:
     top["columns"] = _plain(schema.columns)
     if schema.derived:  # a schema without them reads the same in versions that do not know them
         top["derived"] = _plain(schema.derived)
+    if schema.learnt:
+        top["learnt"] = {name: list(interval) for name, interval in schema.learnt.items()}
     return top
 
 
