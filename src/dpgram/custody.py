@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 
 from dpgram.engines.base import Pass, WholeProgress
 from dpgram.errors import EmptyTableError, LargeDeltaWarning, MechanismError, TableError
 from dpgram.ledger.base import Drawn, Ledger, Reservation, RoundLedger
 from dpgram.ledger.file import FileLedger
-from dpgram.mechanisms.conversation import Drawing, GramAnswer, GramQuestion, Mechanism, Outcome, Task, hold, known_cost
+from dpgram.mechanisms.conversation import (
+    CountsQuestion,
+    Drawing,
+    GramAnswer,
+    Mechanism,
+    Outcome,
+    Question,
+    Task,
+    hold,
+    known_cost,
+)
 from dpgram.sampling.base import EXACT, RandomSource, exact_gram
 from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.schema import Schema
@@ -69,7 +81,7 @@ class Custody:
         self._progress.end()
         return outcome
 
-    def _answer(self, question: GramQuestion) -> GramAnswer:
+    def _answer(self, question: Question) -> GramAnswer:
         self._asked += 1
         self._away = True
         if self._asked > 1 and not self._mechanism.several:
@@ -77,8 +89,12 @@ class Custody:
         if self.reservation is None:
             self.reservation = self._reserved()
         self._progress.begin(self._asked, question.questions if self._mechanism.several else 1)
-        mapped = () if question.through is None else (question.through,)
-        total = self._pass.gram(question.row_bound, *mapped)
+        if isinstance(question, CountsQuestion):
+            total = self._pass.counts(question.bins)
+        else:
+            self._encode_by(question.learnt)
+            mapped = () if question.through is None else (question.through,)
+            total = self._pass.gram(question.row_bound, *mapped)
         if self._schema.neighbours is Neighbours.REPLACE:
             if self.rows is None:
                 self.rows = total.rows
@@ -92,6 +108,12 @@ class Custody:
         gram = exact_gram(*total.in_whole_numbers()) if self._rng.arithmetic == EXACT else total.in_scaled_units()
         self._away = False
         return GramAnswer(gram, self.rows)
+
+    def _encode_by(self, learnt: Mapping[str, tuple[float, float]]) -> None:
+        """From here on rows are encoded by what was learnt of columns."""
+        if learnt != self._schema.learnt:
+            self._schema = replace(self._schema, learnt=learnt)
+            self._pass = self._pass.under(self._schema)
 
     def _reserved(self) -> Reservation | None:
         """The budget of the whole release, set aside before any row is summed."""

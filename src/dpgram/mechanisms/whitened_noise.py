@@ -3,7 +3,8 @@
 Statement: if round i adds symmetric Gaussian noise of off-diagonal sd t_i to the Gram of rows z = T_i a, shrunk to ||z||_2 <= 1 after
 the map, and T_i is made of what rounds 1 to i - 1 published, then all that is published together is a Gaussian mechanism of shift
 mu = sqrt(sum mu_i^2), mu_i = ``gram_sensitivity``(1) / (sqrt(2) t_i), and has the exact curve ``gaussian_delta``. The mu_i are fixed
-before the first noise is drawn. Neighbours: REPLACE and ADD_REMOVE. Nothing is assumed of the data.
+before the first noise of a round is drawn; looks at columns (looks.py) may come first, and their squares count in the sum. Neighbours:
+REPLACE and ADD_REMOVE. Nothing is assumed of the data.
 Proof: proofs/whitened_noise.md, on top of proofs/gaussian_noise.md; proofs/exact_release.md and proofs/floating_point.md carry it to what
 is published."""
 
@@ -30,8 +31,10 @@ from dpgram.mechanisms.conversation import (
     publish,
 )
 from dpgram.mechanisms.gaussian_noise import add_symmetric_noise, diagonal_sd, gaussian_cost, gram_sensitivity, shift
+from dpgram.mechanisms.looks import LOOKS, Looked, learn, planned, shift_left
 from dpgram.mechanisms.options import Option, by_name
 from dpgram.mechanisms.proven import proven
+from dpgram.mechanisms.scales import MOST_LOOKS
 from dpgram.sampling.base import RandomSource, known
 from dpgram.terms.budget import Neighbours
 from dpgram.terms.noise import Round, SymmetricGaussian
@@ -54,10 +57,10 @@ def round_sds(mu: float, shares: tuple[float, ...], neighbours: Neighbours) -> t
 
 
 @proven("whitened_noise.md#theorem-1")
-def total_shift(sds: tuple[float, ...], neighbours: Neighbours) -> float:
-    """mu of all rounds together."""
+def total_shift(sds: tuple[float, ...], neighbours: Neighbours, looks: tuple[float, ...] = ()) -> float:
+    """mu of all rounds together, and of ``looks`` of these shifts before them."""
     sensitivity = gram_sensitivity(MAPPED_BOUND, neighbours)
-    return math.hypot(*(shift(off, diagonal_sd(off), sensitivity) for off in sds))
+    return math.hypot(*looks, *(shift(off, diagonal_sd(off), sensitivity) for off in sds))
 
 
 def hinted_rows(task: Task) -> float | None:
@@ -75,7 +78,9 @@ def calibrate(task: Task) -> Parameters:
     rows = hinted_rows(task)
     if rows is None and task.neighbours is Neighbours.REPLACE:  # the first pass counts the rows, which are public
         return {"mu": mu, "delta_at_epsilon": gaussian_delta(task.budget.epsilon, mu)}
-    return with_rounds(task, round_sds(mu, whitening.rules(task.dim, rows, mu).shares, task.neighbours))
+    looked = planned(task, mu, rows)
+    left = shift_left(mu, looked.shifts)
+    return with_rounds(task, round_sds(left, whitening.rules(task.dim, rows, left).shares, task.neighbours), looked)
 
 
 def check(task: Task) -> None:
@@ -92,9 +97,9 @@ def check(task: Task) -> None:
         )
 
 
-def with_rounds(task: Task, sds: tuple[float, ...]) -> Parameters:
-    """The parameters of all rounds, with their true curve."""
-    mu = total_shift(sds, task.neighbours)
+def with_rounds(task: Task, sds: tuple[float, ...], looked: Looked) -> Parameters:
+    """The parameters of all looks and rounds, with their true curve."""
+    mu = total_shift(sds, task.neighbours, looked.shifts)
     sensitivity = gram_sensitivity(MAPPED_BOUND, task.neighbours)
     parameters = {
         "mu": mu,
@@ -105,6 +110,9 @@ def with_rounds(task: Task, sds: tuple[float, ...]) -> Parameters:
     for place, off in enumerate(sds, 1):
         parameters[f"round_{place}_sd_off_diagonal"] = off
         parameters[f"round_{place}_mu"] = shift(off, diagonal_sd(off), sensitivity)
+    if looked.sds:
+        parameters["looks"], parameters["looks_mu"] = float(len(looked.sds)), math.hypot(*looked.shifts)
+        parameters |= {f"look_{place}_sd": sd for place, sd in enumerate(looked.sds, 1)}
     hint = task.number("table_rows")
     if hint is not None and task.neighbours is Neighbours.ADD_REMOVE:  # else the rules follow the table's own number
         parameters["table_rows"] = hint
@@ -118,25 +126,29 @@ def start(
     """Whatever ``next_map`` and ``finished`` do, the release is private: they look at nothing but what they are given here."""
     ask_back(task, MECHANISM.name, calibrate(task)["delta_at_epsilon"])
     mu = calibrate_mu(task.budget)  # not that of rounds, rounded twice: what is released would not be what was calibrated
-    through = whitening.first_map(task.dim, task.row_bound)
-    answer = yield GramQuestion(MAPPED_BOUND, through)
+    looked = yield from learn(task, rng, mu, hinted_rows(task))
+    task, before = looked.task, len(looked.shifts)
+    left = shift_left(mu, looked.shifts)
+    through = whitening.first_map(task.dim, task.row_bound, task.stretches)
+    answer = yield GramQuestion(MAPPED_BOUND, through, learnt=task.learnt)
     rows = hinted_rows(task) if answer.rows is None else float(answer.rows)
-    rules = whitening.rules(task.dim, rows, mu)  # public: the number of rows is, or stands in for, a public one
-    sds = round_sds(mu, rules.shares, task.neighbours)
-    parameters = with_rounds(task, sds)
+    rules = whitening.rules(task.dim, rows, left)  # public: the number of rows is, or stands in for, a public one
+    sds = round_sds(left, rules.shares, task.neighbours)
+    parameters = with_rounds(task, sds, looked)
     ask_back(task, MECHANISM.name, parameters["delta_at_epsilon"])
     seen: list[Round] = []
     for place, off in enumerate(sds, 1):
         if seen:
             through = next_map(seen, rules, rows, task)
-            answer = yield GramQuestion(MAPPED_BOUND, through, questions=len(sds))
+            answer = yield GramQuestion(MAPPED_BOUND, through, questions=before + len(sds), learnt=task.learnt)
         on = diagonal_sd(off)
-        yield Drawing(place, len(sds), GaussianCost(total_shift(sds[:place], task.neighbours)))
+        spent = GaussianCost(total_shift(sds[:place], task.neighbours, looked.shifts))
+        yield Drawing(before + place, before + len(sds), spent)
         noisy = add_symmetric_noise(known(answer.gram, rng), off, on, rng)
         gram, _ = publish(noisy, SymmetricGaussian(off, on), rng)
         seen.append(Round(through.matrix, gram, off, kept=1.0))
     made = finished(seen, rows, task)
-    return replace(made, parameters={**parameters, **made.parameters})
+    return replace(made, parameters={**parameters, **made.parameters}, learnt=task.learnt)
 
 
 MECHANISM = Mechanism(
@@ -151,6 +163,9 @@ MECHANISM = Mechanism(
             "squared length kept", "the share that shrinking left of a row, on average, as far as the release can tell", percent
         ),
         "round_stretch": Words(""),
+        "looks": Words("looks at columns", "before the first round, to find their scale"),
+        "looks_mu": Words("share of the budget for looks", show=lambda mu, parameters: percent((mu / parameters["mu"]) ** 2)),
+        **{f"look_{place}_sd": Words("") for place in range(1, MOST_LOOKS + 1)},
         "row_bound": Words("row bound", "for whitened rows", show=lambda *_: "1", point=Point.BOUNDS),
     },
     calibrate=calibrate,
@@ -158,10 +173,11 @@ MECHANISM = Mechanism(
     cost=gaussian_cost,
     several=True,
     options=by_name(
+        LOOKS,
         Option(
             "table_rows",
             float,
             "a public guess of the number of rows, for ADD_REMOVE; the first round's own count when left out",
-        )
+        ),
     ),
 )
