@@ -29,7 +29,7 @@ class Bins:
     @property
     def dim(self) -> int:
         """Of the smallest matrix whose upper triangle has room for all bins."""
-        return math.isqrt(8 * self.total - 7) // 2 + 1
+        return (math.isqrt(8 * self.total - 7) + 1) // 2
 
     def packed(self, counts: Array) -> Array:
         """The counts, column after column, as a symmetric matrix; what is left of it is zero."""

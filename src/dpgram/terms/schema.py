@@ -81,8 +81,8 @@ class Schema:
         set_fields(self, columns=columns, derived=derived, neighbours=Neighbours.named(self.neighbours, SchemaError))
         if not isinstance(self.intercept, bool):
             raise SchemaError(f"intercept is {self.intercept!r} and must be true or false.")
-        self._check_names()
         self._check_learnt()
+        self._check_names()
         self._check_row_bound()
 
     def _check_learnt(self) -> None:

@@ -146,7 +146,8 @@ _DRAFT_TAIL = """\
 """
 _DRAFT_HEAD = """\
 # Schema for dpgram, to be filled in. Everything in it is public and will be copied into the release.
-# Take bounds and categories from what is known of the domain. Never read them from the data: that would leak.
+# Take bounds and categories from what is known of the domain: what is possible, not what is usual. Never read them from the data: that
+# would leak. With the mechanism whitened-noise bounds may be far too wide.
 # Remove the columns that should not be released.
 
 unit = ""              # what one row is, in words: "person", "visit", "flight"
