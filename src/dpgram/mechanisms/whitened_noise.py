@@ -97,8 +97,9 @@ def check(task: Task) -> None:
         )
 
 
-def with_rounds(task: Task, sds: tuple[float, ...], looked: Looked) -> Parameters:
+def with_rounds(task: Task, sds: tuple[float, ...], looked: Looked | None = None) -> Parameters:
     """The parameters of all looks and rounds, with their true curve."""
+    looked = looked or Looked(task)
     mu = total_shift(sds, task.neighbours, looked.shifts)
     sensitivity = gram_sensitivity(MAPPED_BOUND, task.neighbours)
     parameters = {
