@@ -164,6 +164,8 @@ def test_whatever_auto_takes_every_draw_was_in_the_ledger_before(name, arithmeti
     with watched(look):
         made = dpgram.release(TABLE, schema(), mechanism="auto", ledger=ledger, arithmetic=arithmetic, **BUDGET)
     rounds = len(made.noise.rounds) if isinstance(made.noise, WhitenedGaussian) else 1
+    rounds += int(made.parameters.get("looks", 0))  # at columns, before the first round: drawn and noted like one
+    assert (rounds > len(made.noise.rounds)) if name == ROUNDS else (rounds == 1)
     assert noted
     assert sorted(set(noted)) == list(range(1, rounds + 1))
     (entry,) = ledger.account().entries
@@ -218,6 +220,7 @@ def test_the_bar_names_the_passes_that_sum(passes):
         def begin(self, number, of):
             begun.append((number, of))
 
-    made_by_auto(TABLE, progress=Bar())
-    assert [number for number, _ in begun] == list(range(1, len(passes) + 1))
-    assert {of for _, of in begun} == {None, len(passes)}
+    made = made_by_auto(TABLE, progress=Bar())
+    all_passes = len(passes) + int(made.parameters["looks"])
+    assert [number for number, _ in begun] == list(range(1, all_passes + 1))
+    assert {of for _, of in begun} == {None, all_passes}

@@ -134,7 +134,7 @@ def release(
         outcome = custody.hold()
     reservation = custody.reservation
     made = GramRelease(
-        schema=schema,
+        schema=replace(schema, learnt=outcome.learnt) if outcome.learnt else schema,
         gram=outcome.gram,
         rows=custody.rows,
         rows_of=rows_pass.rows_of,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -11,7 +12,17 @@ from dpgram.engines.base import Pass, WholeProgress
 from dpgram.errors import EmptyTableError, LargeDeltaWarning, MechanismError, TableError
 from dpgram.ledger.base import Drawn, Ledger, Reservation, RoundLedger
 from dpgram.ledger.file import FileLedger
-from dpgram.mechanisms.conversation import Drawing, GramAnswer, GramQuestion, Mechanism, Outcome, Task, hold, known_cost
+from dpgram.mechanisms.conversation import (
+    CountsQuestion,
+    Drawing,
+    GramAnswer,
+    Mechanism,
+    Outcome,
+    Question,
+    Task,
+    hold,
+    known_cost,
+)
 from dpgram.sampling.base import EXACT, Matrix, RandomSource, exact_gram
 from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.schema import Schema
@@ -71,7 +82,7 @@ class Custody:
         self._progress.end()
         return outcome
 
-    def _answer(self, question: GramQuestion) -> GramAnswer:
+    def _answer(self, question: Question) -> GramAnswer:
         self._asked += 1
         self._away = True
         if self._asked > 1 and not self._mechanism.several:
@@ -79,7 +90,11 @@ class Custody:
         if self.reservation is None:
             self.reservation = self._reserved()
         self._progress.begin(self._asked, question.questions if self._mechanism.several else 1)
-        total = self._pass.gram(question.row_bound, question.through, question.scales)
+        if isinstance(question, CountsQuestion):
+            total = self._pass.counts(question.bins)
+        else:
+            self._encode_by(question.learnt)
+            total = self._pass.gram(question.row_bound, question.through, question.scales)
         if self._schema.neighbours is Neighbours.REPLACE:
             if self.rows is None:
                 self.rows = total.rows
@@ -101,6 +116,12 @@ class Custody:
             return [exact_gram(each, exponent) for each in (whole if whole.ndim == 3 else [whole])]
         scaled = total.in_scaled_units()
         return [*scaled] if scaled.ndim == 3 else [scaled]
+
+    def _encode_by(self, learnt: Mapping[str, tuple[float, float]]) -> None:
+        """From here on rows are encoded by what was learnt of columns."""
+        if learnt != self._schema.learnt:
+            self._schema = replace(self._schema, learnt=learnt)
+            self._pass = self._pass.under(self._schema)
 
     def _reserved(self) -> Reservation | None:
         """The budget of the whole release, set aside before any row is summed."""

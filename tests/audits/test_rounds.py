@@ -209,7 +209,9 @@ def test_a_curve_that_forgets_rounds_does_not_excuse_itself(monkeypatch):
     """The shift of the largest round in place of all together, and shares by it: parameters say that all is well."""
     right = whitening.rules
     monkeypatch.setattr(whitening, "rules", lambda *given: replace(right(*given), shares=(1.0,) * 3))
-    monkeypatch.setattr(whitened_noise, "total_shift", lambda sds, neighbours: whitened_noise_shift(min(sds), neighbours))
+    monkeypatch.setattr(
+        whitened_noise, "total_shift", lambda sds, neighbours, looks=(): whitened_noise_shift(min(sds), neighbours)
+    )
     found = audited(WHITENED, ADD_REMOVE, 4000)
     assert any("the parameters have delta" in fault for fault in found.faults)
     assert any("the rounds have delta" in fault for fault in found.faults)

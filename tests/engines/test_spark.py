@@ -12,6 +12,7 @@ import threading
 import time
 import types
 from concurrent.futures import Future
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,7 @@ import dpgram
 from dpgram.engines import spark as engine
 from dpgram.engines.open import open_pass
 from dpgram.errors import ColumnTypeError, EmptyTableError, MechanismError, MissingColumnError, TableError, UnreadableTableError
+from dpgram.mechanisms.scales import next_bins
 from dpgram.terms.public_map import PublicMap
 from dpgram.terms.scales import first_scales
 from tests.sources.test_canaries import CANARY, everything_said
@@ -188,6 +190,19 @@ def test_the_bits_of_the_local_engine_at_several_scales(spark, folder):
     assert np.array_equal(ours.high, local.high)
     assert np.array_equal(ours.low, local.low)
     assert (ours.rows, ours.through) == (local.rows, local.through)
+
+
+def test_the_counts_in_bins_of_the_local_engine_and_learnt_scales(spark, folder):
+    bins = next_bins([], SCHEMA.looked_at)
+    ours, local = (open_pass(table, SCHEMA) for table in (spark.read.parquet(str(folder)), folder))
+    counts, expected = ours.counts(bins), local.counts(bins)
+    assert np.array_equal(counts.high, expected.high)
+    assert counts.rows == expected.rows > 0
+    name, (lower, upper) = next(iter(SCHEMA.looked_at.items()))
+    learnt = replace(SCHEMA, learnt={name: (lower, lower + (upper - lower) / 100)})
+    again, expected = (one.under(learnt).gram(1.0) for one in (ours, local))
+    assert np.array_equal(again.high, expected.high)
+    assert np.array_equal(again.low, expected.low)
 
 
 def test_spark_counts_the_rows_that_it_sums(spark, folder):

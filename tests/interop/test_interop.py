@@ -41,7 +41,7 @@ def test_a_gaussian_release_is_an_event_that_its_accountant_counts_as_we_do(tabl
 
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
 def test_all_rounds_of_a_release_are_one_event(table, neighbours):
-    """One Gaussian mechanism, whose shift is that of all rounds together: as dp-accounting counts it, and as it composes the rounds."""
+    """One Gaussian mechanism, whose shift is that of looks and rounds together: as dp-accounting counts it, and as it composes them."""
     from dp_accounting.pld import PLDAccountant
 
     release = made(table, small_schema(neighbours=neighbours), mechanism="whitened-noise")
@@ -49,7 +49,7 @@ def test_all_rounds_of_a_release_are_one_event(table, neighbours):
     whole.compose(dp_event(release))
     each = [value for name, value in release.parameters.items() if name.startswith("round_") and name.endswith("_mu")]
     assert len(each) == len(release.noise.rounds) > 1
-    for mu in each:
+    for mu in (*each, release.parameters["looks_mu"]):  # looks at columns come before the rounds
         rounds.compose(dp_accounting.GaussianDpEvent(1 / mu))
     for epsilon in (0.5, 1.0):
         expected = gaussian_delta(epsilon, release.parameters["mu"])

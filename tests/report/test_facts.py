@@ -84,7 +84,9 @@ def test_rounds_are_a_table_short_in_print_and_folded_on_the_page(releases, tmp_
     rounds = release.noise.rounds
     assert [row[2][0] for row in table.rows] == [each.sd_off_diagonal for each in rounds]
     assert [row[3][0] for row in table.rows] == [each.kept for each in rounds]
-    assert sum(float(row[1][1].removesuffix(" %")) for row in table.rows) == pytest.approx(100, abs=0.05 * len(rounds))
+    shares = sum(float(row[1][1].removesuffix(" %")) for row in table.rows)
+    looks = 100 * (release.parameters["looks_mu"] / release.parameters["mu"]) ** 2
+    assert shares + looks == pytest.approx(100, abs=0.05 * len(rounds))
     early, last = table.short
     kept = [each.kept for each in rounds[:-1]]
     assert early[0] == f"1 to {len(rounds) - 1}, each"
@@ -93,7 +95,9 @@ def test_rounds_are_a_table_short_in_print_and_folded_on_the_page(releases, tmp_
     assert report_page(release).count("<details><summary>What each round did</summary>") == 1
     release.save(tmp_path / "release.json")
     run(["inspect", str(tmp_path / "release.json")])
-    assert sum(" % " in line for line in capsys.readouterr().out.splitlines()) == 2
+    shown = [line for line in capsys.readouterr().out.splitlines() if " % " in line]
+    assert [" for looks " in line for line in shown].count(True) == 1  # before the rounds, and outside of their table
+    assert len(shown) == 2 + 1
     assert all(fact.rounds is None for fact in facts(releases["gaussian-noise", "replace"]))
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from dpgram.rows.gram_sum import GramSum
+from dpgram.terms.bins import Bins
 from dpgram.terms.public_map import PublicMap
 from dpgram.terms.scales import ONE_CLIP, Scales
+from dpgram.terms.schema import Schema
 
 Progress = Callable[[float], None]
 
@@ -35,6 +37,14 @@ class Pass(Protocol):
     def gram(self, row_bound: float, through: PublicMap | None = None, scales: Scales = ONE_CLIP) -> GramSum:
         """The exact sum over all rows, each multiplied by ``through``, where it is given, and then shrunk to ``row_bound``; at several
         ``scales`` one for each of them."""
+        ...
+
+    def counts(self, bins: Bins) -> GramSum:
+        """How many rows lie in each of the ``bins``, packed into a matrix."""
+        ...
+
+    def under(self, schema: Schema) -> Self:
+        """The same table under a schema that differs in its learnt scales alone."""
         ...
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import queue
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from functools import reduce
+from typing import Self
 
 import numpy as np
 
@@ -15,8 +17,10 @@ from dpgram.encoding.encode import Encoder
 from dpgram.engines.base import Progress, Steps
 from dpgram.engines.summing import one_blas_thread, summing_for
 from dpgram.errors import OptionError
+from dpgram.rows.bin_counts import BinCounts
 from dpgram.rows.gram_sum import GramSum
 from dpgram.sources.base import Batch, Part, Piece, Source, check_columns, quietly
+from dpgram.terms.bins import Bins
 from dpgram.terms.public_map import PublicMap
 from dpgram.terms.scales import ONE_CLIP, Scales
 from dpgram.terms.schema import Schema
@@ -49,6 +53,18 @@ class LocalPass:
         with one_blas_thread(len(self._schema.encoded)):
             self._read(self._schema.names, [summing.add for summing in summings], self._progress)
         return reduce(GramSum.merge, (summing.total() for summing in summings))
+
+    def counts(self, bins: Bins) -> GramSum:
+        """As ``Pass`` says."""
+        counts = [BinCounts(self._schema, bins, untyped=self._source.untyped) for _ in range(self._threads)]
+        self._read(self._schema.names, [each.add for each in counts], self._progress)
+        return reduce(GramSum.merge, (each.total() for each in counts))
+
+    def under(self, schema: Schema) -> Self:
+        """As ``Pass`` says."""
+        other = copy.copy(self)
+        other._schema, other._encoder = schema, Encoder(schema, untyped=self._source.untyped)
+        return other
 
     def count(self) -> int:
         """The number of rows: told by the source, else by a pass over one column that looks at no cell. It shows no progress."""

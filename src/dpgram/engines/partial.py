@@ -15,8 +15,10 @@ import pyarrow as pa
 
 from dpgram.engines.summing import summing_for
 from dpgram.errors import TableError
+from dpgram.rows.bin_counts import BinCounts
 from dpgram.rows.gram_sum import GramSum, stacked
 from dpgram.sources.base import quiet_iterator, quietly, record_batch
+from dpgram.terms.bins import Bins
 from dpgram.terms.public_map import PublicMap
 from dpgram.terms.scales import ONE_CLIP, Scales
 from dpgram.terms.schema import Schema
@@ -53,6 +55,20 @@ def sum_part(
     for batch in quiet_iterator(WHERE, iter(batches)):
         quietly(WHERE, summing.add, record_batch(WHERE, names, batch.columns))
     yield to_pieces(summing.total(), _number_of_this_part() if part is None else part)
+
+
+def count_part(
+    batches: Iterator[pa.RecordBatch],
+    declared: dict,
+    names: Sequence[str],
+    inner: dict[str, tuple[float, ...]],
+    part: int | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """How many of the rows in ``batches`` lie in each bin, in pieces; ``inner`` are the bins' edges by column."""
+    counts = BinCounts(Schema.from_dict(declared), Bins(inner))
+    for batch in quiet_iterator(WHERE, iter(batches)):
+        quietly(WHERE, counts.add, record_batch(WHERE, names, batch.columns))
+    yield to_pieces(counts.total(), _number_of_this_part() if part is None else part)
 
 
 def _number_of_this_part() -> int:

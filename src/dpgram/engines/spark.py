@@ -6,6 +6,7 @@ Spark takes one attempt per partition: a task that is retried or run twice count
 from __future__ import annotations
 
 import builtins
+import copy
 import logging
 import re
 import sys
@@ -13,19 +14,21 @@ import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext, suppress
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import pyarrow as pa
 
 from dpgram.encoding.encode import Encoder
 from dpgram.engines.base import Progress, Steps
-from dpgram.engines.partial import add_pieces, count_pieces, from_pieces, sum_part
+from dpgram.engines.partial import add_pieces, count_part, count_pieces, from_pieces, sum_part
 from dpgram.engines.shipping import shipped
 from dpgram.errors import ColumnTypeError, MissingExtraError, TableError
+from dpgram.rows.bin_counts import COUNT_BOUND
 from dpgram.rows.clip import check_map
 from dpgram.rows.gram_sum import GramSum
 from dpgram.sources.base import Source, check_columns, explained
 from dpgram.sources.query import InThread
+from dpgram.terms.bins import Bins
 from dpgram.terms.public_map import PublicMap, digest_of
 from dpgram.terms.scales import ONE_CLIP, Scales
 from dpgram.terms.schema import Schema
@@ -101,16 +104,29 @@ class SparkPass:
         """As ``Pass`` says. One Spark job; its first stage reads the rows once."""
         dim = len(self._schema.encoded)
         check_map(through, dim, row_bound, scales)
-        groups = min(-(-count_pieces(dim, len(scales)) // PIECES_PER_GROUP), MOST_GROUPS)
-        pieces = _asked(self.where, lambda: _collect(self._sums(row_bound, through, scales, groups)))
-        Steps(self._progress).reach(1.0)
-        return from_pieces([tuple(piece) for piece in pieces], dim, row_bound, digest_of(through, scales), len(scales))
+        public = (row_bound, None, None if through is None else through.to_bytes(), scales)
+        return self._summed(sum_part, public, dim, row_bound, digest_of(through, scales), len(scales))
 
-    def _sums(self, row_bound: float, through: PublicMap | None, scales: Scales, groups: int) -> DataFrame:
+    def counts(self, bins: Bins) -> GramSum:
+        """As ``Pass`` says. One Spark job, as for a sum."""
+        return self._summed(count_part, (dict(bins.inner),), bins.dim, COUNT_BOUND)
+
+    def under(self, schema: Schema) -> Self:
+        """As ``Pass`` says."""
+        other = copy.copy(self)
+        other._schema = schema
+        return other
+
+    def _summed(self, part: Callable, public: tuple, dim: int, row_bound: float, through: str = "", sums: int = 1) -> GramSum:
+        """The sum over all parts of what ``part`` makes of one; ``public`` is what it is told besides the schema."""
+        groups = min(-(-count_pieces(dim, sums) // PIECES_PER_GROUP), MOST_GROUPS)
+        pieces = _asked(self.where, lambda: _collect(self._sums(part, public, row_bound, groups)))
+        Steps(self._progress).reach(1.0)
+        return from_pieces([tuple(piece) for piece in pieces], dim, row_bound, through, sums)
+
+    def _sums(self, part: Callable, public: tuple, row_bound: float, groups: int) -> DataFrame:
         """The frame of one row per piece of the sum. A piece goes to the same group in every attempt: groups are found by hash."""
-        sent = None if through is None else through.to_bytes()
-        public = (self._schema.to_dict(), self._names, row_bound, None, sent, scales)
-        sum_rows = shipped(sum_part.__module__, sum_part.__name__, *public)
+        sum_rows = shipped(part.__module__, part.__name__, self._schema.to_dict(), self._names, *public)
         add = shipped(add_pieces.__module__, add_pieces.__name__, row_bound)
         partial = self._declared().mapInArrow(sum_rows, PARTIAL_DDL)
         return partial.repartition(groups, "piece").mapInArrow(add, SUM_DDL)

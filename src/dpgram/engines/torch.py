@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
 
@@ -16,10 +16,12 @@ from dpgram.engines.device_sum import CELL_TYPES, DeviceSum, Scaling
 from dpgram.engines.local import LocalPass
 from dpgram.engines.pytorch import Device, Tensor, torch
 from dpgram.errors import DeviceError, MissingExtraError, TableError
+from dpgram.rows.bin_counts import packed_counts
 from dpgram.rows.gram_sum import GramSum
 from dpgram.sources.arrays import check_flat, check_named
 from dpgram.sources.base import BATCH_ROWS, Batch, Piece, Source, quietly, record_batch, spans
 from dpgram.sources.open import open_source
+from dpgram.terms.bins import Bins
 from dpgram.terms.public_map import PublicMap
 from dpgram.terms.scales import ONE_CLIP, Scales
 from dpgram.terms.schema import Schema
@@ -75,6 +77,29 @@ class DevicePass(LocalPass):
         total = quietly(self.where, summing.total)
         steps.reach(1.0)
         return total
+
+    def counts(self, bins: Bins) -> GramSum:
+        """As ``Pass`` says: where the device encodes cells it counts them too."""
+        if not (self.scaling and isinstance(self._source, Tensors)):
+            return super().counts(bins)
+        places, steps = self._source.places(self._schema.names), Steps(self._progress)
+        edges = {
+            places[name]: torch.tensor(inner, dtype=torch.float64, device=self._device) for name, inner in bins.inner.items()
+        }
+        counts = [torch.zeros(len(inner) + 1, dtype=torch.int64, device=self._device) for inner in edges.values()]
+        for cells, fraction in self._cells():
+            for (place, inner), count in zip(edges.items(), counts, strict=True):
+                quietly(self.where, _count_cells, cells[:, place], inner, count)
+            steps.reach(fraction or 0.0)
+        total = quietly(self.where, lambda: _on_host(torch.cat(counts)))
+        steps.reach(1.0)
+        return packed_counts(bins, total, self._source.count())
+
+    def under(self, schema: Schema) -> Self:
+        other = super().under(schema)
+        if other.scaling is not None and isinstance(self._source, Tensors):
+            other.scaling = Scaling.of_schema(schema, self._source.places(schema.names))
+        return other
 
     def _cells(self) -> Iterator[tuple[Tensor, float | None]]:
         """The rows on the device, (rows, columns), some at a time: as they are or encoded."""
@@ -213,6 +238,12 @@ def _mixed_source(table: Mapping[object, Any]) -> Source:
                     f"column {name!r} lies on {values.device} and others on the host: move all of them to one place."
                 )
     return open_source({name: _on_host(_wide(one)) if _is_tensor(one) else one for name, one in table.items()})
+
+
+def _count_cells(cells: Tensor, inner: Tensor, count: Tensor) -> None:
+    """Add to ``count`` how many of the cells lie in each bin; one that is not finite is missing."""
+    wide = cells.to(torch.float64)
+    count += torch.bincount(torch.bucketize(wide[torch.isfinite(wide)], inner, right=True), minlength=len(inner) + 1)
 
 
 def _is_tensor(values: object) -> bool:

@@ -7,7 +7,8 @@ what was spent if the release ends early."""
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -15,10 +16,12 @@ from dpgram.accounting.compose import Cost, PlainCost
 from dpgram.errors import CalibrationError, MechanismError
 from dpgram.mechanisms.options import Option
 from dpgram.sampling.base import FLOAT, Matrix, RandomSource, grid_step
+from dpgram.terms.bins import Bins
 from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.noise import NoiseModel
 from dpgram.terms.public_map import PublicMap
 from dpgram.terms.scales import ONE_CLIP, Scales
+from dpgram.terms.schema import Schema
 from dpgram.terms.words import Words
 
 Array = np.ndarray
@@ -45,11 +48,28 @@ class Task:
     experiment: bool = False
     intercept: bool = False  # whether the first column is one in every row
     half_ranges: tuple[float, ...] = ()  # of the encoded columns, where they are declared: 1 for numbers, 0.5 for indicators
+    schema: Schema | None = None  # what is declared about the columns, where the rows are those of a table
 
     @property
     def spans(self) -> tuple[float, ...]:
         """Half the range of every encoded column: of an intercept 0, of what is not declared 1."""
         return self.half_ranges or ((0.0,) if self.intercept else (1.0,)) + (1.0,) * (self.dim - 1)
+
+    @property
+    def stretches(self) -> tuple[float, ...]:
+        """Of every encoded column, its half range over that in which its numbers mostly lie, where it was learnt."""
+        return (1.0,) * self.dim if self.schema is None else self.schema.stretches
+
+    def having_learnt(self, learnt: Mapping[str, tuple[float, float]]) -> Task:
+        """The task with columns scaled by what was learnt of them."""
+        if self.schema is None or not learnt:
+            return self
+        return replace(self, schema=replace(self.schema, learnt={**self.schema.learnt, **learnt}))
+
+    @property
+    def learnt(self) -> Mapping[str, tuple[float, float]]:
+        """What is known of the scale of columns."""
+        return {} if self.schema is None else self.schema.learnt
 
     def number(self, name: str) -> float | None:
         """The option ``name`` as a number, None when it was not given."""
@@ -68,6 +88,15 @@ class GramQuestion:
     through: PublicMap | None = None
     questions: int | None = None  # how many there will be in all, where it is known; for progress only
     scales: Scales = ONE_CLIP
+    learnt: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # what was learnt of columns: encoded by it
+
+
+@dataclass(frozen=True)
+class CountsQuestion:
+    """Asks how many rows lie in each of some public bins, column by column. The answer is the matrix into which ``bins`` packs them."""
+
+    bins: Bins
+    questions: int | None = None  # as in ``GramQuestion``
 
 
 @dataclass(frozen=True)
@@ -100,6 +129,7 @@ class Outcome:
     parameters: Parameters = field(default_factory=dict)
     grid: float | None = None  # the entries of ``gram`` are multiples of it, where arithmetic is exact
     condition: str = ""  # what the guarantee hangs on besides its proof, in words
+    learnt: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # about columns, with noise: they are scaled by it
 
 
 def plain_cost(task: Task, parameters: Parameters) -> Cost:
@@ -107,7 +137,8 @@ def plain_cost(task: Task, parameters: Parameters) -> Cost:
     return PlainCost(task.budget.epsilon, task.budget.delta)
 
 
-Conversation = Generator[GramQuestion | Drawing, GramAnswer, Outcome]
+Question = GramQuestion | CountsQuestion
+Conversation = Generator[Question | Drawing, GramAnswer, Outcome]
 
 
 @dataclass(frozen=True)
@@ -143,7 +174,7 @@ def known_cost(mechanism: Mechanism, task: Task) -> Cost:
 
 def hold(
     conversation: Conversation,
-    answer: Callable[[GramQuestion], GramAnswer],
+    answer: Callable[[Any], GramAnswer],
     announce: Callable[[Drawing], None] = lambda drawing: None,
 ) -> Outcome:
     """The outcome of the conversation when ``answer`` answers its questions and ``announce`` hears of its rounds."""

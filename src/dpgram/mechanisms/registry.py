@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from dpgram.errors import MechanismError, UnknownMechanismError
 from dpgram.mechanisms import (
@@ -68,7 +69,7 @@ def schema_task(
     options: Mapping[str, float | str | None] | None = None,
 ) -> Task:
     """The task of a release under ``schema``."""
-    return task(
+    made = task(
         mechanism,
         budget,
         schema.neighbours,
@@ -79,6 +80,7 @@ def schema_task(
         intercept=schema.intercept,
         half_ranges=schema.half_ranges,
     )
+    return replace(made, schema=schema)
 
 
 def find(name: str) -> Mechanism:

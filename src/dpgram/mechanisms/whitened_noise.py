@@ -4,7 +4,8 @@ Statement: if round i adds symmetric Gaussian noise of off-diagonal sd t_i to th
 the map, and T_i is made of what rounds 1 to i - 1 published, then all that is published together is a Gaussian mechanism of shift
 mu = sqrt(sum mu_i^2), mu_i = ``gram_sensitivity``(1) / (sqrt(2) t_i), and has the exact curve ``gaussian_delta``. The last round may share
 long rows between sums at several scales, each with noise of that sd in its own units: its mu_i is the same. The mu_i are fixed before
-the first noise is drawn. Neighbours: REPLACE and ADD_REMOVE. Nothing is assumed of the data.
+the first noise of a round is drawn; looks at columns (looks.py) may come first, and their squares count in the sum. Neighbours:
+REPLACE and ADD_REMOVE. Nothing is assumed of the data.
 Proof: proofs/whitened_noise.md, on top of proofs/gaussian_noise.md; proofs/exact_release.md and proofs/floating_point.md carry it to what
 is published."""
 
@@ -31,8 +32,10 @@ from dpgram.mechanisms.conversation import (
     publish,
 )
 from dpgram.mechanisms.gaussian_noise import add_symmetric_noise, diagonal_sd, gaussian_cost, gram_sensitivity, shift
+from dpgram.mechanisms.looks import LOOKS, Looked, learn, planned, shift_left
 from dpgram.mechanisms.options import Option, by_name
 from dpgram.mechanisms.proven import proven
+from dpgram.mechanisms.scales import MOST_LOOKS
 from dpgram.sampling.base import RandomSource, known
 from dpgram.terms.budget import Neighbours
 from dpgram.terms.noise import Round, SymmetricGaussian
@@ -58,10 +61,10 @@ def round_sds(mu: float, shares: tuple[float, ...], neighbours: Neighbours) -> t
 
 
 @proven("whitened_noise.md#theorem-1")
-def total_shift(sds: tuple[float, ...], neighbours: Neighbours) -> float:
-    """mu of all rounds together."""
+def total_shift(sds: tuple[float, ...], neighbours: Neighbours, looks: tuple[float, ...] = ()) -> float:
+    """mu of all rounds together, and of ``looks`` of these shifts before them."""
     sensitivity = gram_sensitivity(MAPPED_BOUND, neighbours)
-    return math.hypot(*(shift(off, diagonal_sd(off), sensitivity) for off in sds))
+    return math.hypot(*looks, *(shift(off, diagonal_sd(off), sensitivity) for off in sds))
 
 
 def hinted_rows(task: Task) -> float | None:
@@ -79,7 +82,9 @@ def calibrate(task: Task) -> Parameters:
     rows = hinted_rows(task)
     if rows is None and task.neighbours is Neighbours.REPLACE:  # the first pass counts the rows, which are public
         return {"mu": mu, "delta_at_epsilon": gaussian_delta(task.budget.epsilon, mu)}
-    return with_rounds(task, round_sds(mu, whitening.rules(task.dim, rows, mu).shares, task.neighbours))
+    looked = planned(task, mu, rows)
+    left = shift_left(mu, looked.shifts)
+    return with_rounds(task, round_sds(left, whitening.rules(task.dim, rows, left).shares, task.neighbours), looked)
 
 
 def check(task: Task) -> None:
@@ -96,9 +101,10 @@ def check(task: Task) -> None:
         )
 
 
-def with_rounds(task: Task, sds: tuple[float, ...]) -> Parameters:
-    """The parameters of all rounds, with their true curve."""
-    mu = total_shift(sds, task.neighbours)
+def with_rounds(task: Task, sds: tuple[float, ...], looked: Looked | None = None) -> Parameters:
+    """The parameters of all looks and rounds, with their true curve."""
+    looked = looked or Looked(task)
+    mu = total_shift(sds, task.neighbours, looked.shifts)
     sensitivity = gram_sensitivity(MAPPED_BOUND, task.neighbours)
     parameters = {
         "mu": mu,
@@ -109,6 +115,9 @@ def with_rounds(task: Task, sds: tuple[float, ...]) -> Parameters:
     for place, off in enumerate(sds, 1):
         parameters[f"round_{place}_sd_off_diagonal"] = off
         parameters[f"round_{place}_mu"] = shift(off, diagonal_sd(off), sensitivity)
+    if looked.sds:
+        parameters["looks"], parameters["looks_mu"] = float(len(looked.sds)), math.hypot(*looked.shifts)
+        parameters |= {f"look_{place}_sd": sd for place, sd in enumerate(looked.sds, 1)}
     hint = task.number("table_rows")
     if hint is not None and task.neighbours is Neighbours.ADD_REMOVE:  # else the rules follow the table's own number
         parameters["table_rows"] = hint
@@ -124,16 +133,19 @@ def start(
     scales_of: ScalesOf = whitening.scales,
 ) -> Conversation:
     """Whatever ``next_map``, ``scales_of`` and ``finished`` do, the release is private: they look at nothing but what they are given."""
-    planned = calibrate(task)
-    ask_back(task, MECHANISM.name, planned["delta_at_epsilon"])
+    expected = calibrate(task)
+    ask_back(task, MECHANISM.name, expected["delta_at_epsilon"])
     mu = calibrate_mu(task.budget)  # not that of rounds, rounded twice: what is released would not be what was calibrated
-    through = whitening.first_map(task.dim, task.row_bound)
-    asked = scales_of(through, task) if planned.get("rounds") == 1 else ONE_CLIP
-    answer = yield GramQuestion(MAPPED_BOUND, through, scales=asked)
+    looked = yield from learn(task, rng, mu, hinted_rows(task))
+    task, before = looked.task, len(looked.shifts)
+    left = shift_left(mu, looked.shifts)
+    through = whitening.first_map(task.dim, task.row_bound, task.stretches)
+    asked = scales_of(through, task) if expected.get("rounds") == 1 else ONE_CLIP
+    answer = yield GramQuestion(MAPPED_BOUND, through, scales=asked, learnt=task.learnt)
     rows = hinted_rows(task) if answer.rows is None else float(answer.rows)
-    rules = whitening.rules(task.dim, rows, mu)  # public: the number of rows is, or stands in for, a public one
-    sds = round_sds(mu, rules.shares, task.neighbours)
-    parameters = with_rounds(task, sds)
+    rules = whitening.rules(task.dim, rows, left)  # public: the number of rows is, or stands in for, a public one
+    sds = round_sds(left, rules.shares, task.neighbours)
+    parameters = with_rounds(task, sds, looked)
     ask_back(task, MECHANISM.name, parameters["delta_at_epsilon"])
     seen: list[Round] = []
     for place, off in enumerate(sds, 1):
@@ -141,16 +153,17 @@ def start(
             through = next_map(seen, rules, rows, task)
         scales = scales_of(through, task) if place == len(sds) else ONE_CLIP
         if seen or scales != asked:  # the first sum is asked for again where it turns out to be the last, or not to be
-            answer = yield GramQuestion(MAPPED_BOUND, through, questions=len(sds), scales=scales)
+            answer = yield GramQuestion(MAPPED_BOUND, through, before + len(sds), scales, task.learnt)
         on = diagonal_sd(off)
-        yield Drawing(place, len(sds), GaussianCost(total_shift(sds[:place], task.neighbours)))
+        spent = GaussianCost(total_shift(sds[:place], task.neighbours, looked.shifts))
+        yield Drawing(before + place, before + len(sds), spent)
         published = []
         for _, matrix in zip(scales, (answer.gram, *answer.outer), strict=True):
             noisy = add_symmetric_noise(known(matrix, rng), off, on, rng)
             published.append(publish(noisy, SymmetricGaussian(off, on), rng)[0])
         seen.append(Round(through.matrix, published[0], off, kept=1.0, outer=tuple(published[1:]), scales=scales))
     made = finished(seen, rows, task)
-    return replace(made, parameters={**parameters, **made.parameters})
+    return replace(made, parameters={**parameters, **made.parameters}, learnt=task.learnt)
 
 
 MECHANISM = Mechanism(
@@ -168,6 +181,9 @@ MECHANISM = Mechanism(
             "squared length kept", "the share that shrinking left of a row, on average, as far as the release can tell", percent
         ),
         "round_stretch": Words(""),
+        "looks": Words("looks at columns", "before the first round, to find their scale"),
+        "looks_mu": Words("share of the budget for looks", show=lambda mu, parameters: percent((mu / parameters["mu"]) ** 2)),
+        **{f"look_{place}_sd": Words("") for place in range(1, MOST_LOOKS + 1)},
         "row_bound": Words("row bound", "for whitened rows", show=lambda *_: "1", point=Point.BOUNDS),
     },
     calibrate=calibrate,
@@ -175,10 +191,11 @@ MECHANISM = Mechanism(
     cost=gaussian_cost,
     several=True,
     options=by_name(
+        LOOKS,
         Option(
             "table_rows",
             float,
             "a public guess of the number of rows, for ADD_REMOVE; the first round's own count when left out",
-        )
+        ),
     ),
 )

@@ -75,17 +75,18 @@ def _rules(mu: float, rounds: int, early: float) -> Rules:
     return Rules(mu, (early,) * (rounds - 1) + (1 - (rounds - 1) * early,))
 
 
-def first_map(dim: int, row_bound: float) -> PublicMap:
-    """A multiple of the identity: rows longer than a share of the bound are clipped."""
-    return PublicMap.near(np.eye(dim) / (math.sqrt(FIRST_CLIP) * row_bound))
+def first_map(dim: int, row_bound: float, stretches: Sequence[float] | float = 1.0) -> PublicMap:
+    """A multiple of the identity, in units of where numbers mostly lie: rows longer than a share of the bound are clipped."""
+    return PublicMap.near(np.eye(dim) * stretches / (math.sqrt(FIRST_CLIP) * row_bound))
 
 
 def next_map(seen: Sequence[Round], rules: Rules, rows: float | None, task: Task) -> PublicMap:
     """The map that whitens rows by all that was published, and brings those of the clipped length to one."""
     count = row_count(seen, rows)
-    moments = steering_estimate(seen, rows, task) / count
+    stretch = np.array(task.stretches)
+    moments = steering_estimate(seen, rows, task) / count * np.outer(stretch, stretch)  # in units of where numbers mostly lie
     square = rules.clip(len(seen), task.dim, count)
-    whitening = inverse_root(with_least_leverage(moments, square, rules.mu * count, task.spans))
+    whitening = inverse_root(with_least_leverage(moments, square, rules.mu * count, task.spans)) * stretch
     longest = float(np.linalg.norm(whitening, 2)) ** 2 * task.row_bound**2
     return PublicMap.near(whitening / math.sqrt(min(square, longest)))
 

@@ -20,15 +20,17 @@ from dpgram.errors import BudgetError, MechanismError, ModelError
 from dpgram.evidence.evidence import Evidence
 from dpgram.inference.intervals import quantile, uncertainty, weakly_identified
 from dpgram.mechanisms import registry
-from dpgram.mechanisms.conversation import EXACT_CURVE, GramAnswer, GramQuestion, Mechanism, Task, hold
+from dpgram.mechanisms.conversation import EXACT_CURVE, CountsQuestion, GramAnswer, Mechanism, Question, Task, hold
 from dpgram.mechanisms.registry import TABLE_ROWS
 from dpgram.planning.ground import NORMAL_MEDIAN, Ground
 from dpgram.regression.channel import channel
 from dpgram.regression.fit import fit_linear, solve
 from dpgram.sampling.seeded import SeededSource
+from dpgram.terms.bins import Bins
 from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.noise import NoiseModel
 from dpgram.terms.scales import ONE_CLIP
+from dpgram.terms.schema import Schema
 
 Array = np.ndarray
 
@@ -217,7 +219,9 @@ def _one_by_one(ground: Ground, mechanism: Mechanism, task: Task, rows: int, cop
     """Releases of a mechanism whose later questions follow from its noise; fewer, because each is made by itself."""
     asked: list[_Shrunk] = []
 
-    def answer(question: GramQuestion) -> GramAnswer:
+    def answer(question: Question) -> GramAnswer:
+        if isinstance(question, CountsQuestion):
+            return GramAnswer(_fitting_counts(question.bins, ground.schema, rows), _public(task, rows))
         through = None if question.through is None else question.through.matrix
         if through is None or question.scales == ONE_CLIP:
             each = [ground.moments(question.row_bound, through)]
@@ -232,6 +236,13 @@ def _one_by_one(ground: Ground, mechanism: Mechanism, task: Task, rows: int, cop
         asked.clear()
         outcome = hold(mechanism.start(task, SeededSource(SEED + place)), answer)
         yield outcome.gram, outcome.noise, asked[-1]
+
+
+def _fitting_counts(bins: Bins, schema: Schema, rows: int) -> Array:
+    """Rows spread evenly over the declared bounds: a plan takes them to fit, and knows what it costs to find that out."""
+    declared = schema.looked_at
+    widths = [np.diff([declared[name][0], *inner, declared[name][1]]) for name, inner in bins.inner.items()]
+    return bins.packed(np.concatenate([rows * width / width.sum() for width in widths]))
 
 
 def _public(task: Task, rows: int) -> int | None:

@@ -28,6 +28,17 @@ def declared(column: Column) -> str:
             return f"{span}, in days since 1970-01-01 (UTC); missing cells become {missing}"
 
 
+def scaled(column: Column, schema: Schema) -> str:
+    """By what a column is scaled, where a release has learnt that its bounds are wide; else nothing."""
+    if column.name not in schema.learnt:
+        return ""
+    encoded = schema.encoded[schema.places[column.name][0]]
+    low, high = schema.learnt[column.name]
+    ends = (encoded.centre - encoded.half, encoded.centre + encoded.half)
+    found = f"most numbers were found, privately, within [{low:.6g}, {high:.6g}], by which it is scaled"
+    return f"; {found}; those beyond [{ends[0]:.6g}, {ends[1]:.6g}] count as lying at its ends"
+
+
 def _number(value: float) -> str:
     """A declared number with all of its digits: the label must not state another bound."""
     return f"{value:.15g}"

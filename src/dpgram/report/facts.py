@@ -13,7 +13,8 @@ from typing import Any
 from dpgram.artifact.release import GramRelease
 from dpgram.mechanisms.conversation import Mechanism
 from dpgram.mechanisms.registry import MECHANISMS
-from dpgram.report.columns import computed, declared
+from dpgram.mechanisms.scales import MOST_LOOKS
+from dpgram.report.columns import computed, declared, scaled
 from dpgram.report.fact import Fact, Group, Planned, Rounds
 from dpgram.report.notes import notes
 from dpgram.terms.budget import Neighbours
@@ -174,6 +175,8 @@ def _passes(mechanism: Mechanism | None, of: GramRelease | Planned) -> list[Fact
     rounds = int(of.parameters.get("rounds", 0))
     few = ("for each round, and how many there are follows the number of rows, which the first pass counts", "once")
     times = few[rounds] if rounds < 2 else f"{rounds} times, once for each round"
+    if "looks" in of.parameters:
+        times += f", and before that up to {MOST_LOOKS} times to find the scale of columns"
     again = "it must be one that can be read again, or be kept in a cache while the release is made"
     return [Fact(Group.MECHANISM, Point.MECHANISM, (), "passes", f"the table is read {times}; {again}")]
 
@@ -204,7 +207,7 @@ def _noise(release: GramRelease) -> list[Fact]:
 
 def _columns(schema: Schema) -> list[Fact]:
     """What is declared about the columns, and how others are computed from them."""
-    told = [(Group.COLUMNS, "bounds", "declared", c.name, c.kind, declared(c)) for c in schema.columns]
+    told = [(Group.COLUMNS, "bounds", "declared", c.name, c.kind, declared(c) + scaled(c, schema)) for c in schema.columns]
     told += [(Group.DERIVED, "derived", "computed", d.name, d.kind, computed(d, schema)) for d in schema.derived]
     return [
         *(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from numbers import Real
@@ -14,11 +14,13 @@ from pathlib import Path
 from dpgram.errors import SchemaError
 from dpgram.terms import schema_file
 from dpgram.terms.budget import Neighbours
-from dpgram.terms.columns import COLUMN_KINDS, Column, Declaration, Made, set_fields
+from dpgram.terms.columns import COLUMN_KINDS, Column, Columns, Date, Declaration, Made, Numeric, bounds, set_fields
 from dpgram.terms.derived import DERIVED_KINDS, Derived
 
 INTERCEPT = "(intercept)"
 SMALLEST_ROW_BOUND = 2.0**-10  # rows live on a grid of step 2**-20; a smaller bound would leave them too few points
+REACH = 64.0  # half ranges of a learnt interval, from its middle, up to which numbers are told apart
+NARROWEST = 1e-9  # of a learnt interval: half its width over its largest number
 MOST_ENCODED_COLUMNS = 4096  # sums of squares of grid points stay below 2**53, hence exact in float64
 
 
@@ -31,6 +33,7 @@ class EncodedColumn:
     centre: float = 0.0
     half: float = 1.0
     parents: tuple[str, ...] = ()  # of a derived column: the declared columns it is computed from
+    stretch: float = 1.0  # ``half`` over the half range in which its numbers mostly lie, where that was learnt
 
     @property
     def sources(self) -> frozenset[str]:
@@ -46,6 +49,8 @@ class Schema:
     ``unit`` says in words what one row is. That a person, say, has one row only is assumed, not enforced.
     ``row_bound`` is the largest Euclidean norm of an encoded row; longer rows are clipped to it. Left out, it is the
     largest norm that the columns allow, so that no row is clipped.
+    ``learnt`` is what a release found out, privately, about columns with wide bounds: the interval in which their numbers mostly lie.
+    They are scaled by it; bounds stay what was declared.
 
     >>> from dpgram.terms.columns import Categorical, Numeric
     >>> schema = Schema(unit="visit", columns=[Numeric("age", 0, 120), Categorical("sex", ["f", "m"])])
@@ -61,6 +66,9 @@ class Schema:
     row_bound: float | None = None
     intercept: bool = True
     derived: tuple[Derived, ...] = ()
+    learnt: Mapping[str, tuple[float, float]] = field(
+        default_factory=dict, hash=False
+    )  # by column, in own units (days for a date)
 
     def __post_init__(self) -> None:
         if not isinstance(self.unit, str) or not self.unit.strip():
@@ -72,8 +80,27 @@ class Schema:
         set_fields(self, columns=columns, derived=derived, neighbours=Neighbours.named(self.neighbours, SchemaError))
         if not isinstance(self.intercept, bool):
             raise SchemaError(f"intercept is {self.intercept!r} and must be true or false.")
+        self._check_learnt()
         self._check_names()
         self._check_row_bound()
+
+    def _check_learnt(self) -> None:
+        if not isinstance(self.learnt, Mapping):
+            raise SchemaError("learnt must be a table of columns, each with the two ends of an interval.")
+        checked: dict[str, tuple[float, float]] = {}
+        for name, interval in self.learnt.items():
+            column = self.by_name.get(name)
+            if not isinstance(column, Numeric | Date):
+                raise SchemaError(f"learnt names {name!r}, which is no numeric column and no date of this schema.")
+            ends = tuple(interval) if isinstance(interval, Iterable) and not isinstance(interval, str) else ()
+            if len(ends) != 2 or not all(isinstance(end, Real) and not isinstance(end, bool) for end in ends):
+                raise SchemaError(f"learnt interval of column {name!r} must be two numbers, the smaller first.")
+            lower, upper = bounds(column)
+            low, high = map(float, ends)
+            if not (lower <= low < high <= upper and high / 2 - low / 2 >= NARROWEST * max(abs(low), abs(high))):
+                raise SchemaError(f"learnt interval of column {name!r} must lie within its bounds, and not be too narrow.")
+            checked[name] = (low, high)
+        set_fields(self, learnt=checked)
 
     def _check_names(self) -> None:
         for names, what in ((self.all_names, "column"), (self.encoded_names, "encoded column")):
@@ -127,13 +154,40 @@ class Schema:
 
     def _encode(self, one: Declaration) -> tuple[EncodedColumn, ...]:
         made = self.made[one.name]
+        parents = tuple(column.name for column in one.parents(self.by_name)) if isinstance(one, Derived) else ()
+        centre, half = self._scale(made)
+        stretch = 1.0
+        if any(name in self.learnt for name in parents or (one.name,)):
+            centre, near = self._scale(self._learnt_bounds(one))
+            far = max(abs(made.lower - centre), abs(made.upper - centre))  # no cell lies beyond it
+            half = max(near, min(REACH * near, far))
+            stretch = half / near
+        return tuple(EncodedColumn(name, one.name, centre, half, parents, stretch) for name in made.names)
+
+    def _scale(self, made: Made) -> tuple[float, float]:
+        """The centre and half range of a column with these bounds."""
         lower, upper = made.lower, made.upper
         # Without an intercept column a shift could not be undone. And of several columns only one may differ from zero, so zero
         # must stay zero: shifted, each would add to the norm.
         shifted = made.is_number and self.intercept
-        centre, half = (lower / 2 + upper / 2, upper / 2 - lower / 2) if shifted else (0.0, max(abs(lower), abs(upper)))
-        parents = tuple(column.name for column in one.parents(self.by_name)) if isinstance(one, Derived) else ()
-        return tuple(EncodedColumn(name, one.name, centre, half, parents) for name in made.names)
+        return (lower / 2 + upper / 2, upper / 2 - lower / 2) if shifted else (0.0, max(abs(lower), abs(upper)))
+
+    def _learnt_bounds(self, one: Declaration) -> Made:
+        """What ``one`` would be, had the learnt intervals been declared as bounds. A derived column follows from its parents'."""
+        if one.name in self.learnt:
+            lower, upper = self.learnt[one.name]
+            return replace(self.made[one.name], lower=lower, upper=upper)
+        narrow: Columns = {
+            name: replace(column, lower=self.learnt[name][0], upper=self.learnt[name][1], missing="midpoint")
+            if name in self.learnt and isinstance(column, Numeric)
+            else column
+            for name, column in self.by_name.items()
+        }
+        try:
+            made = one.made(narrow)
+        except SchemaError:  # what stands for a missing cell, or an interval of it, lies outside
+            return self.made[one.name]
+        return made if self._scale(made)[1] > 0 else self.made[one.name]
 
     @cached_property
     def encoded_names(self) -> tuple[str, ...]:
@@ -152,6 +206,16 @@ class Schema:
     def half_ranges(self) -> tuple[float, ...]:
         """Half the range of every encoded column, in scaled units: 1 of a number, 0.5 of an indicator, 0 of the intercept."""
         return tuple(0.0 if e.column is None else 1.0 if self.made[e.column].is_number else 0.5 for e in self.encoded)
+
+    @cached_property
+    def stretches(self) -> tuple[float, ...]:
+        """Of every encoded column: its half range over that in which its numbers mostly lie, 1 where nothing was learnt."""
+        return tuple(e.stretch for e in self.encoded)
+
+    @property
+    def looked_at(self) -> dict[str, tuple[float, float]]:
+        """The declared bounds of the columns whose scale can be learnt, and is not: numbers and dates."""
+        return {c.name: bounds(c) for c in self.columns if isinstance(c, Numeric | Date) and c.name not in self.learnt}
 
     @property
     def largest_norm(self) -> float:

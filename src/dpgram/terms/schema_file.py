@@ -19,7 +19,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "columns": {kind.kind: kind for kind in COLUMN_KINDS},
     "derived": {kind.kind: kind for kind in DERIVED_KINDS},
 }
-TOP = ("unit", "neighbours", "row_bound", "intercept", "columns", "derived")
+TOP = ("unit", "neighbours", "row_bound", "intercept", "columns", "derived", "learnt")
 
 
 def read(path: Path) -> dict:
@@ -85,6 +85,8 @@ def plain_fields(schema: Schema) -> dict:
     top["columns"] = _plain(schema.columns)
     if schema.derived:  # a schema without them reads the same in versions that do not know them
         top["derived"] = _plain(schema.derived)
+    if schema.learnt:
+        top["learnt"] = {name: list(interval) for name, interval in schema.learnt.items()}
     return top
 
 
@@ -144,7 +146,8 @@ _DRAFT_TAIL = """\
 """
 _DRAFT_HEAD = """\
 # Schema for dpgram, to be filled in. Everything in it is public and will be copied into the release.
-# Take bounds and categories from what is known of the domain. Never read them from the data: that would leak.
+# Take bounds and categories from what is known of the domain: what is possible, not what is usual. Never read them from the data: that
+# would leak. With the mechanism whitened-noise bounds may be far too wide.
 # Remove the columns that should not be released.
 
 unit = ""              # what one row is, in words: "person", "visit", "flight"

@@ -1,0 +1,109 @@
+"""Looks at columns before the first round: noisy counts of rows in public bins tell the scale of columns whose bounds are wide.
+
+Statement: a row adds at most one to the bins of each of c columns, so the counts of two neighbouring tables differ by at most
+``counts_sensitivity`` in Euclidean norm, and a look with noise of standard deviation s is a Gaussian mechanism of shift
+``look_shift``. Looks and rounds whose shifts are chosen from what was published before, and whose squares surely add up to mu^2
+at most, are together a Gaussian mechanism of shift mu.
+Proof: proofs/learnt_scales.md."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+
+from dpgram.accounting.compose import GaussianCost
+from dpgram.errors import MechanismError
+from dpgram.mechanisms import scales
+from dpgram.mechanisms.conversation import CountsQuestion, Drawing, GramAnswer, Task, publish
+from dpgram.mechanisms.gaussian_noise import add_symmetric_noise
+from dpgram.mechanisms.options import Option
+from dpgram.mechanisms.proven import proven
+from dpgram.sampling.base import RandomSource, known
+from dpgram.terms.budget import Neighbours
+from dpgram.terms.noise import SymmetricGaussian
+
+LOOKS = Option(
+    "looks",
+    str,
+    "auto (a few per cent of the budget finds the scale of columns with wide bounds) or none (bounds are taken as they are)",
+    default="auto",
+    choices=("auto", "none"),
+)
+MOST_SPENT = 0.1  # of mu^2, by all looks: more than the rules ever ask for
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What came of all looks."""
+
+    task: Task  # with what was learnt
+    shifts: tuple[float, ...] = ()  # of each look
+    sds: tuple[float, ...] = field(default=())  # of the noise in its counts
+
+
+@proven("learnt_scales.md#lemma-1")
+def counts_sensitivity(columns: int, neighbours: Neighbours) -> float:
+    """Largest Euclidean change of the counts in bins of so many columns between two neighbouring tables; rounded up."""
+    bins_moved = {Neighbours.ADD_REMOVE: 1, Neighbours.REPLACE: 2}[neighbours]  # of each column
+    return math.nextafter(math.sqrt(bins_moved * columns), math.inf)
+
+
+@proven("learnt_scales.md#lemma-1")
+def look_shift(sd: float, columns: int, neighbours: Neighbours) -> float:
+    """mu of a look at so many columns whose counts get noise of ``sd``."""
+    return counts_sensitivity(columns, neighbours) / sd
+
+
+@proven("learnt_scales.md#theorem-1")
+def shift_left(mu: float, shifts: Sequence[float]) -> float:
+    """What looks of these ``shifts`` leave of ``mu`` to the rounds; rounded down."""
+    spent = math.fsum(each**2 for each in shifts)
+    if spent > MOST_SPENT * mu**2:
+        raise MechanismError("looks at columns would take more of the budget than they may: this is a bug, report it.")
+    return mu if not shifts else math.sqrt(mu**2 - spent) * (1 - 2.0**-50)
+
+
+@proven("learnt_scales.md#theorem-2")
+def learn(
+    task: Task, rng: RandomSource, mu: float, rows: float | None
+) -> Generator[CountsQuestion | Drawing, GramAnswer, Looked]:
+    """The task with the scales of its columns, learnt in a few looks; ``rows`` is their number as far as it is public.
+
+    Whatever the rules of ``scales`` do, what comes back is private: they see what is declared, public numbers and noisy counts."""
+    seen: list[scales.Look] = []
+    shifts: tuple[float, ...] = ()
+    declared = wide_columns(task)
+    while (bins := scales.next_bins(seen, declared)) is not None:
+        answer = yield CountsQuestion(bins)
+        rows = rows if answer.rows is None else float(answer.rows)
+        sd = counts_sd(len(bins.inner), rows, mu, task.neighbours, place=len(seen))
+        if sd is None:
+            break
+        shifts = (*shifts, look_shift(sd, len(bins.inner), task.neighbours))
+        shift_left(mu, shifts)  # or an error, before anything is drawn
+        yield Drawing(len(seen) + 1, len(seen) + 2, GaussianCost(math.hypot(*shifts)))
+        noisy = add_symmetric_noise(known(answer.gram, rng), sd, sd, rng)
+        matrix, _ = publish(noisy, SymmetricGaussian(sd, sd), rng)
+        seen.append(scales.Look(bins, bins.unpacked(matrix), sd))
+    found = scales.intervals(seen, declared, rows)
+    return Looked(task.having_learnt(found), shifts, tuple(look.sd for look in seen))
+
+
+def counts_sd(columns: int, rows: float | None, mu: float, neighbours: Neighbours, *, place: int) -> float | None:
+    """The noise of look number ``place``, from 0, at so many columns; None where it would tell nothing."""
+    sensitivity = counts_sensitivity(columns, neighbours)
+    share = scales.share(columns, rows, mu, moved=sensitivity**2 / columns, place=place)
+    return sensitivity / (mu * math.sqrt(share)) if share > 0 else None
+
+
+def wide_columns(task: Task) -> scales.Intervals:
+    """The declared bounds of the columns to look at: none where the rows are not those of a table, or where looks were declined."""
+    return {} if task.schema is None or LOOKS.of(task.options) == "none" else task.schema.looked_at
+
+
+def planned(task: Task, mu: float, rows: float | None) -> Looked:
+    """What looks are expected to spend where bounds fit: that of the first look."""
+    columns = len(wide_columns(task))
+    sd = counts_sd(columns, rows, mu, task.neighbours, place=0) if columns else None
+    return Looked(task) if sd is None else Looked(task, (look_shift(sd, columns, task.neighbours),), (sd,))
