@@ -13,7 +13,7 @@ function channelOf(block, law, byClipping) {
 const matrix = (rows) => rows.map((row) => Float64Array.from(row));
 const times = (factor, rows) => rows.map((row) => row.map((value) => factor * value));
 const inner = matrix([[100, 3, 20], [3, 90, -10], [20, -10, 110]]);
-const tails = (outer, changes) => ({ first: inner, outer, scales: [4, 16], sizes: [0.5, 0.1], size: 100, sd: 0.2, shapeSd: 0.002, ...changes });
+const tails = (outer, changes) => ({ first: inner, outer, scales: [4, 16], sizes: [0.5, 0.1], size: 100, sd: 0.2, shapeSd: 0.002, dim: 3, ...changes });
 const read = (known) => withTails(known, inner, channelOf(inner, null, 0), channelOf);
 
 test("long rows that say the same as the others leave the shape as it is", () => {

@@ -32,7 +32,7 @@ from dpgram.terms.noise import Round, SymmetricGaussian
 
 Array = np.ndarray
 
-DECLINE = 0.1  # of the mean square from one scale to the next, in units of the scales, that is expected before anything is seen
+DECLINE = 0.15  # of the mean square from one scale to the next, in units of the scales, that is expected before anything is seen
 AGREEMENT = np.geomspace(0.005, 1.0, 12)  # values of rho
 EXPECTED = AGREEMENT**-0.2  # prior weights of them
 CAREFUL = 1 / AGREEMENT  # further weights, for estimates
@@ -51,6 +51,7 @@ class Tails:
     sd: float  # of the noise off the diagonal, in each of them
     size: float
     shape_sd: float  # of the noise in the shape
+    dim: int  # d
 
     @classmethod
     def of(cls, last: Round, matrix: Array, sd: float) -> Tails | None:
@@ -59,18 +60,18 @@ class Tails:
             return None
         size, outer = float(np.trace(matrix)) / len(matrix), np.stack(last.outer)
         scales, sizes = np.array(last.scales[1:]), _sizes(last, outer)
-        return cls(last.gram, outer, scales, sizes, last.sd_off_diagonal, size, sd / size)
+        return cls(last.gram, outer, scales, sizes, last.sd_off_diagonal, size, sd / size, len(matrix))
 
     @property
     def share(self) -> float:
         """About what part of all squares rows hold beyond the clip."""
         beyond = float(self.scales @ self.sizes)
-        return beyond / (beyond + max(float(np.trace(self.first)) / len(self.first), 0.0))
+        return beyond / (beyond + max(float(np.trace(self.first)) / self.dim, 0.0))
 
     @property
     def rows(self) -> float:
         """About how many rows are beyond the clip: one counts for a tenth or so in the next matrix, for a quarter further out."""
-        return len(self.first) * float(self.sizes @ np.where(self.scales == self.scales[0], 9.0, 3.5))
+        return self.dim * float(self.sizes @ np.where(self.scales == self.scales[0], 9.0, 3.5))
 
     def within(self, basis: Array) -> Tails:
         """The matrices in an orthonormal basis (d, p + 1) of a regression's columns, what is left of the label last."""
@@ -92,7 +93,8 @@ class Tails:
         seen = np.sum(apart**2, axis=1) / length
         along = np.einsum("i,kij,j->k", residual, self.outer, residual) / length
         own = np.clip(self.sizes, along - math.sqrt(2) * self.sd, along + math.sqrt(2) * self.sd)
-        prior = AGREEMENT**2 * (self.sizes * np.maximum(own, 0.0))[:, None]
+        own = np.clip(own, 0.0, self.dim * self.sizes)  # no direction has more than the trace
+        prior = AGREEMENT**2 * (self.sizes * own)[:, None]
         total = prior + self.sd**2
         likely = -0.5 * (apart.shape[1] * np.log(total) + seen[:, None] / total)
         chance = _rising(np.exp(likely - likely.max(axis=1, keepdims=True)))
@@ -118,7 +120,7 @@ def _rising(likely: Array) -> Array:
 
 
 def _sizes(last: Round, outer: Array) -> Array:
-    """The mean square of each outer matrix given its trace: positive, and expected to be a tenth of that of the scale before it."""
+    """The mean square of each outer matrix given its trace: positive, and expected to be a fraction of that of the scale before it."""
     dim, sd = len(last.gram), last.sd_off_diagonal
     before = max(float(np.trace(last.gram)) / dim, SMALLEST * sd)
     spread = math.sqrt(2 / dim) * sd

@@ -74,7 +74,7 @@ def _view(view: View) -> dict[str, Any]:
 
 def _tails(tails: Tails) -> dict[str, Any]:
     first, *outer = (_lower_half(matrix) for matrix in (tails.first, *tails.outer))
-    numbers = {"sd": tails.sd, "size": tails.size, "shapeSd": tails.shape_sd}
+    numbers = {"sd": tails.sd, "size": tails.size, "shapeSd": tails.shape_sd, "dim": tails.dim}
     return {"first": first, "outer": outer, "scales": tails.scales.tolist(), "sizes": tails.sizes.tolist(), **numbers}
 
 
