@@ -51,6 +51,7 @@ class Row:
 def measure(table: Table, releases: int, variant: str, epsilons: Sequence[float] = EPSILONS) -> list[Row]:
     """The lines of one table by one method."""
     truths = {target: least_squares(table, target) for target in table.targets}
+    options = {"looks": "none"} if variant == ONE_CLIP else {}
     lines = []
     for epsilon in epsilons:
         seen: dict[str, list[Array]] = {target: [] for target in truths}
@@ -64,6 +65,7 @@ def measure(table: Table, releases: int, variant: str, epsilons: Sequence[float]
                     mechanism=variant,
                     insecure_seed=noise_seed(table.name, PLAIN if variant == PLAIN else WHITENED, epsilon) + index,
                     threads=1,
+                    **options,
                 )
             for target, truth in truths.items():
                 seen[target].append(look(made, target, truth))
@@ -75,7 +77,9 @@ def measure(table: Table, releases: int, variant: str, epsilons: Sequence[float]
 
 @contextmanager
 def listed(variant: str) -> Iterator[None]:
-    """Within it ``variant`` is the name of a mechanism: whitened noise whose last round has one scale is made for this study alone."""
+    """Within it ``variant`` is the name of a mechanism: whitened noise whose last round has one scale is made for this study alone.
+
+    It is what ``whitened-noise`` was before it had several scales, and looked at no column before its first round."""
     if variant != ONE_CLIP:
         yield
         return
