@@ -22,10 +22,12 @@ def demo(*, out: Path = Path("demo"), epsilon: float = script.EPSILON, delta: fl
     note(f"One release of {made.rows} flights, {len(made.columns)} columns: epsilon {epsilon:g}, delta {delta:g}.")
     for panel in result.panels:
         rows = [
-            (name, number(private), number(sd), number(plain))
-            for name, private, sd, plain in zip(panel.names, panel.private, panel.noise_sd, panel.non_private, strict=True)
+            (name, *map(number, numbers))
+            for name, *numbers in zip(
+                panel.names, panel.private, panel.se, panel.lower, panel.upper, panel.non_private, strict=True
+            )
         ]
-        print_table(f"Regression of {panel.target}", ["", "private", "noise sd", "non-private"], rows)
+        print_table(f"Regression of {panel.target}", ["", "private", "std err", "[0.025", "0.975]", "non-private"], rows)
     note("The non-private column can be shown because these data are public.")
     for path, what in result.written:
         note(f"wrote {path}: {what}")

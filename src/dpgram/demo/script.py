@@ -43,7 +43,9 @@ class Panel:
     target: str
     names: tuple[str, ...]
     private: Array
-    noise_sd: Array
+    se: Array  # privacy noise, sampling and clipping together
+    lower: Array  # ends of 95 % intervals
+    upper: Array
     non_private: Array
 
 
@@ -77,7 +79,7 @@ def run(out: Path, *, epsilon: float = EPSILON, delta: float = DELTA) -> DemoRes
         panels=panels,
         written=[
             (out / "release.json", "the release; everything an analyst needs"),
-            (out / "coefficients.png", "private against non-private coefficients, with the noise shown"),
+            (out / "coefficients.png", "private against non-private coefficients, with 95 % intervals"),
             (out / TABLE.name, "the table, to try the other commands on"),
             (out / SCHEMA.name, "its schema"),
             (out / "report.html", "the privacy label and models to explore, in one page: open it in a browser"),
@@ -89,11 +91,14 @@ def compare(release: GramRelease, rows: dict[str, Array], target: str, features:
     """One regression from the release, and the same one from the rows."""
     fit = Fit(release, design_of(release.schema, target, features, None))
     design = np.column_stack([rows[name] for name in fit.names])
+    lower, upper = np.array(list(fit.conf_int().values())).T
     return Panel(
         target=target,
         names=fit.names,
         private=np.array(list(fit.params.values())),
-        noise_sd=np.array(list(fit.bse_privacy.values())),
+        se=np.array(list(fit.bse.values())),
+        lower=lower,
+        upper=upper,
         non_private=np.linalg.lstsq(design, rows[target], rcond=None)[0],
     )
 
@@ -108,21 +113,21 @@ def _draw(figure: Any, panels: Sequence[Panel], title: str) -> None:
     for axis, panel in zip(figure.subplots(1, len(panels)), panels, strict=True):
         _draw_panel(axis, panel)
     figure.suptitle(f"{title}\n{PUBLIC}", fontsize=11)
-    figure.axes[len(panels) // 2].set_xlabel("coefficient / the larger of its non-private size and 2 sd of its noise")
+    figure.axes[len(panels) // 2].set_xlabel("coefficient / the larger of its non-private size and 2 standard errors")
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
 
 
 def _draw_panel(axis: Any, panel: Panel) -> None:
     height = np.arange(len(panel.names))[::-1]
-    size = np.maximum(np.abs(panel.non_private), 2 * panel.noise_sd)
+    size = np.maximum(np.abs(panel.non_private), 2 * panel.se)
     axis.axvline(0, color="0.6", lw=0.8)
-    reach, words = 1.96 * panel.noise_sd, "private, with 1.96 sd of the privacy noise"
+    reach = np.array([panel.private - panel.lower, panel.upper - panel.private])
     dots = {"fmt": "o", "color": COLOURS[0], "ms": 5, "capsize": 2.5, "lw": 1.2}
-    axis.errorbar(panel.private / size, height, xerr=reach / size, label=words, **dots)
+    axis.errorbar(panel.private / size, height, xerr=reach / size, label="private, with its 95 % interval", **dots)
     axis.plot(panel.non_private / size, height, "|", color=COLOURS[1], ms=15, mew=2.5, label="non-private least squares")
     axis.set_yticks(height, panel.names)
-    widest = max(2.2, 1.05 * np.max((np.abs(panel.private) + reach) / size))
+    widest = max(2.2, 1.05 * np.max(np.maximum(np.abs(panel.lower), np.abs(panel.upper)) / size))
     axis.set_xlim(-widest, widest)
     axis.set_title(f"regression of {panel.target}", fontsize=10)
     axis.spines[["top", "right"]].set_visible(False)

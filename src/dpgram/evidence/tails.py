@@ -32,7 +32,9 @@ from dpgram.terms.noise import Round, SymmetricGaussian
 
 Array = np.ndarray
 
-DECLINE = 0.15  # of the mean square from one scale to the next, in units of the scales, that is expected before anything is seen
+DECLINE = (
+    0.15  # of the mean square from one scale to the next, in units of the scales, that is expected before anything is seen
+)
 AGREEMENT = np.geomspace(0.005, 1.0, 12)  # values of rho
 EXPECTED = AGREEMENT**-0.2  # prior weights of them
 CAREFUL = 1 / AGREEMENT  # further weights, for estimates
