@@ -117,9 +117,9 @@ class Custody:
         scaled = total.in_scaled_units()
         return [*scaled] if scaled.ndim == 3 else [scaled]
 
-    def _encode_by(self, learnt: Mapping[str, tuple[float, float]]) -> None:
+    def _encode_by(self, learnt: Mapping[str, tuple[float, float]] | None) -> None:
         """From here on rows are encoded by what was learnt of columns."""
-        if learnt != self._schema.learnt:
+        if learnt is not None and learnt != self._schema.learnt:
             self._schema = replace(self._schema, learnt=learnt)
             self._pass = self._pass.under(self._schema)
 

@@ -88,7 +88,9 @@ class GramQuestion:
     through: PublicMap | None = None
     questions: int | None = None  # how many there will be in all, where it is known; for progress only
     scales: Scales = ONE_CLIP
-    learnt: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # what was learnt of columns: encoded by it
+    learnt: Mapping[str, tuple[float, float]] | None = (
+        None  # what was learnt of columns, to encode by; None: as the schema says
+    )
 
 
 @dataclass(frozen=True)

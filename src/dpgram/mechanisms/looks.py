@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from dpgram.accounting.compose import GaussianCost
 from dpgram.errors import MechanismError
-from dpgram.mechanisms import scales
+from dpgram.mechanisms import scales, whitening
 from dpgram.mechanisms.conversation import CountsQuestion, Drawing, GramAnswer, Task, publish
 from dpgram.mechanisms.gaussian_noise import add_symmetric_noise
 from dpgram.mechanisms.options import Option
@@ -51,8 +51,8 @@ def counts_sensitivity(columns: int, neighbours: Neighbours) -> float:
 
 @proven("learnt_scales.md#lemma-1")
 def look_shift(sd: float, columns: int, neighbours: Neighbours) -> float:
-    """mu of a look at so many columns whose counts get noise of ``sd``."""
-    return counts_sensitivity(columns, neighbours) / sd
+    """mu of a look at so many columns whose counts get noise of ``sd``; rounded up."""
+    return math.nextafter(counts_sensitivity(columns, neighbours) / sd, math.inf)
 
 
 @proven("learnt_scales.md#theorem-1")
@@ -62,6 +62,20 @@ def shift_left(mu: float, shifts: Sequence[float]) -> float:
     if spent > MOST_SPENT * mu**2:
         raise MechanismError("looks at columns would take more of the budget than they may: this is a bug, report it.")
     return mu if not shifts else math.sqrt(mu**2 - spent) * (1 - 2.0**-50)
+
+
+@proven("learnt_scales.md#theorem-3")
+def noted_shift(place: int, first: float, mu: float, dim: int, rows: float | None) -> float:
+    """What is noted with drawing number ``place`` of a release that looks at columns: at least the shift of all that was drawn by then.
+
+    It depends on public numbers alone, and not on what was drawn: ``first`` is the shift of the first look. No early round has more than
+    one over their number of what is left, and none can be the last before all that there are at least."""
+    if place == 1:
+        return first
+    fewest = min(len(whitening.rules(dim, rows, left).shares) for left in (mu, mu * math.sqrt(1 - MOST_SPENT)))
+    if place > fewest:
+        return mu
+    return min(mu, mu * math.sqrt(MOST_SPENT + (place - 1) / fewest) * (1 + 2.0**-50))
 
 
 @proven("learnt_scales.md#theorem-2")
@@ -82,7 +96,8 @@ def learn(
             break
         shifts = (*shifts, look_shift(sd, len(bins.inner), task.neighbours))
         shift_left(mu, shifts)  # or an error, before anything is drawn
-        yield Drawing(len(seen) + 1, len(seen) + 2, GaussianCost(math.hypot(*shifts)))
+        spent = noted_shift(len(shifts), shifts[0], mu, task.dim, rows)
+        yield Drawing(len(seen) + 1, len(seen) + 2, GaussianCost(spent))
         noisy = add_symmetric_noise(known(answer.gram, rng), sd, sd, rng)
         matrix, _ = publish(noisy, SymmetricGaussian(sd, sd), rng)
         seen.append(scales.Look(bins, bins.unpacked(matrix), sd))

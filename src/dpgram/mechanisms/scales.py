@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpgram.terms.bins import Bins
-from dpgram.terms.schema import NARROWEST
+from dpgram.terms.schema import NARROWEST, is_wide_enough
 
 Array = np.ndarray
 Intervals = Mapping[str, tuple[float, float]]
@@ -87,7 +87,9 @@ def intervals(seen: Sequence[Look], declared: Intervals, rows: float | None) -> 
         if not SPIKE * (upper - lower) < high - low < (upper - lower) / FITS:
             continue
         margin = max((MARGIN - 1) / 2 * (high - low), NARROWEST * max(abs(low), abs(high)))
-        learnt[name] = (max(lower, low - margin), min(upper, high + margin))
+        ends = max(lower, low - margin), min(upper, high + margin)
+        if is_wide_enough(*ends):
+            learnt[name] = ends
     return learnt
 
 

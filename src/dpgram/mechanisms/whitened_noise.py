@@ -32,7 +32,7 @@ from dpgram.mechanisms.conversation import (
     publish,
 )
 from dpgram.mechanisms.gaussian_noise import add_symmetric_noise, diagonal_sd, gaussian_cost, gram_sensitivity, shift
-from dpgram.mechanisms.looks import LOOKS, Looked, learn, planned, shift_left
+from dpgram.mechanisms.looks import LOOKS, Looked, learn, noted_shift, planned, shift_left
 from dpgram.mechanisms.options import Option, by_name
 from dpgram.mechanisms.proven import proven
 from dpgram.mechanisms.scales import MOST_LOOKS
@@ -155,8 +155,10 @@ def start(
         if seen or scales != asked:  # the first sum is asked for again where it turns out to be the last, or not to be
             answer = yield GramQuestion(MAPPED_BOUND, through, before + len(sds), scales, task.learnt)
         on = diagonal_sd(off)
-        spent = GaussianCost(total_shift(sds[:place], task.neighbours, looked.shifts))
-        yield Drawing(before + place, before + len(sds), spent)
+        spent = total_shift(sds[:place], task.neighbours)
+        if before:
+            spent = noted_shift(before + place, looked.shifts[0], mu, task.dim, rows)
+        yield Drawing(before + place, before + len(sds), GaussianCost(spent))
         published = []
         for _, matrix in zip(scales, (answer.gram, *answer.outer), strict=True):
             noisy = add_symmetric_noise(known(matrix, rng), off, on, rng)

@@ -96,10 +96,9 @@ class Schema:
             if len(ends) != 2 or not all(isinstance(end, Real) and not isinstance(end, bool) for end in ends):
                 raise SchemaError(f"learnt interval of column {name!r} must be two numbers, the smaller first.")
             lower, upper = bounds(column)
-            low, high = map(float, ends)
-            if not (lower <= low < high <= upper and high / 2 - low / 2 >= NARROWEST * max(abs(low), abs(high))):
+            if not (lower <= ends[0] < ends[1] <= upper and is_wide_enough(*map(float, ends))):
                 raise SchemaError(f"learnt interval of column {name!r} must lie within its bounds, and not be too narrow.")
-            checked[name] = (low, high)
+            checked[name] = float(ends[0]), float(ends[1])
         set_fields(self, learnt=checked)
 
     def _check_names(self) -> None:
@@ -177,13 +176,13 @@ class Schema:
         if one.name in self.learnt:
             lower, upper = self.learnt[one.name]
             return replace(self.made[one.name], lower=lower, upper=upper)
-        narrow: Columns = {
-            name: replace(column, lower=self.learnt[name][0], upper=self.learnt[name][1], missing="midpoint")
-            if name in self.learnt and isinstance(column, Numeric)
-            else column
-            for name, column in self.by_name.items()
-        }
         try:
+            narrow: Columns = {
+                name: replace(column, lower=self.learnt[name][0], upper=self.learnt[name][1], missing="midpoint")
+                if name in self.learnt and isinstance(column, Numeric)
+                else column
+                for name, column in self.by_name.items()
+            }
             made = one.made(narrow)
         except SchemaError:  # what stands for a missing cell, or an interval of it, lies outside
             return self.made[one.name]
@@ -242,6 +241,12 @@ class Schema:
     def to_dict(self) -> dict:
         """Plain dicts and lists that ``from_dict`` reads back as an equal schema."""
         return schema_file.plain_fields(self)
+
+
+def is_wide_enough(low: float, high: float) -> bool:
+    """Whether numbers of a learnt interval can be told apart in float64."""
+    half = high / 2 - low / 2
+    return half > 0 and half >= NARROWEST * max(abs(low), abs(high))
 
 
 def _all_of(what: str, given: object, kinds: tuple[type, ...]) -> tuple:
