@@ -133,11 +133,11 @@ def cluster(tmp_path_factory):
     changed = pytest.MonkeyPatch()
     changed.setenv("PYSPARK_PYTHON", sys.executable)
     session = builder.getOrCreate()
+    signal.signal(signal.SIGINT, handler)  # Spark puts its own there, and other tests run while the cluster is up
     session.sparkContext.setLogLevel("OFF")
     yield session, f"sc://127.0.0.1:{port}"
     session.stop()
     changed.undo()
-    signal.signal(signal.SIGINT, handler)  # Spark puts its own there
 
 
 @pytest.fixture(scope="module")
