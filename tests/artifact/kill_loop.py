@@ -42,7 +42,14 @@ Writer = Callable[[Path, int], None]  # writes release number k to a path
 def by_save() -> Writer:
     """Writers of a release of some 70 kB."""
     schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric(f"x{i}", -1, 1) for i in range(COLUMNS)])
-    made = dpgram.release({f"x{i}": np.zeros(9) for i in range(COLUMNS)}, schema, epsilon=1, delta=1e-3, insecure_seed=1)
+    made = dpgram.release(
+        {f"x{i}": np.zeros(9) for i in range(COLUMNS)},
+        schema,
+        epsilon=1,
+        delta=1e-3,
+        mechanism="gaussian-noise",
+        insecure_seed=1,
+    )
     releases = [replace(made, gram=np.round(made.gram, 6) + k) for k in range(RELEASES)]
     return lambda path, k: releases[k].save(path)
 

@@ -117,7 +117,7 @@ def test_a_small_budget_and_any_mechanism_give_finite_numbers(rows, settings, me
 
 
 def test_options_of_the_mechanism(rows, settings):
-    model = regression(settings, mechanism_options={"repair": "psd"}).fit(*rows)
+    model = regression(settings, mechanism="gaussian-noise", mechanism_options={"repair": "psd"}).fit(*rows)
     assert np.linalg.eigvalsh(model.release_.gram)[0] >= -1e-6
 
 

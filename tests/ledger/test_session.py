@@ -143,6 +143,6 @@ def test_a_release_that_fails_on_the_rows_counts_as_spent(schema):
 
 def test_a_seeded_release_says_so_in_the_ledger(table, schema):
     ledger = dpgram.SessionLedger(epsilon=1, delta=1e-6)
-    dpgram.release(table, schema, epsilon=0.5, delta=1e-7, ledger=ledger, insecure_seed=1)
+    dpgram.release(table, schema, epsilon=0.5, delta=1e-7, mechanism="gaussian-noise", ledger=ledger, insecure_seed=1)
     assert "NOT PRIVATE" in ledger.entries[0].reservation.what
     assert "1 release," in repr(ledger)
