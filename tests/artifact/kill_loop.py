@@ -64,7 +64,8 @@ def by_command(folder: Path) -> Writer:
     """Writers through the command line, from a table on disk to the file."""
     (folder / "schema.toml").write_text(SCHEMA)
     (folder / "table.csv").write_text("x,y\n" + "1,2\n-3,4\n" * 20)
-    words = f"release {folder}/table.csv --schema {folder}/schema.toml --epsilon 1 --delta 1e-6 --mechanism gaussian-noise --threads 1 --overwrite --out"
+    words = f"release {folder}/table.csv --schema {folder}/schema.toml --epsilon 1 --delta 1e-6"
+    words += " --mechanism gaussian-noise --threads 1 --overwrite --out"
 
     def write(path: Path, k: int) -> None:
         if run([*words.split(), str(path), "--insecure-seed", str(k)]) != 0:

@@ -184,7 +184,13 @@ def observe(table: object, folder: Path, capfd, caplog, *, schema: dpgram.Schema
     with warnings.catch_warnings(record=True) as warned, caplog.at_level(logging.DEBUG):
         warnings.simplefilter("always")
         try:
-            given = {"epsilon": 1, "delta": 0.02, "mechanism": "gaussian-noise", "insecure_seed": 1, "progress": progress.append}
+            given = {
+                "epsilon": 1,
+                "delta": 0.02,
+                "mechanism": "gaussian-noise",
+                "insecure_seed": 1,
+                "progress": progress.append,
+            }
             made = dpgram.release(table, schema, **{**given, **options})
             made.save(folder / "release.json")
         except DpgramError as raised:
