@@ -150,7 +150,7 @@ def with_dpgram(table: Any) -> Array:
     columns = names(as_columns(table))
     schema = dpgram.Schema(unit="row", columns=[dpgram.Numeric(name, -REACH, REACH) for name in columns])
     given: dict[str, Any] = {} if isinstance(table, Path) else {"columns": columns}
-    release = dpgram.release(table, schema, epsilon=BUDGET.epsilon, delta=BUDGET.delta, **given)
+    release = dpgram.release(table, schema, epsilon=BUDGET.epsilon, delta=BUDGET.delta, mechanism="gaussian-noise", **given)
     return dpgram.regress(release, "y").coefficients
 
 

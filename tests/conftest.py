@@ -79,7 +79,7 @@ def table() -> pa.Table:
 
 @pytest.fixture(scope="session")
 def small_release(table, schema) -> dpgram.GramRelease:
-    return dpgram.release(table, schema, epsilon=5.0, delta=1e-6, insecure_seed=1)
+    return dpgram.release(table, schema, epsilon=5.0, delta=1e-6, mechanism="gaussian-noise", insecure_seed=1)
 
 
 @pytest.fixture

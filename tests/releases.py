@@ -62,7 +62,7 @@ def seen_through(noise, table, schema, seed=0, **changes):
 
 
 def with_gram(noise, gram, table, schema, **changes):
-    made = dpgram.release(table, schema, epsilon=1, delta=1e-6, insecure_seed=0)
+    made = dpgram.release(table, schema, epsilon=1, delta=1e-6, mechanism="gaussian-noise", insecure_seed=0)
     return dataclasses.replace(made, gram=gram, noise=noise, **changes)
 
 

@@ -8,6 +8,7 @@ from dpgram import curator
 from dpgram.accounting.compose import GaussianCost, composed_epsilon
 from dpgram.accounting.gaussian import calibrate_mu
 from dpgram.encoding import encode
+from dpgram.engines.local import LocalPass
 from dpgram.errors import MechanismError, PlanError
 from dpgram.ledger.base import Reservation
 from dpgram.mechanisms import registry
@@ -49,7 +50,8 @@ def test_the_release_is_that_of_the_chosen_mechanism_and_says_how_it_was_chosen(
 def test_the_choice_survives_the_file_and_old_files_have_none(tmp_path):
     made = dpgram.release(small_table(), small_schema(), mechanism="auto", insecure_seed=3, out=tmp_path / "a.json", **BUDGET)
     assert dpgram.load(tmp_path / "a.json") == made
-    named = dpgram.release(small_table(), small_schema(), insecure_seed=3, out=tmp_path / "b.json", **BUDGET)
+    given = {"mechanism": "gaussian-noise", "insecure_seed": 3, "out": tmp_path / "b.json"}
+    named = dpgram.release(small_table(), small_schema(), **given, **BUDGET)
     assert '"choice"' not in (tmp_path / "b.json").read_text()
     assert dpgram.load(tmp_path / "b.json") == named
 
@@ -65,16 +67,16 @@ def test_the_choice_is_a_function_of_the_public_number_of_rows():
     assert len(choices) == 1
 
 
-def test_under_add_remove_a_public_hint_is_needed_and_nothing_else_counts():
+@pytest.mark.parametrize(("hint", "said"), [(9000, "9,000 rows"), (None, "its first round counts them, under noise")])
+def test_under_add_remove_a_public_hint_counts_and_nothing_else(hint, said, monkeypatch):
+    monkeypatch.setattr(LocalPass, "count", lambda _: pytest.fail("rows were counted that are protected"))
     schema = small_schema(neighbours="add-remove")
-    with pytest.raises(MechanismError, match="needs table_rows"):
-        dpgram.release(small_table(), schema, mechanism="auto", **BUDGET)
     choices = {
-        dpgram.release(small_table(rows), schema, mechanism="auto", table_rows=9000, insecure_seed=0, **BUDGET).choice
-        for rows in (10, 500)
+        dpgram.release(small_table(rows), schema, mechanism="auto", table_rows=hint, insecure_seed=0, **BUDGET).choice
+        for rows in (0, 10, 500)
     }
     assert len(choices) == 1
-    assert "9,000 rows" in choices.pop()
+    assert said in choices.pop()
 
 
 def test_every_mechanism_can_be_chosen(monkeypatch):
@@ -129,14 +131,22 @@ def test_exact_arithmetic_goes_through_the_choice():
 
 
 def test_options_are_refused():
-    with pytest.raises(MechanismError, match="takes no options, and sketch_rows"):
-        dpgram.release(small_table(), small_schema(), mechanism="auto", sketch_rows=50, **BUDGET)
+    for option, having in (
+        (
+            {"sketch_rows": 50},
+            r"sketch_rows is given: name a mechanism that has it \(gaussian-sketch, gaussian-sketch-adaptive\)",
+        ),
+        ({"repair": "psd"}, r"repair is given: name a mechanism that has it \(gaussian-noise, wishart-noise\)"),
+        ({"sketchrows": 50}, "sketchrows is given: no mechanism has it"),
+    ):
+        with pytest.raises(MechanismError, match=f"takes no options, and {having}"):
+            dpgram.release("nowhere.csv", small_schema(), mechanism="auto", **option, **BUDGET)
 
 
 def test_wrong_hints_are_refused_before_any_row_is_read(monkeypatch):
     monkeypatch.setattr(curator, "open_pass", lambda *_, **__: pytest.fail("the table was opened"))
     with pytest.raises(MechanismError, match="table_rows is a hint for mechanism='auto', and 'gaussian-noise' takes none"):
-        dpgram.release(small_table(), small_schema(), table_rows=4000, **BUDGET)
+        dpgram.release(small_table(), small_schema(), mechanism="gaussian-noise", table_rows=4000, **BUDGET)
     with pytest.raises(PlanError, match="table_rows is 0"):
         dpgram.release(small_table(), small_schema(), mechanism="auto", table_rows=0, **BUDGET)
 
@@ -218,7 +228,7 @@ def test_a_forecast_of_a_table_like_the_sample_comes_true():
     whole = ground_of(schema, rows, "y").truth
     errors = []
     for seed in range(60):
-        release = dpgram.release(table, schema, epsilon=0.5, delta=1e-6, insecure_seed=seed)
+        release = dpgram.release(table, schema, epsilon=0.5, delta=1e-6, mechanism="gaussian-noise", insecure_seed=seed)
         errors.append(np.abs(np.array(list(dpgram.regress(release, "y").shrunk.values())) - whole))
     realised = made.ground.in_typical_units(np.median(errors, axis=0))
     assert made.forecast.mechanisms[0].typical.privacy_error == pytest.approx(realised, rel=0.4)

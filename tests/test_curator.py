@@ -20,7 +20,7 @@ EMPTY = small_table(rows=0)
 
 
 def test_a_release_says_what_it_cost_and_how(table, schema):
-    release = dpgram.release(table, schema, epsilon=1.0, delta=1e-7)
+    release = dpgram.release(table, schema, epsilon=1.0, delta=1e-7, mechanism="gaussian-noise")
     assert release.private
     assert release.budget == dpgram.Budget(1.0, 1e-7)
     assert release.rows == table.num_rows
@@ -60,7 +60,7 @@ def test_a_release_is_exact_by_default_and_lies_on_its_grid(table, schema, mecha
 
 
 def test_floats_are_marked(table, schema):
-    release = dpgram.release(table, schema, epsilon=1.0, delta=1e-7, arithmetic="float")
+    release = dpgram.release(table, schema, epsilon=1.0, delta=1e-7, mechanism="gaussian-noise", arithmetic="float")
     assert release.arithmetic == "float64"
     assert release.grid is None
     assert release.private
@@ -90,7 +90,9 @@ def test_exact_draws_surround_the_true_gram_as_floats_do(table, schema, mechanis
 
 
 def test_a_seed_must_be_asked_for_by_name_and_is_not_private(table, schema):
-    one, two = (dpgram.release(table, schema, epsilon=1.0, delta=1e-7, insecure_seed=3) for _ in range(2))
+    one, two = (
+        dpgram.release(table, schema, epsilon=1.0, delta=1e-7, mechanism="gaussian-noise", insecure_seed=3) for _ in range(2)
+    )
     assert one == two
     assert not one.private
     assert "NOT PRIVATE" in repr(one)
@@ -121,7 +123,9 @@ def test_a_large_delta_is_warned_of_where_the_number_of_rows_is_public(table, sc
 def test_an_empty_table_is_an_error_only_where_the_number_of_rows_is_public(make):
     with pytest.raises(EmptyTableError, match='declare neighbours = "add-remove"'):
         dpgram.release(make(EMPTY), small_schema(), epsilon=1, delta=1e-6)
-    release = dpgram.release(make(EMPTY), small_schema(neighbours="add-remove"), epsilon=1, delta=1e-6)
+    given = {"epsilon": 1, "delta": 1e-6, "insecure_seed": 1}
+    assert dpgram.release(make(EMPTY), small_schema(neighbours="add-remove"), **given).rows is None
+    release = dpgram.release(make(EMPTY), small_schema(neighbours="add-remove"), mechanism="gaussian-noise", **given)
     assert release.rows is None
     assert np.abs(release.gram).max() < 8 * release.noise.sd_diagonal
 
@@ -131,7 +135,7 @@ def test_add_remove_never_tells_the_number_of_rows(tmp_path, capfd):
     schema = small_schema(neighbours="add-remove")
     files = []
     for rows in (4000, 4001):
-        release = dpgram.release(small_table(rows), schema, epsilon=1, delta=1e-6, insecure_seed=1)
+        release = dpgram.release(small_table(rows), schema, epsilon=1, delta=1e-6, mechanism="gaussian-noise", insecure_seed=1)
         release.save(tmp_path / f"{rows}.json")
         files.append((tmp_path / f"{rows}.json").read_text().partition('"gram"')[0])
     assert files[0] == files[1]
@@ -166,7 +170,7 @@ def test_a_mechanism_is_told_the_number_of_rows_only_where_it_is_public(name, ne
 def test_the_intercept_entry_counts_shrunk_rows_for_less():
     schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric("x", -1, 1)], row_bound=1.0, neighbours="add-remove")
     rows = {"x": np.array([0.0] * 3000 + [1.0] * 3000)}  # of norm 1 and sqrt(2): the latter count for a half
-    release = dpgram.release(rows, schema, epsilon=5, delta=1e-6, insecure_seed=1)
+    release = dpgram.release(rows, schema, epsilon=5, delta=1e-6, mechanism="gaussian-noise", insecure_seed=1)
     assert release.gram[0, 0] == pytest.approx(4500, abs=6 * release.noise.sd_diagonal)
 
 
@@ -187,7 +191,7 @@ def test_columns_of_nothing_and_of_extremes():
             "b": pa.array([True, None] * 4),
         }
     )
-    assert np.isfinite(dpgram.release(table, schema, epsilon=0.01, delta=1e-15).gram).all()
+    assert np.isfinite(dpgram.release(table, schema, epsilon=0.01, delta=1e-15, mechanism="gaussian-noise").gram).all()
 
 
 def test_a_draft_of_a_typed_table_names_kinds_and_no_values():

@@ -48,7 +48,7 @@ def release(
     *,
     epsilon: float,
     delta: float,
-    mechanism: str = "gaussian-noise",
+    mechanism: str = AUTO,
     calibration: str = "exact",
     table_rows: int | None = None,
     columns: Sequence[str] | None = None,
@@ -87,9 +87,9 @@ def release(
     read, unless ``cache`` names a folder (True: the system's for temporary files): there the declared columns of a stream or of a query's
     result are kept while the release is made, in a file without a name that only this user can read.
 
-    ``mechanism`` "auto" takes the one that ``plan`` expects to be best under default assumptions, for ``table_rows`` rows, a public
-    number; left out, the table's own where that is public, which is found out before anything is reserved. It costs nothing, and the
-    choice stands on the label."""
+    ``mechanism`` "auto", the default, takes the one that ``plan`` expects to be best under default assumptions, for ``table_rows`` rows, a
+    public number; left out, the table's own where that is public, which is found out before anything is reserved. It costs nothing, takes
+    no options, and the choice stands on the label."""
     _check_schema(schema)
     account = open_ledger(ledger)
     if out is not None:
@@ -98,9 +98,9 @@ def release(
     budget = Budget(epsilon, delta)
     chosen = None if mechanism == AUTO else registry.find(mechanism)
     if chosen is None:
-        from dpgram.planning.choose import check_hint, choose  # slow to import, and most name their mechanism
+        from dpgram.planning.choose import check_hint, choose  # slow to import, and who names a mechanism needs none of it
 
-        check_hint(schema, table_rows, options)
+        check_hint(table_rows, options)
     elif table_rows is not None and TABLE_ROWS not in chosen.options:
         raise MechanismError(f"table_rows is a hint for mechanism='auto', and {mechanism!r} takes none: leave it out.")
     folder = None if cache is None or cache is False else cache_folder(cache)

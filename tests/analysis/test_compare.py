@@ -61,7 +61,9 @@ def test_the_table_shows_every_coefficient_once(fits):
 
 
 def test_models_of_different_releases_are_marked(fits):
-    other = dpgram.release(small_table(60), small_schema(), epsilon=0.1, delta=1e-6, insecure_seed=3)
+    other = dpgram.release(
+        small_table(60), small_schema(), epsilon=0.1, delta=1e-6, mechanism="gaussian-noise", insecure_seed=3
+    )
     made = dpgram.compare(fits[0], dpgram.regress(other, "y", ["x"]))
     text = " ".join(str(made).split())
     assert not made.to_dict()["same_release"]

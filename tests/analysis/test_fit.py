@@ -249,7 +249,7 @@ def test_releases_without_an_intercept():
 
 
 def test_a_private_release_is_not_marked(table, schema):
-    fit = dpgram.regress(dpgram.release(table, schema, epsilon=5, delta=1e-6), "y")
+    fit = dpgram.regress(dpgram.release(table, schema, epsilon=5, delta=1e-6, mechanism="gaussian-noise"), "y")
     assert "NOT PRIVATE" not in str(fit.summary()) + repr(fit)
     assert fit.notes == ()
 
@@ -259,7 +259,7 @@ NUMBERS = np.random.default_rng(0)
 
 def simple(columns, table, epsilon, **changes):
     schema = dpgram.Schema(unit="p", columns=columns, **changes)
-    return dpgram.release(table, schema, epsilon=epsilon, delta=1e-6, insecure_seed=1)
+    return dpgram.release(table, schema, epsilon=epsilon, delta=1e-6, mechanism="gaussian-noise", insecure_seed=1)
 
 
 def check_all(fit):
@@ -328,7 +328,9 @@ def test_units_that_double_precision_cannot_hold_are_refused_in_words():
 def test_a_p_value_and_its_interval_say_the_same():
     """Zero lies outside an interval of confidence 0.95 where p < 0.05, and there alone."""
     for seed in (3, 5, 20, 37, 46, 49):
-        release = dpgram.release(small_table(4000, seed), small_schema(), epsilon=0.5, delta=1e-6, insecure_seed=seed)
+        release = dpgram.release(
+            small_table(4000, seed), small_schema(), epsilon=0.5, delta=1e-6, mechanism="gaussian-noise", insecure_seed=seed
+        )
         for c in dpgram.regress(release, "y").to_dict()["coefficients"].values():
             outside = c["identified"] and not c["lower"] <= 0 <= c["upper"]
             assert outside == (c["p_value"] < 0.05)

@@ -173,7 +173,7 @@ def test_two_hundred_columns_take_seconds_at_most():
     rng = np.random.default_rng(0)
     table = {f"x{j}": rng.normal(size=300) for j in range(200)}
     schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric(name, -4, 4) for name in table])
-    release = dpgram.release(table, schema, epsilon=1, delta=1e-6, insecure_seed=1)
+    release = dpgram.release(table, schema, epsilon=1, delta=1e-6, mechanism="gaussian-noise", insecure_seed=1)
     assert np.isfinite(dpgram.covariance(release).errors.correlation).all()
     fit = dpgram.regress(release, "x0")
     assert len(fit.not_identified) == 200
@@ -185,7 +185,7 @@ def test_units_are_only_units():
     schema = small_schema()
     big = dpgram.Schema(unit="person", columns=[dpgram.Numeric("x", -5e12, 5e12), *schema.columns[1:]])
     table_big = table.set_column(0, "x", [np.array(table["x"]) * 1e12])
-    ours, theirs = (dpgram.covariance(dpgram.release(t, s, epsilon=5, delta=1e-6, insecure_seed=1)) for t, s in
+    ours, theirs = (dpgram.covariance(dpgram.release(t, s, epsilon=5, delta=1e-6, mechanism="gaussian-noise", insecure_seed=1)) for t, s in
                     ((table, schema), (table_big, big)))  # fmt: skip
     assert theirs.correlation == pytest.approx(ours.correlation, abs=1e-6)
     assert theirs.partial_correlation == pytest.approx(ours.partial_correlation, abs=1e-6)

@@ -66,6 +66,6 @@ def test_a_path_needs_a_release():
 
 def test_a_path_from_noise_alone(small_release):
     drowned = dpgram.release({n: np.zeros(10) for n in ("x", "y", "b")} | {"c": ["a"] * 10}, small_schema(), epsilon=0.01,
-                             delta=1e-6, insecure_seed=1)  # fmt: skip
+                             delta=1e-6, mechanism="gaussian-noise", insecure_seed=1)  # fmt: skip
     assert np.isfinite(dpgram.penalty_path(drowned, "y").coefficients).all()
     assert np.isfinite(dpgram.penalty_path(small_release, {"y": 1, "x": 2}, ["c"], intercept=False).coefficients).all()

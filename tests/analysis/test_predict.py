@@ -58,7 +58,7 @@ def many_rows(rows=500, seed=0):
 
 
 def exact_release(table, schema=SCHEMA):
-    release = dpgram.release(table, schema, epsilon=1, delta=1e-6, insecure_seed=0)
+    release = dpgram.release(table, schema, epsilon=1, delta=1e-6, mechanism="gaussian-noise", insecure_seed=0)
     true = LocalPass(open_source(table), schema).gram(schema.effective_row_bound).in_scaled_units()
     return dataclasses.replace(release, gram=true, noise=SymmetricGaussian.orthogonal(1e-6))
 
@@ -231,7 +231,7 @@ def test_intervals_are_those_of_least_squares_when_noise_is_nil(confidence):
 
 
 def test_an_interval_holds_its_prediction_and_is_infinite_where_nothing_is_known():
-    drowned = dpgram.release(TABLE, SCHEMA, epsilon=0.05, delta=1e-6, insecure_seed=1)
+    drowned = dpgram.release(TABLE, SCHEMA, epsilon=0.05, delta=1e-6, mechanism="gaussian-noise", insecure_seed=1)
     found = dpgram.regress(drowned, "y").predict(TABLE, interval="observation")
     assert (found["lower"] <= found["debiased"]).all()
     assert (found["debiased"] <= found["upper"]).all()

@@ -42,7 +42,8 @@ Writer = Callable[[Path, int], None]  # writes release number k to a path
 def by_save() -> Writer:
     """Writers of a release of some 70 kB."""
     schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric(f"x{i}", -1, 1) for i in range(COLUMNS)])
-    made = dpgram.release({f"x{i}": np.zeros(9) for i in range(COLUMNS)}, schema, epsilon=1, delta=1e-3, insecure_seed=1)
+    cells = {name: np.zeros(9) for name in schema.names}
+    made = dpgram.release(cells, schema, epsilon=1, delta=1e-3, mechanism="gaussian-noise", insecure_seed=1)
     releases = [replace(made, gram=np.round(made.gram, 6) + k) for k in range(RELEASES)]
     return lambda path, k: releases[k].save(path)
 
@@ -63,7 +64,8 @@ def by_command(folder: Path) -> Writer:
     """Writers through the command line, from a table on disk to the file."""
     (folder / "schema.toml").write_text(SCHEMA)
     (folder / "table.csv").write_text("x,y\n" + "1,2\n-3,4\n" * 20)
-    words = f"release {folder}/table.csv --schema {folder}/schema.toml --epsilon 1 --delta 1e-6 --threads 1 --overwrite --out"
+    words = f"release {folder}/table.csv --schema {folder}/schema.toml --epsilon 1 --delta 1e-6"
+    words += " --mechanism gaussian-noise --threads 1 --overwrite --out"
 
     def write(path: Path, k: int) -> None:
         if run([*words.split(), str(path), "--insecure-seed", str(k)]) != 0:

@@ -187,7 +187,15 @@ def test_a_release_by_the_curator_is_not_undone(monkeypatch):
     tables = rows, np.vstack([rows, np.ones(3)])
 
     def publish(which, arithmetic):
-        return dpgram.release(tables[which], schema, epsilon=EPSILON, delta=1e-6, columns=list("abc"), arithmetic=arithmetic)
+        return dpgram.release(
+            tables[which],
+            schema,
+            epsilon=EPSILON,
+            delta=1e-6,
+            mechanism="gaussian-noise",
+            columns=list("abc"),
+            arithmetic=arithmetic,
+        )
 
     encoded = [encoded_rows({c: table[:, i] for i, c in enumerate("abc")}, schema) for table in tables]
     true = tuple(upper(z.T @ z) for z in encoded)

@@ -224,7 +224,7 @@ def test_a_large_delta_is_warned_of_on_standard_error(folder, capsys):
 def test_names_with_commas_are_found(folder, capsys):
     table = {"a,b": np.arange(50.0), "c": np.arange(50.0), "y": np.arange(50.0)}
     schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric(n, 0, 50) for n in table])
-    dpgram.release(table, schema, epsilon=1, delta=1e-3).save("r.json")
+    dpgram.release(table, schema, epsilon=1, delta=1e-3, mechanism="gaussian-noise").save("r.json")
     _, out, _ = run(["regress", "r.json", "--target", "y", "--features", " c, a,b", "--json"]), *capsys.readouterr()
     assert list(json.loads(out)["coefficients"]) == ["(intercept)", "c", "a,b"]
 
@@ -280,7 +280,7 @@ def test_ctrl_c_in_the_middle_of_a_read_leaves_nothing(folder):
 
 
 def test_a_closed_pipe_is_no_error(folder):
-    dpgram.release("t.csv", dpgram.Schema.load("schema.toml"), epsilon=1, delta=1e-6).save("r.json")
+    dpgram.release("t.csv", dpgram.Schema.load("schema.toml"), epsilon=1, delta=1e-6, mechanism="gaussian-noise").save("r.json")
     for command in ("inspect r.json --json", "inspect r.json", "regress r.json --target y"):
         line = f"{sys.executable} -m dpgram {command} | true; exit ${{PIPESTATUS[0]}}"
         done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False, cwd=folder)
@@ -352,7 +352,7 @@ def test_an_option_with_the_name_of_an_argument_is_refused(folder, capsys):
 
 
 def test_a_printed_formula_that_is_less_private_than_it_says_is_refused(folder, capsys):
-    code, _, err = call(f"release t.csv {RELEASE} --calibration paper", capsys)
+    code, _, err = call(f"release t.csv {RELEASE} --mechanism gaussian-noise --calibration paper", capsys)
     assert code == 2
     assert "less private than it says" in err
     assert not (folder / "release.json").exists()
@@ -424,7 +424,9 @@ def strict(text):
 
 @pytest.fixture
 def release_file(folder):
-    dpgram.release("t.parquet", dpgram.Schema.load("schema.toml"), epsilon=5, delta=1e-6, insecure_seed=1).save("r.json")
+    dpgram.release(
+        "t.parquet", dpgram.Schema.load("schema.toml"), epsilon=5, delta=1e-6, mechanism="gaussian-noise", insecure_seed=1
+    ).save("r.json")
     return folder
 
 
@@ -469,7 +471,9 @@ def test_several_targets_and_formulas_at_the_command_line(release_file, capsys):
 
 
 def test_what_noise_drowned_is_strict_json_too(folder, capsys):
-    dpgram.release("t.parquet", dpgram.Schema.load("schema.toml"), epsilon=1e-3, delta=1e-6).save("r.json")
+    dpgram.release("t.parquet", dpgram.Schema.load("schema.toml"), epsilon=1e-3, delta=1e-6, mechanism="gaussian-noise").save(
+        "r.json"
+    )
     data = strict(call("regress r.json --target y --json", capsys)[1])
     assert {c["lower"] for c in data["coefficients"].values()} == {None}
     assert data["r_squared"] is None

@@ -17,7 +17,9 @@ columns = [
 ]
 """
 OPEN = "ledger open --epsilon 2 --delta 1e-5 --unit person --dataset visits"
-RELEASE = "release t.parquet --schema schema.toml --epsilon 1 --delta 1e-6 --ledger ledger.sqlite --out"
+RELEASE = (
+    "release t.parquet --schema schema.toml --mechanism gaussian-noise --epsilon 1 --delta 1e-6 --ledger ledger.sqlite --out"
+)
 
 
 @pytest.fixture

@@ -137,7 +137,8 @@ def untouched(monkeypatch):
 
 
 def test_a_dry_run_shows_the_label_and_the_forecast_and_opens_nothing(folder, capsys, untouched):
-    code, out, err = call(f"release nowhere.csv {BUDGET} --dry-run --table-rows 20000 --ledger none.sqlite", capsys)
+    options = "--mechanism gaussian-noise --dry-run --table-rows 20000 --ledger none.sqlite"
+    code, out, err = call(f"release nowhere.csv {BUDGET} {options}", capsys)
     assert code == 0
     for words in (
         "Guarantee of the release to be made",
@@ -151,7 +152,14 @@ def test_a_dry_run_shows_the_label_and_the_forecast_and_opens_nothing(folder, ca
     assert sorted(path.name for path in folder.iterdir()) == ["schema.toml"]
 
 
-@pytest.mark.parametrize("options", ["", "--arithmetic float", "--mechanism gaussian-sketch --insecure-seed 1"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        "--mechanism gaussian-noise",
+        "--mechanism gaussian-noise --arithmetic float",
+        "--mechanism gaussian-sketch --insecure-seed 1",
+    ],
+)
 def test_a_dry_run_knows_what_the_release_will_say(folder, capsys, options):
     found = json.loads(call(f"release nowhere.csv {BUDGET} --dry-run --json {options}", capsys)[1])
     assert found["forecast"] is None
@@ -170,7 +178,7 @@ def test_a_dry_run_knows_what_the_release_will_say(folder, capsys, options):
         ("--mechanism gaussian-sketch-adaptive --query q", "one row of the result"),
         ("--mechanism auto --table-rows 5000", "auto, by a forecast for 5,000 rows"),
         ("--mechanism whitened-noise", "the table is read for each round"),
-        ("--insecure-seed 1", "NOT PRIVATE"),
+        ("--table-rows 5000 --insecure-seed 1", "NOT PRIVATE"),
         ("--mechanism whitened-noise", "mu"),
     ],
 )
@@ -200,9 +208,10 @@ def test_a_dry_run_of_several_rounds_knows_what_the_release_will_say(folder, cap
     ("line", "said"),
     [
         (f"release t.csv {BUDGET}", "--out is not given"),
+        (f"release t.csv {BUDGET} --dry-run", "needs --table-rows"),
         (f"release t.csv {BUDGET} --dry-run --mechanism auto", "needs --table-rows"),
         (f"release t.csv {BUDGET} --dry-run --mechanism nonsense", "no mechanism 'nonsense'"),
-        (f"release t.csv {BUDGET} --dry-run --mechanism auto --table-rows 9 --rho 3", "takes no options"),
+        (f"release t.csv {BUDGET} --dry-run --table-rows 9 --rho 3", "takes no options"),
         (f"release t.csv {BUDGET} --dry-run --mechanism inverse-wishart --degrees-of-freedom 1", "degrees_of_freedom is 1"),
     ],
 )
@@ -214,7 +223,7 @@ def test_dry_runs_that_make_no_sense_are_refused(folder, capsys, line, said):
 
 def test_auto_is_told_on_the_command_line(folder, capsys):
     small_table(500).to_pandas().to_csv("t.csv", index=False)
-    code, _, err = call(f"release t.csv {BUDGET} --mechanism auto --out release.json", capsys)
+    code, _, err = call(f"release t.csv {BUDGET} --out release.json", capsys)
     assert code == 0
     assert "was chosen: auto, by a forecast for 500 rows" in err
     assert dpgram.load("release.json").choice

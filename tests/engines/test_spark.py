@@ -94,7 +94,8 @@ def expected(folder):
 
 
 def release(table, schema=SCHEMA, **changes):
-    return dpgram.release(table, schema, **{"epsilon": 1, "delta": 1e-6, "insecure_seed": 11, **changes}).gram
+    given = {"epsilon": 1, "delta": 1e-6, "insecure_seed": 11, "mechanism": "gaussian-noise", **changes}
+    return dpgram.release(table, schema, **given).gram
 
 
 def free_port() -> int:

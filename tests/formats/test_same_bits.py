@@ -65,7 +65,7 @@ FRAME = make_frame()
 
 
 def release(table, **changes):
-    return dpgram.release(table, SCHEMA, epsilon=1, delta=1e-6, insecure_seed=11, **changes).gram
+    return dpgram.release(table, SCHEMA, epsilon=1, delta=1e-6, mechanism="gaussian-noise", insecure_seed=11, **changes).gram
 
 
 @pytest.fixture(scope="module")
@@ -206,7 +206,7 @@ def test_a_plain_matrix_with_names():
     schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric(name, -3, 3) for name in "abc"])
     named = {name: matrix[:, i] for i, name in enumerate("abc")}
     one, other = (
-        dpgram.release(table, schema, epsilon=1, delta=1e-6, insecure_seed=1, columns=columns).gram
+        dpgram.release(table, schema, epsilon=1, delta=1e-6, mechanism="gaussian-noise", insecure_seed=1, columns=columns).gram
         for table, columns in ((matrix, list("abc")), (named, None))
     )
     assert np.array_equal(one, other)

@@ -23,7 +23,7 @@ from tests.golden.releases import cells_of
 ESTIMATORS: dict[str, Callable[[], Any]] = {
     "least squares": lambda: dpgram.PrivateLinearRegression(**_declared(), target_bounds=(-20, 40)),
     "debiased": lambda: dpgram.PrivateLinearRegression(estimator="debiased", **_declared(), target_bounds=(-20, 40)),
-    "whitened": lambda: dpgram.PrivateLinearRegression(mechanism="whitened-noise", **_declared(), target_bounds=(-20, 40)),
+    "whitened": lambda: dpgram.PrivateLinearRegression(**_declared("whitened-noise"), target_bounds=(-20, 40)),
     "ridge": lambda: dpgram.PrivateRidge(alpha=20.0, **_declared(), target_bounds=(-20, 40), fit_intercept=False),
     "ridge, penalty chosen": lambda: dpgram.PrivateRidge(alpha=None, **_declared(), target_bounds=(-20, 40)),
     "lasso": lambda: dpgram.PrivateLasso(alpha=0.05, **_declared(), target_bounds=(-20, 40)),
@@ -35,8 +35,8 @@ FITTED = (
 )  # fmt: skip
 
 
-def _declared() -> dict[str, Any]:
-    return {"epsilon": 5.0, "delta": 1e-6, "bounds": ([0, -1, -2], [3, 4, 2]), "random_state": 5}
+def _declared(mechanism: str = "gaussian-noise") -> dict[str, Any]:
+    return {"epsilon": 5.0, "delta": 1e-6, "bounds": ([0, -1, -2], [3, 4, 2]), "random_state": 5, "mechanism": mechanism}
 
 
 def fitted(name: str) -> dict:

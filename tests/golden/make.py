@@ -91,6 +91,7 @@ def renew(mechanism: str) -> None:
 
 
 def _renewed(was: dict, now: dict, what: str) -> dict:
+    was = {name: was[name] for name in was if name in now}  # what is asked no more is kept no more
     moved = [name for name in was if differences(was[name], now[name], TOLERANCE)]
     print(f"{what}: {len(moved)} of {len(was)} renewed: {', '.join(moved)}")
     return {name: now[name] if name in moved else was[name] for name in was}

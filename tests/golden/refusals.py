@@ -51,7 +51,6 @@ REFUSALS: dict[str, Callable[[dpgram.GramRelease], object]] = {
     "gauss under add-remove": _made("gaussian-sketch-adaptive", ADD_REMOVE, first_stage="gauss"),
     "no such repair": _made("gaussian-noise", repair="well"),
     "auto with options": _made("auto", sketch_rows=5),
-    "auto without rows": _made("auto", ADD_REMOVE),
     "rows for a mechanism that takes none": _refused(table_rows=5),
     "column that is not there": _refused(cells={"x": [1.0]}),
     "no rows": _refused(cells={"x": [], "y": [], "c": [], "b": []}),

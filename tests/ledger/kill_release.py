@@ -65,7 +65,8 @@ def watched(note: Callable[[], None]) -> Iterator[None]:
 def kill_at_every_line(arithmetic: str, folder: Path) -> None:
     """Prints what stands in the ledger of each release, in one line each; the last was not killed."""
     table, schema = small_table(50), small_schema()
-    dpgram.release(table, schema, epsilon=5, delta=1e-6, threads=1, arithmetic=arithmetic)  # imports what the children need
+    given = {"epsilon": 5, "delta": 1e-6, "mechanism": "gaussian-noise", "threads": 1, "arithmetic": arithmetic}
+    dpgram.release(table, schema, **given)  # imports what the children need
     line, code = 0, -signal.SIGKILL
     while code == -signal.SIGKILL:
         line += 1
@@ -74,7 +75,7 @@ def kill_at_every_line(arithmetic: str, folder: Path) -> None:
         def release(line: int = line, ledger: NotedLedger = ledger) -> None:
             with watched(ledger.drawn):
                 sys.settrace(killer(line, curator.__file__, custody.__file__))
-                dpgram.release(table, schema, epsilon=5, delta=1e-6, threads=1, ledger=ledger, arithmetic=arithmetic)
+                dpgram.release(table, schema, ledger=ledger, **given)
                 sys.settrace(None)
 
         code = ended(forked(release))

@@ -103,13 +103,13 @@ def test_threads_together_do_not_overspend():
 
 def test_a_release_reserves_before_a_row_is_read_and_commits_after(table, schema):
     ledger = dpgram.SessionLedger(epsilon=1, delta=1e-6)
-    dpgram.release(table, schema, epsilon=0.6, delta=1e-7, ledger=ledger)
+    dpgram.release(table, schema, epsilon=0.6, delta=1e-7, mechanism="gaussian-noise", ledger=ledger)
     (entry,) = ledger.entries
     assert entry.committed
     assert entry.reservation.what == "gaussian-noise release of 4 columns"
     read = []
     with pytest.raises(BudgetSpentError):
-        dpgram.release(table, schema, epsilon=0.6, delta=1e-7, ledger=ledger, progress=read.append)
+        dpgram.release(table, schema, epsilon=0.6, delta=1e-7, mechanism="gaussian-noise", ledger=ledger, progress=read.append)
     assert read == []
 
 
@@ -143,6 +143,6 @@ def test_a_release_that_fails_on_the_rows_counts_as_spent(schema):
 
 def test_a_seeded_release_says_so_in_the_ledger(table, schema):
     ledger = dpgram.SessionLedger(epsilon=1, delta=1e-6)
-    dpgram.release(table, schema, epsilon=0.5, delta=1e-7, ledger=ledger, insecure_seed=1)
+    dpgram.release(table, schema, epsilon=0.5, delta=1e-7, mechanism="gaussian-noise", ledger=ledger, insecure_seed=1)
     assert "NOT PRIVATE" in ledger.entries[0].reservation.what
     assert "1 release," in repr(ledger)

@@ -101,7 +101,7 @@ def hard_release(seed: int = 0) -> dpgram.GramRelease:
     cells["nearly constant"] = rng.normal(3, 0.5, rows)
     cells["income"] = np.clip(40_000 + 30_000 * cells[names[0]] + 20 * cells[names[3]] + rng.normal(0, 9000, rows), 0, 200_000)
     schema = dpgram.Schema(unit="person interviewed", neighbours="add-remove", columns=columns)
-    return dpgram.release(cells, schema, epsilon=8.0, delta=1e-6, insecure_seed=5)
+    return dpgram.release(cells, schema, epsilon=8.0, delta=1e-6, mechanism="gaussian-noise", insecure_seed=5)
 
 
 def borrowed_names(seed: int = 0) -> dpgram.GramRelease:
@@ -113,4 +113,6 @@ def borrowed_names(seed: int = 0) -> dpgram.GramRelease:
         dpgram.Categorical("constructor", [1, 2, 30], other=True),
         dpgram.Numeric("toString", -1, 2),
     ]
-    return dpgram.release(cells, dpgram.Schema(unit="row", columns=columns), epsilon=3.0, delta=1e-6, insecure_seed=1)
+    return dpgram.release(
+        cells, dpgram.Schema(unit="row", columns=columns), epsilon=3.0, delta=1e-6, mechanism="gaussian-noise", insecure_seed=1
+    )

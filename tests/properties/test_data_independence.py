@@ -28,7 +28,7 @@ import dpgram
 from dpgram.cli.app import run
 from dpgram.engines import summing
 from dpgram.errors import ColumnTypeError, DpgramError, LargeDeltaWarning, UnreadableTableError
-from dpgram.mechanisms.registry import MECHANISMS
+from dpgram.mechanisms.registry import AUTO, MECHANISMS
 
 ROWS, PLACE, NAMES = 200, 17, ("x", "y", "c", "b", "d")
 DAY = dt.date(2013, 7, 2)
@@ -184,9 +184,14 @@ def observe(table: object, folder: Path, capfd, caplog, *, schema: dpgram.Schema
     with warnings.catch_warnings(record=True) as warned, caplog.at_level(logging.DEBUG):
         warnings.simplefilter("always")
         try:
-            made = dpgram.release(
-                table, schema, **{"epsilon": 1, "delta": 0.02, "insecure_seed": 1, "progress": progress.append, **options}
-            )
+            given = {
+                "epsilon": 1,
+                "delta": 0.02,
+                "mechanism": "gaussian-noise",
+                "insecure_seed": 1,
+                "progress": progress.append,
+            }
+            made = dpgram.release(table, schema, **{**given, **options})
             made.save(folder / "release.json")
         except DpgramError as raised:
             error = (type(raised).__name__, str(raised))
@@ -240,7 +245,7 @@ def test_one_row_more_is_not_seen_where_the_number_of_rows_is_protected(source, 
 
 
 @pytest.mark.parametrize("arithmetic", ["exact", "float"])
-@pytest.mark.parametrize("mechanism", sorted(MECHANISMS))
+@pytest.mark.parametrize("mechanism", [*sorted(MECHANISMS), AUTO])
 def test_no_mechanism_lets_a_row_be_seen_beside_what_it_publishes(mechanism, arithmetic, tmp_path, capfd, caplog):
     """Parameters are left out here: adaptive mechanisms publish some that carry noise, as the matrix does."""
     options = {"mechanism": mechanism, "arithmetic": arithmetic, **({"rho": 0.1} if mechanism == "noisy-inverse" else {})}
@@ -272,7 +277,10 @@ def test_a_leak_would_be_seen(tmp_path, capfd, caplog, monkeypatch):
     assert seen[0] != seen[1]
 
 
-COMMAND = "release {table} --schema schema.toml --epsilon 1 --delta 0.02 --out release.json --insecure-seed 1 --json"
+COMMAND = (
+    "release {table} --schema schema.toml --epsilon 1 --delta 0.02 --mechanism gaussian-noise "
+    "--out release.json --insecure-seed 1 --json"
+)
 
 
 @pytest.mark.parametrize("source", FILES)
@@ -315,7 +323,8 @@ def sizes(row: tuple | None, arithmetic: str, first_seed: int, folder: Path, ext
     table, path = as_arrow(columns_of(row)), folder / "r.json"
     found = []
     for seed in range(first_seed, first_seed + SEEDS):
-        dpgram.release(table, SCHEMA, epsilon=1, delta=1e-6, insecure_seed=seed, arithmetic=arithmetic).save(path)
+        given = {"mechanism": "gaussian-noise", "insecure_seed": seed, "arithmetic": arithmetic}
+        dpgram.release(table, SCHEMA, epsilon=1, delta=1e-6, **given).save(path)
         found.append(path.stat().st_size + extra)
     return np.array(found)
 

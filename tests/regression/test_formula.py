@@ -52,7 +52,7 @@ def rows():
 def exact_release(intercept=True):
     """A release with the true Gram in it."""
     schema = dpgram.Schema(unit="flight", columns=COLUMNS, intercept=intercept)
-    release = dpgram.release(rows(), schema, epsilon=1, delta=1e-6, insecure_seed=0)
+    release = dpgram.release(rows(), schema, epsilon=1, delta=1e-6, mechanism="gaussian-noise", insecure_seed=0)
     true = LocalPass(open_source(rows()), schema).gram(schema.effective_row_bound).in_scaled_units()
     return dataclasses.replace(release, gram=true)
 
@@ -161,7 +161,14 @@ def test_spellings_of_the_same_reference():
 
 def test_a_column_with_spaces_can_be_a_category():
     schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric("y", 0, 1), dpgram.Categorical("my c", ["p", "q", "r"])])
-    release = dpgram.release({"y": np.ones(9), "my c": np.array(["p"] * 9)}, schema, epsilon=1, delta=0.01, insecure_seed=0)
+    release = dpgram.release(
+        {"y": np.ones(9), "my c": np.array(["p"] * 9)},
+        schema,
+        epsilon=1,
+        delta=0.01,
+        mechanism="gaussian-noise",
+        insecure_seed=0,
+    )
     (plan,) = designs(release.schema, "y ~ C(`my c`, Treatment('q'))")
     assert plan.names == ("(intercept)", "my c[p]", "my c[r]")
 
@@ -208,7 +215,7 @@ def with_derived():
     schema = dpgram.Schema(unit="p", columns=columns, derived=derived)
     rng = np.random.default_rng(0)
     table = {"x": rng.normal(size=500), "y": rng.normal(size=500), "c": rng.choice(["a", "b", "d"], 500)}
-    return dpgram.release(table, schema, epsilon=1, delta=1e-3, insecure_seed=0)
+    return dpgram.release(table, schema, epsilon=1, delta=1e-3, mechanism="gaussian-noise", insecure_seed=0)
 
 
 def test_a_derived_column_of_several_is_one_term():
@@ -348,7 +355,14 @@ def refusal(formula):
 
 def test_a_column_named_one_is_not_taken_for_the_intercept():
     schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric(name, 0, 1) for name in ("y", "1", "2")])
-    release = dpgram.release({name: np.ones(9) for name in ("y", "1", "2")}, schema, epsilon=1, delta=0.01, insecure_seed=0)
+    release = dpgram.release(
+        {name: np.ones(9) for name in ("y", "1", "2")},
+        schema,
+        epsilon=1,
+        delta=0.01,
+        mechanism="gaussian-noise",
+        insecure_seed=0,
+    )
     assert designs(release.schema, "y ~ `2`")[0].names == ("(intercept)", "2")
     with pytest.raises(ModelError, match="cannot name the column '1', which it reads as the intercept"):
         designs(release.schema, "y ~ .")

@@ -24,7 +24,7 @@ TABLE = small_table(rows=3000)
 
 def noiseless(schema, table=TABLE):
     """A release whose Gram is the true one and whose noise is next to nothing: what the regression makes of it is exact."""
-    release = dpgram.release(table, schema, epsilon=1, delta=1e-6, insecure_seed=0)
+    release = dpgram.release(table, schema, epsilon=1, delta=1e-6, mechanism="gaussian-noise", insecure_seed=0)
     true = LocalPass(open_source(table), schema).gram(schema.effective_row_bound).in_scaled_units()
     return dataclasses.replace(release, gram=true, noise=SymmetricGaussian.orthogonal(1e-6))
 
@@ -151,7 +151,7 @@ def test_other_mistakes_of_the_call(small_release):
 
 
 def test_weak_identification_is_said(small_release):
-    weak = dpgram.release(small_table(60), small_schema(), epsilon=0.5, delta=1e-6, insecure_seed=1)
+    weak = dpgram.release(small_table(60), small_schema(), epsilon=0.5, delta=1e-6, mechanism="gaussian-noise", insecure_seed=1)
     for release, cautious in ((small_release, False), (weak, True)):
         fit = dpgram.regress(release, "y", ["x"])
         assert ("Not identified at this budget: " in " ".join(fit.notes)) == cautious
@@ -197,7 +197,7 @@ def test_the_noise_sd_is_that_of_repeated_releases():
     schema = small_schema()
     fits = []
     for seed in range(400):
-        release = dpgram.release(TABLE, schema, epsilon=5, delta=1e-6, insecure_seed=seed)
+        release = dpgram.release(TABLE, schema, epsilon=5, delta=1e-6, mechanism="gaussian-noise", insecure_seed=seed)
         fits.append(dpgram.regress(release, "y", ["x", "b"]))
     spread = np.std([list(fit.params.values()) for fit in fits], axis=0)
     predicted = np.mean([sds(fit) for fit in fits], axis=0)
@@ -242,7 +242,9 @@ def test_log_det_takes_off_the_public_shift():
 
 def test_one_column_alone():
     schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric("x", 0, 1)])
-    release = dpgram.release({"x": np.full(2000, 0.75)}, schema, epsilon=5, delta=1e-6, insecure_seed=1)
+    release = dpgram.release(
+        {"x": np.full(2000, 0.75)}, schema, epsilon=5, delta=1e-6, mechanism="gaussian-noise", insecure_seed=1
+    )
     assert dpgram.regress(release, "x").params["(intercept)"] == pytest.approx(0.75, abs=0.02)
 
 
@@ -251,7 +253,7 @@ def test_duplicate_and_constant_columns_have_an_answer():
     rng = np.random.default_rng(0)
     a = rng.normal(size=5000)
     table = {"a": a, "twin": a, "constant": np.ones(5000), "y": a + rng.normal(size=5000)}
-    release = dpgram.release(table, schema, epsilon=1, delta=1e-6, insecure_seed=2)
+    release = dpgram.release(table, schema, epsilon=1, delta=1e-6, mechanism="gaussian-noise", insecure_seed=2)
     fit = dpgram.regress(release, "y")
     assert np.isfinite(fit.coefficients).all()
     assert fit.estimates["a"] + fit.estimates["twin"] == pytest.approx(1.0, abs=0.15)

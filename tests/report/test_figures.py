@@ -92,7 +92,7 @@ def test_names_are_text_and_not_mathematics(ax):
     names = ["$a^$", "b_{", "y"]
     schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric(n, -5, 5) for n in names])
     table = {n: np.random.default_rng(0).normal(size=500) for n in names}
-    release = dpgram.release(table, schema, epsilon=5, delta=1e-6, insecure_seed=1)
+    release = dpgram.release(table, schema, epsilon=5, delta=1e-6, mechanism="gaussian-noise", insecure_seed=1)
     for draw in (
         dpgram.regress(release, "y").plot,
         dpgram.regress(release, "$a^$").plot,
@@ -143,7 +143,7 @@ def test_a_figure_that_fails_leaves_the_old_one(tmp_path):
 
 
 def test_every_figure_says_what_is_not_private(small_release, table, schema):
-    private = dpgram.release(table, schema, epsilon=5, delta=1e-6)
+    private = dpgram.release(table, schema, epsilon=5, delta=1e-6, mechanism="gaussian-noise")
     for release, marked in ((small_release, True), (private, False)):
         for draw in (
             dpgram.regress(release, "y").plot,

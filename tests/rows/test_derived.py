@@ -232,7 +232,7 @@ def release(schema, rows=60_000):
     month = when.astype("datetime64[M]").astype(int) % 12 + 1
     y = 1 + 0.5 * x - 0.25 * x**2 + 2.0 * x * (c == "q") - 1.0 * (c == "r") + 0.1 * month + 0.5 * (x >= 1)
     table = pa.table({"x": x, "c": c, "when": when, "y": y})
-    return dpgram.release(table, schema, epsilon=1e6, delta=1e-6, insecure_seed=1)
+    return dpgram.release(table, schema, epsilon=1e6, delta=1e-6, mechanism="gaussian-noise", insecure_seed=1)
 
 
 SLOPES = Schema(

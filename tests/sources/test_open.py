@@ -15,7 +15,7 @@ TABLE = small_table(rows=50)
 
 
 def release(table, **more):
-    return dpgram.release(table, SCHEMA, epsilon=1, delta=1e-3, insecure_seed=0, **more)
+    return dpgram.release(table, SCHEMA, epsilon=1, delta=1e-3, insecure_seed=0, mechanism="gaussian-noise", **more)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from tests.servers import PASSWORD, make_server
 
 SCHEMA = small_schema()
 TABLE = small_table(rows=5000)
-DRAWN = {"epsilon": 1, "delta": 1e-6, "insecure_seed": 7}
+DRAWN = {"epsilon": 1, "delta": 1e-6, "insecure_seed": 7, "mechanism": "gaussian-noise"}
 
 
 def release(table, schema=SCHEMA, **more):

@@ -31,11 +31,12 @@ def show_without_release(planned: Planned, options: Mapping[str, Any], table_row
     schema, budget, calibration = planned.schema, planned.budget, planned.calibration
     choice = ""
     if planned.mechanism == AUTO:
-        if table_rows is None:
+        if table_rows is None and schema.neighbours is Neighbours.REPLACE:
             raise MechanismError(
-                "a dry run of mechanism 'auto' needs --table-rows: the choice follows a public number of rows."
+                "a dry run of mechanism 'auto', the default, needs --table-rows: the choice follows a public number of rows. Or name "
+                "a --mechanism."
             )
-        check_hint(schema, table_rows, options)
+        check_hint(table_rows, options)
         named, choice = choose(schema, table_rows, budget, calibration)
     else:
         named = registry.find(planned.mechanism)

@@ -12,7 +12,7 @@ from dpgram.cli.dry_run import show_without_release
 from dpgram.cli.options import Calibration, Delta, OptionTexts, given_options, with_flags
 from dpgram.cli.output import print_json, working_bar
 from dpgram.errors import OutputError
-from dpgram.mechanisms.registry import TABLE_ROWS
+from dpgram.mechanisms.registry import AUTO, TABLE_ROWS
 from dpgram.report.fact import Planned
 from dpgram.report.facts import label_data
 from dpgram.sampling.base import FLOAT
@@ -32,7 +32,7 @@ def release(
     epsilon: float,
     delta: Delta,
     out: Path | None = None,
-    mechanism: str = "gaussian-noise",
+    mechanism: str = AUTO,
     calibration: Calibration = "exact",
     table_rows: int | None = None,
     query: str | None = None,
@@ -56,10 +56,11 @@ def release(
         schema: TOML file that declares the columns; `dpgram schema draft` writes one to fill in.
         epsilon: Privacy budget; smaller is more private.
         out: Where to write the release, a JSON file.
-        mechanism: How noise is added; `dpgram calibrate --help` names them. auto takes the one that `dpgram plan` expects to be best.
+        mechanism: How noise is added: auto takes what `dpgram plan` expects to be best, and says what it took;
+            `dpgram calibrate --help` names all. Options of a mechanism need its name.
         table_rows: A public number of rows for auto, whitened-noise and --dry-run.
             Under neighbours = "replace" a release counts its own;
-            under "add-remove" auto needs it, and whitened-noise without an intercept.
+            under "add-remove" auto chooses by it, and whitened-noise without an intercept needs it.
         query: A database's answer to this SQL is the table; its text stays out of the release.
         device: Sum the rows there with PyTorch, such as cuda.
         threads: How many threads read and sum; by default one per core.
@@ -72,6 +73,7 @@ def release(
         insecure_seed: Draw the noise from this seed, for tests and experiments only: the release is then NOT PRIVATE and says so.
         overwrite: Replace OUT if it exists.
         dry_run: Show the label as far as it is known, and with --table-rows a forecast. DATA is not opened, and nothing is spent.
+            Under neighbours = "replace" auto chooses by --table-rows, and needs it here.
         json: Print the release's label as JSON, as `dpgram inspect --json` does."""
     declared = Schema.load(schema)
     budget = Budget(epsilon, delta)

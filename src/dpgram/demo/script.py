@@ -64,7 +64,7 @@ def run(out: Path, *, epsilon: float = EPSILON, delta: float = DELTA) -> DemoRes
     except OSError as error:
         raise OutputError(f"cannot make the folder {out}: {error.strerror}. Choose another place with --out.") from None
     schema = Schema.load(SCHEMA)
-    release = curator.release(TABLE, schema, epsilon=epsilon, delta=delta, mechanism="auto")
+    release = curator.release(TABLE, schema, epsilon=epsilon, delta=delta)
     rows = bounded_columns(schema)
     panels = [compare(release, rows, target, features) for target, features in MODELS]
     release.save(out / "release.json")

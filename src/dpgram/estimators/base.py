@@ -38,7 +38,7 @@ class PrivateEstimator(BaseEstimator):
     epsilon: float | None = None
     delta: float | None = None
     bounds: Any = None
-    mechanism: str = "gaussian-noise"
+    mechanism: str = "auto"
     mechanism_options: dict | None = None
     neighbours: str | None = None
     row_bound: float | None = None

@@ -21,7 +21,9 @@ def opendp_measurement(
     Its input is anything that ``dpgram.release`` takes, its metric ChangeOneDistance (replace) or SymmetricDistance (add-remove). A
     Gaussian mechanism is measured in zero-concentrated divergence, mu^2 / 2, exactly; others in (epsilon, delta). OpenDP trusts such
     measurements only if asked to: call ``opendp.prelude.enable_features("contrib", "honest-but-curious")`` first. ``options`` are those
-    of ``dpgram.release``."""
+    of ``dpgram.release``.
+
+    The mechanism has a name: "auto" would choose by the table, and what is measured must be known before there is one."""
     try:
         import opendp.prelude as dp
         from opendp.mod import OpenDPException

@@ -14,21 +14,21 @@ from dpgram.planning.ground import Ground, ground_of
 from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.schema import Schema
 
-DEFAULT, WIDEST = "gaussian-noise", 400  # what "auto" takes where there is no forecast, and columns beyond which it makes none
+PLAIN, WIDEST = "gaussian-noise", 400  # what "auto" takes where there is no forecast, and columns beyond which it makes none
+COUNTING = "whitened-noise"  # takes no number of rows where it is protected: its first round counts them, under noise
 ONCE = "The table can be read once only, so mechanisms of several rounds were left out."
 
 
-def check_hint(schema: Schema, rows: int | None, options: Mapping[str, object]) -> None:
+def check_hint(rows: int | None, options: Mapping[str, object]) -> None:
     """Raise where "auto" cannot choose with what it is given; needs no table."""
-    if options:
-        raise MechanismError(f"mechanism 'auto' takes no options, and {', '.join(options)} is given: name the mechanism.")
+    for name in options:
+        having = [mechanism for mechanism, each in registry.MECHANISMS.items() if name in each.options]
+        raise MechanismError(
+            f"mechanism 'auto', the default, takes no options, and {name} is given: "
+            + (f"name a mechanism that has it ({', '.join(having)})." if having else "no mechanism has it.")
+        )
     if rows is not None:
         check_rows(rows)
-    elif schema.neighbours is Neighbours.ADD_REMOVE:
-        raise MechanismError(
-            "mechanism 'auto' needs table_rows under neighbours = \"add-remove\", where the table's own number of rows is "
-            "protected: give a public guess, or name the mechanism."
-        )
 
 
 def choose(
@@ -37,11 +37,14 @@ def choose(
     """The mechanism that "auto" takes for a public number of ``rows``, and why, for the label. Costs nothing: nothing private is asked.
 
     One of several rounds is not looked at where the table can be read only once. Additive Gaussian noise, which is never larger than the
-    others' at equal privacy, where there is nothing to forecast: no regression, or a stream whose number of rows (None) nobody gave."""
-    ground = _assumed_ground(schema)
+    others' at equal privacy, where there is nothing to forecast: no regression, or a stream whose number of rows (None) nobody gave. Where
+    that number is protected, and nobody gave one, the mechanism that counts them under noise."""
+    ground, name = _assumed_ground(schema), PLAIN
     once = "" if rereadable else f" {ONCE}"
     if ground is None:
         why = f"the schema has no regression to look at, or more than {WIDEST} encoded columns"
+    elif rows is None and schema.neighbours is Neighbours.ADD_REMOVE:
+        name, why = _protected_rows(schema, budget, calibration, rereadable)
     elif rows is None:
         why = f"how many rows a stream has is not known before it is read, and table_rows was not given.{once}"
     else:
@@ -56,7 +59,20 @@ def choose(
                 f"the coefficient of {typical.name} on {made.target}. {made.verdict}{once}"
             )
         why = made.verdict
-    return registry.find(DEFAULT), f"auto, without a forecast: {why}"
+    return registry.find(name), f"auto, without a forecast: {why}"
+
+
+def _protected_rows(schema: Schema, budget: Budget, calibration: str, rereadable: bool) -> tuple[str, str]:
+    """What is taken where the number of rows is protected and no public guess was given, and why."""
+    protected = 'how many rows there are is protected under neighbours = "add-remove", and table_rows was not given'
+    if not rereadable:
+        return PLAIN, f"{protected}. {ONCE}"
+    counting = registry.find(COUNTING)
+    try:
+        counting.calibrate(registry.schema_task(counting, budget, schema, calibration))
+    except MechanismError as refused:  # for want of an intercept, by which rows are counted, or of a formula in the paper
+        return PLAIN, f"{protected}, and {refused}"
+    return COUNTING, f"{protected}; {COUNTING} was taken, because its first round counts them, under noise."
 
 
 def _assumed_ground(schema: Schema) -> Ground | None:

@@ -106,8 +106,8 @@ def expect(
         drawn = draw(ground, mechanism, task, rows, copies or default_copies(ground))
     except (MechanismError, ModelError, BudgetError) as error:  # a part of a tiny budget can be too small
         return Expected(mechanism.name, refused=str(error))
-    except np.linalg.LinAlgError:
-        return Expected(mechanism.name, refused="its matrices leave double precision here.")
+    except (np.linalg.LinAlgError, OverflowError):  # the latter where epsilon is in the hundreds
+        return Expected(mechanism.name, refused="its numbers leave double precision here.")
     sampling = ground.sampling_sd(rows)
     known = np.isfinite(sampling)
     moved = ground.shrinking(*drawn.shrunk_by)
