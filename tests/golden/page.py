@@ -47,6 +47,7 @@ COEFFICIENT = {
     "shrunk",
     "se",
     "seSampling",
+    "seClipping",
     "sePrivacy",
     "z",
     "pValue",

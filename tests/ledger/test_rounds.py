@@ -282,7 +282,9 @@ def test_every_mechanism_of_several_rounds_notes_each_before_it_draws(mechanism,
     assert (first, last) == ("reserved", "committed")
     notes, draws = middle[::2], middle[1::2]
     assert set(draws) == {"drawn"}
-    told = [tuple(map(int, note.split("-")[1::2])) for note in notes]  # how many there are is known for sure once looks have ended
+    told = [
+        tuple(map(int, note.split("-")[1::2])) for note in notes
+    ]  # how many there are is known for sure once looks have ended
     assert [number for number, _ in told] == list(range(1, len(notes) + 1))
     assert all(number < of for number, of in told[:-1])
     assert told[-1] == (len(notes), len(notes))
