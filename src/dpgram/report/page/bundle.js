@@ -1037,7 +1037,7 @@ function joined({ first, outer, scales, sizes, sd, shapeSd }, shape, believed) {
 
 // The share to believe of each outer matrix, and the variance that the rest leaves open in what a regression observes. Shares that were
 // `believed` before are gone away from by half.
-function judged({ outer, scales, sizes, sd }, shape, residual, believed) {
+function judged({ outer, scales, sizes, sd, dim }, shape, residual, believed) {
   const length = dot(residual, residual);
   const within = apply(shape, residual);
   const p = residual.length - 1;
@@ -1045,8 +1045,9 @@ function judged({ outer, scales, sizes, sd }, shape, residual, believed) {
     const there = apply(matrix, residual);
     const apart = there.map((value, i) => value - sizes[k] * within[i]).slice(0, p);
     const along = dot(residual, there) / length;
-    const own = Math.min(Math.max(sizes[k], along - Math.SQRT2 * sd), along + Math.SQRT2 * sd);
-    const prior = AGREEMENT.map((rho) => rho ** 2 * sizes[k] * Math.max(own, 0));
+    const near = Math.min(Math.max(sizes[k], along - Math.SQRT2 * sd), along + Math.SQRT2 * sd);
+    const own = Math.min(Math.max(near, 0), dim * sizes[k]); // no direction has more than the trace
+    const prior = AGREEMENT.map((rho) => rho ** 2 * sizes[k] * own);
     const total = prior.map((value) => value + sd ** 2);
     const likely = total.map((value) => -0.5 * (p * Math.log(value) + dot(apart, apart) / length / value));
     const highest = Math.max(...likely);
