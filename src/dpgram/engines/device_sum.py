@@ -81,8 +81,10 @@ class Scaling:
             return None
         declared: list[tuple] = [(1.0, 1.0, 1.0, 0.0, 1.0, False, -1)] if schema.intercept else []
         for encoded, column in zip(schema.encoded[len(declared) :], schema.columns, strict=True):
-            made = schema.made[column.name]
-            scale = (made.lower, made.upper, *made.fill, encoded.centre, encoded.half)
+            made, (centre, half) = schema.made[column.name], (encoded.centre, encoded.half)
+            lower, upper = max(made.lower, _end(centre, half, -math.inf)), min(made.upper, _end(centre, half, math.inf))
+            (fill,) = made.fill
+            scale = (lower, upper, min(max(fill, lower), upper), centre, half)
             declared.append((*scale, isinstance(column, Boolean), places[column.name]))
         return cls._of(declared)
 
@@ -330,6 +332,15 @@ class _Kernels:
             **shape,
         }
         return _compiled(name, tuple(sorted(defines.items())), self._device)
+
+
+def _end(centre: float, half: float, towards: float) -> float:
+    """The first number, from the centre, that is encoded as one or beyond: where bounds reach further, as those of a column whose scale was
+    learnt may, a cell that is clamped to it has the grid point of all further ones."""
+    end = centre + math.copysign(half, towards)
+    while abs(end - centre) / half < 1:
+        end = math.nextafter(end, towards)
+    return end
 
 
 @lru_cache(maxsize=64)
