@@ -39,6 +39,7 @@ def errors(setting: Setting, extra: int, epsilon: float, mechanism: str, width: 
         delta=1e-6,
         mechanism=mechanism,
         insecure_seed=repetition,
+        **({"looks": "none"} if mechanism == "whitened-noise" else {}),
     )
     fit = dpgram.regress(released, names[-1], names[: FEATURES + extra])
     estimates = np.array(list(fit.estimates.values()))
