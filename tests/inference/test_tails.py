@@ -119,6 +119,16 @@ def test_no_size_breaks_it(size):
     assert law.sd_off_diagonal > 0
 
 
+def test_scales_that_disagree_about_many_coefficients_leave_numbers():
+    """Rows that agree at one scale and surely do not at the next: with 600 coefficients no value of rho is likely for both in floats."""
+    dim = 601
+    agreeing = 1e6 * (np.eye(dim) + np.eye(dim)[:, -1:] @ np.ones((1, dim)) / 2 + np.ones((dim, 1)) @ np.eye(dim)[-1:] / 2)
+    tails = made([agreeing, 1e6 * np.eye(dim)], dim=dim, gram=1e7)
+    believed, left = tails.judged(np.eye(dim), np.append(np.zeros(dim - 1), 1.0), None)
+    assert np.isfinite(believed).all()
+    assert np.isfinite(left)
+
+
 def test_a_sum_that_is_believed_whole_is_the_sum():
     outer = np.stack([np.diag([3.0, 5.0, 7.0]), np.diag([1.0, 0.5, 0.2])])
     tails = made(outer)

@@ -32,13 +32,12 @@ from dpgram.terms.noise import Round, SymmetricGaussian
 
 Array = np.ndarray
 
-DECLINE = (
-    0.15  # of the mean square from one scale to the next, in units of the scales, that is expected before anything is seen
-)
+DECLINE = 0.15  # of the mean square from one scale to the next, in their units: what is expected before anything is seen
 AGREEMENT = np.geomspace(0.005, 1.0, 12)  # values of rho
 EXPECTED = AGREEMENT**-0.2  # prior weights of them
 CAREFUL = 1 / AGREEMENT  # further weights, for estimates
 SMALLEST = 1e-9  # of the noise: what a size is at least
+FAINTEST = 1e-300  # of the largest likelihood: with many coefficients the others are no floats any more
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +98,7 @@ class Tails:
         prior = AGREEMENT**2 * (self.sizes * own)[:, None]
         total = prior + self.sd**2
         likely = -0.5 * (apart.shape[1] * np.log(total) + seen[:, None] / total)
-        chance = _rising(np.exp(likely - likely.max(axis=1, keepdims=True)))
+        chance = _rising(np.maximum(np.exp(likely - likely.max(axis=1, keepdims=True)), FAINTEST))
         shares = _mean(prior / total, chance * CAREFUL)
         if believed is not None:
             shares = (shares + believed) / 2

@@ -67,7 +67,7 @@ class Ground:
         return (self.rows * self._weights(row_bound, through)[:, None]).T @ self.rows / len(self.rows)
 
     def moments_at(self, through: Array, scales: Scales) -> list[Array]:
-        """The same for each of several scales, in its units, of rows that are shared between them; with one, a bound of one."""
+        """The mean of z z' at each of several scales, in its units, of rows that are shared between them; with one, a bound of one."""
         shares = weights(self.norms(through) ** 2, scales, SWITCH)
         return [(self.rows * share[:, None]).T @ self.rows / len(self.rows) for share in shares]
 

@@ -1005,6 +1005,7 @@ const { apply, dot } = module_linalg;
 const AGREEMENT = Array.from({ length: 12 }, (_, k) => 0.005 ** (1 - k / 11)); // how far long rows may agree on a direction
 const EXPECTED = AGREEMENT.map((rho) => rho ** -0.2); // prior weights of them
 const CAREFUL = AGREEMENT.map((rho) => 1 / rho); // further weights, for estimates
+const FAINTEST = 1e-300; // of the largest likelihood: with many coefficients the others are no floats any more
 const [STEPS, STEADY] = [6, 0.05]; // of what is believed of outer matrices: at most so many; enough when a step changes less of the noise
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 
@@ -1051,7 +1052,7 @@ function judged({ outer, scales, sizes, sd, dim }, shape, residual, believed) {
     const total = prior.map((value) => value + sd ** 2);
     const likely = total.map((value) => -0.5 * (p * Math.log(value) + dot(apart, apart) / length / value));
     const highest = Math.max(...likely);
-    return { prior, total, chance: likely.map((value) => Math.exp(value - highest)) };
+    return { prior, total, chance: likely.map((value) => Math.max(Math.exp(value - highest), FAINTEST)) };
   });
   const parts = rising(seen.map(({ chance }) => chance)).map((chance, k) => {
     const { prior, total } = seen[k];
