@@ -27,7 +27,7 @@ from tests.needs import is_here
 if is_here("package", "torch"):
     import torch
 
-needs_torch = pytest.mark.skipif(not is_here("package", "torch"), reason="no PyTorch here")
+needs_torch = pytest.mark.package("torch")
 
 
 def bins_of(schema: dpgram.Schema) -> Bins:
