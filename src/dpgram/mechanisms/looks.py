@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from dpgram.accounting.compose import GaussianCost
 from dpgram.errors import MechanismError
@@ -20,6 +21,7 @@ from dpgram.mechanisms.gaussian_noise import add_symmetric_noise
 from dpgram.mechanisms.options import Option
 from dpgram.mechanisms.proven import proven
 from dpgram.sampling.base import RandomSource, known
+from dpgram.terms.bins import Bins
 from dpgram.terms.budget import Neighbours
 from dpgram.terms.noise import SymmetricGaussian
 
@@ -40,6 +42,14 @@ class Looked:
     task: Task  # with what was learnt
     shifts: tuple[float, ...] = ()  # of each look
     sds: tuple[float, ...] = field(default=())  # of the noise in its counts
+
+
+class LookRules(Protocol):
+    """What decides about looks: those of ``ranges``, or others."""
+
+    def next_bins(self, seen: Sequence[ranges.Look], declared: ranges.Intervals, /) -> Bins | None: ...
+
+    def intervals(self, seen: Sequence[ranges.Look], declared: ranges.Intervals, rows: float | None, /) -> ranges.Intervals: ...
 
 
 @proven("learnt_scales.md#lemma-1")
@@ -80,15 +90,15 @@ def noted_shift(place: int, first: float, mu: float, dim: int, rows: float | Non
 
 @proven("learnt_scales.md#theorem-2")
 def learn(
-    task: Task, rng: RandomSource, mu: float, rows: float | None
+    task: Task, rng: RandomSource, mu: float, rows: float | None, rules: LookRules = ranges
 ) -> Generator[CountsQuestion | Drawing, GramAnswer, Looked]:
     """The task with the scales of its columns, learnt in a few looks; ``rows`` is their number as far as it is public.
 
-    Whatever the rules of ``ranges`` do, what comes back is private: they see what is declared, public numbers and noisy counts."""
+    Whatever the ``rules`` do, what comes back is private: they see what is declared, public numbers and noisy counts."""
     seen: list[ranges.Look] = []
     shifts: tuple[float, ...] = ()
     declared = wide_columns(task)
-    while (bins := ranges.next_bins(seen, declared)) is not None:
+    while (bins := rules.next_bins(seen, declared)) is not None:
         answer = yield CountsQuestion(bins)
         rows = rows if answer.rows is None else float(answer.rows)
         sd = counts_sd(len(bins.inner), rows, mu, task.neighbours, place=len(seen))
@@ -101,7 +111,7 @@ def learn(
         noisy = add_symmetric_noise(known(answer.gram, rng), sd, sd, rng)
         matrix, _ = publish(noisy, SymmetricGaussian(sd, sd), rng)
         seen.append(ranges.Look(bins, bins.unpacked(matrix), sd))
-    found = ranges.intervals(seen, declared, rows)
+    found = rules.intervals(seen, declared, rows)
     return Looked(task.having_learnt(found), shifts, tuple(look.sd for look in seen))
 
 
