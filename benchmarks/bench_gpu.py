@@ -15,7 +15,8 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from dpgram.engines.device_sum import DeviceSum, Scaling
+from dpgram.engines.device_sum import DeviceSum
+from dpgram.engines.scaling import Scaling
 
 DIMS = (10, 22, 41, 200, 1000)
 CELLS = 2**24 * 22  # at d = 22 that is 2^24 rows: 3 GB of float64

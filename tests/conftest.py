@@ -60,6 +60,15 @@ def small_schema(**changes) -> dpgram.Schema:
     return dpgram.Schema(**fields)
 
 
+NUMBERS_TOML = """
+unit = "person"
+columns = [
+  {name = "x", kind = "numeric", lower = -5, upper = 5},
+  {name = "y", kind = "numeric", lower = -10, upper = 30},
+]
+"""  # a schema file of the two numbers of ``small_schema``
+
+
 def small_table(rows: int = 4000, seed: int = 0) -> pa.Table:
     rng = np.random.default_rng(seed)
     x, c, b = rng.normal(size=rows), rng.choice(["a", "b", "z"], rows), rng.random(rows) < 0.4

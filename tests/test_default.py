@@ -12,7 +12,7 @@ import dpgram
 from dpgram.cli.app import run
 from dpgram.errors import MechanismError
 from dpgram.planning import choose
-from tests.conftest import small_schema, small_table
+from tests.conftest import NUMBERS_TOML, small_schema, small_table
 
 ROWS = 30_000
 BUDGET = {"epsilon": 1.0, "delta": 1e-7}
@@ -24,20 +24,6 @@ ESTIMATORS = [
     dpgram.PrivateCovariance,
     dpgram.PrivatePCA,
 ]
-TOML = """
-unit = "person"
-neighbours = "NEIGHBOURS"
-[[columns]]
-name = "x"
-kind = "numeric"
-lower = -5
-upper = 5
-[[columns]]
-name = "y"
-kind = "numeric"
-lower = -10
-upper = 30
-"""
 
 
 @pytest.fixture
@@ -46,6 +32,10 @@ def chosen(monkeypatch):
     asked, before = [], choose.choose
     monkeypatch.setattr(choose, "choose", lambda *given, **more: asked.append(given) or before(*given, **more))
     return asked
+
+
+def toml(neighbours):
+    return f'neighbours = "{neighbours}"{NUMBERS_TOML}'
 
 
 def stream():
@@ -91,7 +81,7 @@ def test_estimators_choose_once_a_fit(estimator, chosen):
 def test_the_command_says_what_was_taken_in_one_line_and_in_json(neighbours, said, tmp_path, monkeypatch, capsys, chosen):
     monkeypatch.chdir(tmp_path)
     pq.write_table(TABLE, "t.parquet")
-    (tmp_path / "schema.toml").write_text(TOML.replace("NEIGHBOURS", neighbours))
+    (tmp_path / "schema.toml").write_text(toml(neighbours))
     line = "release t.parquet --schema schema.toml --epsilon 1 --delta 1e-7 --arithmetic float --out r.json --json"
     assert run(line.split()) == 0
     assert len(chosen) == 1
@@ -104,7 +94,7 @@ def test_the_command_says_what_was_taken_in_one_line_and_in_json(neighbours, sai
 
 def test_a_dry_run_takes_what_the_release_will(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "schema.toml").write_text(TOML.replace("NEIGHBOURS", "add-remove"))
+    (tmp_path / "schema.toml").write_text(toml("add-remove"))
     line = "release nowhere.csv --schema schema.toml --epsilon 1 --delta 1e-7 --dry-run --json"
     assert run(line.split()) == 0
     label = json.loads(capsys.readouterr().out)["label"]
@@ -174,7 +164,7 @@ def test_an_option_needs_a_mechanism_and_the_error_names_those_that_have_it(tmp_
     with pytest.raises(MechanismError, match=r"name a mechanism that has it \(gaussian-noise, wishart-noise\)"):
         dpgram.PrivatePCA(bounds=(-1, 1), mechanism_options={"repair": "psd"}, **BUDGET).fit(np.zeros((9, 2)))
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "schema.toml").write_text(TOML.replace("NEIGHBOURS", "replace"))
+    (tmp_path / "schema.toml").write_text(toml("replace"))
     line = "release nowhere.csv --schema schema.toml --epsilon 1 --delta 1e-7 --out r.json --sketch-rows 44"
     assert run(line.split()) == 2
     assert "(gaussian-sketch, gaussian-sketch-adaptive)" in " ".join(capsys.readouterr().err.split())

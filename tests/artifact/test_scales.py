@@ -28,11 +28,15 @@ def saved(release, tmp_path):
     return path
 
 
-def changed(path, edit):
+def rewritten(path, edit):
     content = json.loads(path.read_text())
-    edit(content["noise"]["rounds"])
+    edit(content)
     path.write_text(json.dumps(content))
     return path
+
+
+def changed(path, edit):
+    return rewritten(path, lambda content: edit(content["noise"]["rounds"]))
 
 
 def test_it_reads_back_equal_and_rounds_of_one_scale_say_nothing_of_scales(release, saved):
@@ -43,10 +47,11 @@ def test_it_reads_back_equal_and_rounds_of_one_scale_say_nothing_of_scales(relea
 
 
 def test_a_file_without_them_loads_and_another_matrix_is_another_release(release, saved):
-    def emptied(rounds):
-        del rounds[-1]["outer"], rounds[-1]["scales"]
+    def emptied(content):
+        last = content["noise"]["rounds"][-1]
+        del last["outer"], last["scales"], content["mechanism"]["parameters"]["scales"]
 
-    old = dpgram.load(changed(saved, emptied))
+    old = dpgram.load(rewritten(saved, emptied))
     assert (old.noise.last.outer, old.noise.last.scales) == ((), (1.0,))
     assert np.array_equal(old.gram, release.gram)
     assert old != release
@@ -66,6 +71,10 @@ def test_a_file_without_them_loads_and_another_matrix_is_another_release(release
         (lambda last: last["outer"][0].pop(), r"outer\[0\]': has 2 rows of 3 numbers"),
         (lambda last: last["outer"][1][0].__setitem__(1, 1.5), r"outer\[1\]': is not symmetric at '\(intercept\)', 'x'"),
         (lambda last: last["outer"][0][0].__setitem__(0, 1e30), r"outer\[0\]': holds a number too large for a sum over rows"),
+        (lambda last: last["outer"][0][0].__setitem__(0, 4000.0), r"outer\[0\]': holds a number too large for a sum over rows"),
+        (lambda last: last["outer"][1][0].__setitem__(0, -2000.0), r"outer\[1\]': has a negative number for a sum of squares"),
+        (lambda last: last["gram"][0].__setitem__(0, -2000.0), "gram': has a negative number for a sum of squares"),
+        (lambda last: last.update(outer=[], scales=[1.0]), r"parameters.scales': is \d, and there are 1"),
         (lambda last: last.update(outer=3), "outer"),
         (lambda last: last.update(inner=[]), "unknown field `inner`"),
     ],
@@ -73,3 +82,34 @@ def test_a_file_without_them_loads_and_another_matrix_is_another_release(release
 def test_what_was_changed_is_refused_by_field(saved, edit, message):
     with pytest.raises(ReleaseFileError, match=message):
         dpgram.load(changed(saved, lambda rounds: edit(rounds[-1])))
+
+
+def test_only_the_last_round_has_several_scales(saved):
+    def edit(rounds):
+        rounds[0].update(scales=[1.0, 4.0], outer=[rounds[0]["gram"]])
+
+    with pytest.raises(ReleaseFileError, match=r"rounds\[0\].scales': has several, which only the last round can have"):
+        dpgram.load(changed(saved, edit))
+
+
+def test_rounds_are_as_many_as_the_parameters_say(saved):
+    with pytest.raises(ReleaseFileError, match=r"parameters.rounds': is 9, and there are \d"):
+        dpgram.load(rewritten(saved, lambda content: content["mechanism"]["parameters"].update(rounds=9.0)))
+
+
+@pytest.mark.parametrize(
+    ("learnt", "message"),
+    [
+        ({"z": [0, 1]}, "learnt names 'z', which is no numeric column"),
+        ({"x": [1, 0]}, "learnt interval of column 'x' must lie within its bounds"),
+        ({"x": [0, 1e9]}, "learnt interval of column 'x' must lie within its bounds"),
+        ({"x": [40, 40.00000000000002]}, "learnt interval of column 'x' must lie within its bounds"),
+        ({"x": [0, 1, 2]}, "learnt interval of column 'x' must be two numbers"),
+        ({"x": [0, "1"]}, "learnt interval of column 'x' must be two numbers"),
+        ({"x": [0, None]}, "learnt interval of column 'x' must be two numbers"),
+        ([["x", 0, 1]], "learnt must be a table of columns"),
+    ],
+)
+def test_what_was_learnt_agrees_with_the_schema(saved, learnt, message):
+    with pytest.raises(ReleaseFileError, match=f"field 'schema': {message}"):
+        dpgram.load(rewritten(saved, lambda content: content["schema"].update(learnt=learnt)))

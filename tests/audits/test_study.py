@@ -14,7 +14,7 @@ def test_every_setting_has_a_name_of_its_own():
     names = [setting.name for setting in everything()]
     assert len(set(names)) == len(names)
     printed = {setting.mechanism for setting in everything() if setting.calibration == "paper"}
-    assert {setting.mechanism for setting in everything()} - printed == {"whitened-noise"}
+    assert {setting.mechanism for setting in everything()} - printed == {"whitened-noise", "looks"}
 
 
 def test_the_page_takes_the_best_pair_of_each_setting(tmp_path):

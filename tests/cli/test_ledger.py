@@ -7,15 +7,8 @@ import pytest
 import dpgram
 from dpgram.cli.app import run
 from dpgram.ledger.file import FileLedger
-from tests.conftest import small_table
+from tests.conftest import NUMBERS_TOML, small_table
 
-SCHEMA = """
-unit = "person"
-columns = [
-  {name = "x", kind = "numeric", lower = -5, upper = 5},
-  {name = "y", kind = "numeric", lower = -10, upper = 30},
-]
-"""
 OPEN = "ledger open --epsilon 2 --delta 1e-5 --unit person --dataset visits"
 RELEASE = (
     "release t.parquet --schema schema.toml --mechanism gaussian-noise --epsilon 1 --delta 1e-6 --ledger ledger.sqlite --out"
@@ -26,7 +19,7 @@ RELEASE = (
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     small_table().to_pandas().to_parquet("t.parquet")
-    (tmp_path / "schema.toml").write_text(SCHEMA)
+    (tmp_path / "schema.toml").write_text(NUMBERS_TOML)
     return tmp_path
 
 

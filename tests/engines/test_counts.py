@@ -17,7 +17,7 @@ from dpgram.engines.local import LocalPass
 from dpgram.engines.open import open_pass
 from dpgram.engines.summing import Summing, summing_for
 from dpgram.engines.torch import DevicePass
-from dpgram.mechanisms import scales
+from dpgram.mechanisms import ranges
 from dpgram.rows.bin_counts import COUNT_BOUND
 from dpgram.sources.open import open_source
 from dpgram.terms.bins import Bins
@@ -31,7 +31,7 @@ needs_torch = pytest.mark.package("torch")
 
 
 def bins_of(schema: dpgram.Schema) -> Bins:
-    found = scales.next_bins([], schema.looked_at)
+    found = ranges.next_bins([], schema.looked_at)
     assert found is not None
     return found
 

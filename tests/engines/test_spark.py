@@ -23,7 +23,7 @@ import dpgram
 from dpgram.engines import spark as engine
 from dpgram.engines.open import open_pass
 from dpgram.errors import ColumnTypeError, EmptyTableError, MechanismError, MissingColumnError, TableError, UnreadableTableError
-from dpgram.mechanisms.scales import next_bins
+from dpgram.mechanisms.ranges import next_bins
 from dpgram.terms.public_map import PublicMap
 from dpgram.terms.scales import first_scales
 from tests.sources.test_canaries import CANARY, everything_said

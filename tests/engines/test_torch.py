@@ -18,9 +18,10 @@ from hypothesis.extra import numpy as hnp
 
 import dpgram
 from dpgram.engines import device_sum
-from dpgram.engines.device_sum import DeviceSum, Scaling
+from dpgram.engines.device_sum import DeviceSum
 from dpgram.engines.local import LocalPass
 from dpgram.engines.open import open_pass
+from dpgram.engines.scaling import Scaling, _reciprocal
 from dpgram.engines.torch import DevicePass, known_device
 from dpgram.errors import (
     BoundBrokenError,
@@ -359,7 +360,7 @@ def test_reciprocals_are_known_to_twice_the_precision():
     steps = np.concatenate(
         [rng.uniform(1e-9, 2, 500), 2.0 ** rng.integers(-400, 380, 100), np.nextafter(2.0, [1, 3]), [1e-120, 1e120]]
     )
-    for step, inverse, rest in zip(steps.tolist(), *(one.tolist() for one in device_sum._reciprocal(steps)), strict=True):
+    for step, inverse, rest in zip(steps.tolist(), *(one.tolist() for one in _reciprocal(steps)), strict=True):
         assert inverse == 1 / step
         assert abs(Fraction(inverse) + Fraction(rest) - 1 / Fraction(step)) * Fraction(step) <= Fraction(2) ** -104
 

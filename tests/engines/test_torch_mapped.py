@@ -12,9 +12,10 @@ from hypothesis.extra import numpy as hnp
 
 import dpgram
 from dpgram.engines import device_sum
-from dpgram.engines.device_sum import DeviceSum, Scaling
+from dpgram.engines.device_sum import DeviceSum
 from dpgram.engines.local import LocalPass
 from dpgram.engines.open import open_pass
+from dpgram.engines.scaling import Scaling
 from dpgram.engines.torch import DevicePass
 from dpgram.errors import BoundBrokenError, InexactDeviceError, MechanismError, SlowDeviceWarning
 from dpgram.sources.open import open_source

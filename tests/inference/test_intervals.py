@@ -241,3 +241,19 @@ def test_confidence_lies_between_zero_and_one(confidence):
     for method in (wald, fieller, automatic):
         with pytest.raises(ModelError, match="confidence is .* and must lie between 0 and 1"):
             method(seen("gaussian"), confidence)
+
+
+@pytest.mark.parametrize("seed", [36, 205, 393])
+def test_far_from_its_estimate_no_coefficient_is_rejected_where_a_direction_may_have_no_gain(seed):
+    """The statistic tends to (gain / gain_sd)^2 along that direction; a search from the nearest point alone ends in another valley."""
+    of = noisy(seed, count=8, sd=3.0)
+    assert np.min(of.gain / of.gain_sd) < 1
+    assert not fieller(of, 0.95).identified.any()
+
+
+def test_far_out_the_least_statistic_is_no_larger_than_along_the_weakest_direction():
+    for seed in range(60):
+        of = noisy(seed, count=8, sd=3.0)
+        values = of.own(of.estimate) - of.base + 1e4 * uncertainty(of).se
+        found = profile(of, of.to_own[:, None, :], values[:, None], of.by_table)
+        assert np.all(found <= np.min((of.gain / of.gain_sd) ** 2) * 1.01 + 1e-6), seed

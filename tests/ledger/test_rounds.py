@@ -25,7 +25,7 @@ from dpgram.ledger.lines import Committed, KnownCost, Opened, Reserved, chained
 from dpgram.mechanisms.registry import MECHANISMS
 from dpgram.terms.budget import SMALLEST_EPSILON, Budget, Neighbours
 from tests import rounds
-from tests.conftest import small_schema, small_table
+from tests.conftest import NUMBERS_TOML, small_schema, small_table
 from tests.ledger.kill_release import NotedLedger, watched
 from tests.test_passes import Between
 
@@ -340,13 +340,6 @@ def test_a_release_killed_at_any_line_has_noted_every_round_that_it_drew(where, 
 
 # The command line
 
-SCHEMA = """
-unit = "person"
-columns = [
-  {name = "x", kind = "numeric", lower = -5, upper = 5},
-  {name = "y", kind = "numeric", lower = -10, upper = 30},
-]
-"""
 WORDS = "release t.parquet --schema schema.toml --epsilon 1 --delta 1e-6 --ledger ledger.sqlite --mechanism test-rounds --out r.json"
 
 
@@ -354,7 +347,7 @@ WORDS = "release t.parquet --schema schema.toml --epsilon 1 --delta 1e-6 --ledge
 def folder(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     small_table().to_pandas().to_parquet("t.parquet")
-    (tmp_path / "schema.toml").write_text(SCHEMA)
+    (tmp_path / "schema.toml").write_text(NUMBERS_TOML)
     assert run(["ledger", "open", "--epsilon", "2", "--delta", "1e-5", "--unit", "person", "--dataset", "visits"]) == 0
     capsys.readouterr()
     return tmp_path

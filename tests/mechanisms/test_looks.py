@@ -15,7 +15,7 @@ import dpgram
 from dpgram.accounting.gaussian import calibrate_mu, gaussian_delta
 from dpgram.encoding.encode import encoded_columns
 from dpgram.errors import MechanismError, SchemaError
-from dpgram.mechanisms import looks, registry, scales
+from dpgram.mechanisms import looks, ranges, registry
 from dpgram.mechanisms.conversation import CountsQuestion, GramAnswer, hold
 from dpgram.mechanisms.registry import MECHANISMS
 from dpgram.rows.bin_counts import BinCounts
@@ -147,7 +147,7 @@ def test_looks_and_rounds_spend_the_budget_and_no_more(neighbours, times, epsilo
 
 
 def test_looks_that_would_overspend_are_refused_before_anything_is_drawn(monkeypatch):
-    monkeypatch.setattr(scales, "share", lambda *args, **options: 0.2)
+    monkeypatch.setattr(ranges, "share", lambda *args, **options: 0.2)
     drawn = []
     with pytest.raises(MechanismError, match="more of the budget than they may"):
         released(table(2000), schema(100), source=_Watched(drawn))
@@ -194,11 +194,11 @@ def test_counts_get_the_noise_that_the_proof_says(exact, scale, accepted, monkey
     """Of the first look at a table whose counts are known; three tenths more or less are seen."""
     columns, declared = table(3000), schema(1e6)
     seen = []
-    real = scales.next_bins
+    real = ranges.next_bins
     monkeypatch.setattr(
-        scales, "next_bins", lambda looked, wide: seen.append(list(looked)) or (real(looked, wide) if not looked else None)
+        ranges, "next_bins", lambda looked, wide: seen.append(list(looked)) or (real(looked, wide) if not looked else None)
     )
-    monkeypatch.setattr(scales, "BLURRED", 1.0)
+    monkeypatch.setattr(ranges, "BLURRED", 1.0)
     if scale != 1.0:
         add = looks.add_symmetric_noise
         monkeypatch.setattr(looks, "add_symmetric_noise", lambda m, off, on, rng: add(m, scale * off, scale * on, rng))
@@ -213,7 +213,7 @@ def test_counts_get_the_noise_that_the_proof_says(exact, scale, accepted, monkey
     low, high = chi2.ppf(FALSE_ALARM / 2, count), chi2.isf(FALSE_ALARM / 2, count)
     assert (low < statistic < high) == accepted
     shares = look.sd * calibrate_mu(BUDGET) / looks.counts_sensitivity(4, REPLACE)
-    assert shares >= 1 / math.sqrt(scales.MOST_SHARE) * (1 - 1e-9)
+    assert shares >= 1 / math.sqrt(ranges.MOST_SHARE) * (1 - 1e-9)
 
 
 # What is looked at, and what is made of it.
@@ -283,7 +283,7 @@ def test_bounds_that_fit_are_left_alone_after_one_look(seed):
     outcome, _, _ = released(table(), fits, seed=seed)
     assert outcome.learnt == {}
     assert outcome.parameters["looks"] == 1
-    assert (outcome.parameters["looks_mu"] / outcome.parameters["mu"]) ** 2 == pytest.approx(scales.LEAST_SHARE)
+    assert (outcome.parameters["looks_mu"] / outcome.parameters["mu"]) ** 2 == pytest.approx(ranges.LEAST_SHARE)
 
 
 @pytest.mark.parametrize("times", [1.0, 1e6])

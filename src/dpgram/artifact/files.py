@@ -211,7 +211,20 @@ class _Reader:
         for k, size in enumerate(sizes):
             if not 1 / MOST_APART < size / sizes[-1] < MOST_APART:
                 self._refuse(f"noise.rounds[{k}].through", "is of another size than the last round's: one of them was changed")
+        for k, early in enumerate(noise.rounds[:-1]):
+            if early.outer:
+                self._refuse(
+                    f"noise.rounds[{k}].scales", "has several, which only the last round can have: it was changed or damaged"
+                )
+        self._check_counts(file, noise)
         return noise
+
+    def _check_counts(self, file: _File, noise: NoiseModel) -> None:
+        """Rounds and scales are as many as the mechanism's parameters say, where they say it."""
+        counted = {"rounds": len(noise.rounds), "scales": len(noise.rounds[-1].scales)} if noise.rounds else {}
+        for name, there in counted.items():
+            if (said := file.mechanism.parameters.get(name, there)) != there:
+                self._refuse(f"mechanism.parameters.{name}", f"is {said:g}, and there are {there}: one of them was changed")
 
     def _part(self, file: _File, field: str, stored: Any, kind: Any) -> Any:
         """A noise model, or a part of one, its numbers checked."""
@@ -232,7 +245,7 @@ class _Reader:
             values[each.name] = value
         made = kind(**values)
         if isinstance(made, Round):
-            self._check_round(field, made)
+            self._check_round(file, field, made)
         return made
 
     def _one_of(self, file: _File, field: str, stored: Any, kind: Any) -> Any:
@@ -240,16 +253,19 @@ class _Reader:
             return self._symmetric(file, field, stored)
         return stored if kind is float else self._part(file, field, stored, kind)
 
-    def _check_round(self, field: str, round_: Round) -> None:
+    def _check_round(self, file: _File, field: str, round_: Round) -> None:
         if not 1 <= len(round_.scales) <= MOST_SCALES or round_.scales != first_scales(len(round_.scales)):
             self._refuse(f"{field}.scales", "must be 1, 4, 16 and so on: it was changed or damaged")
         if len(round_.outer) != len(round_.scales) - 1:
             needed = f"{len(round_.scales) - 1} are needed for its {len(round_.scales)} scales"
             self._refuse(f"{field}.outer", f"has {len(round_.outer)} matrices, and {needed}")
         matrices = {"gram": round_.gram, **{f"outer[{k}]": each for k, each in enumerate(round_.outer)}}
+        rows, noise = PLAUSIBLE_ROWS if file.rows is None else file.rows, 100 * round_.sd_off_diagonal
         for name, matrix in matrices.items():
-            if np.abs(matrix).max() > PLAUSIBLE_ROWS + 100 * round_.sd_off_diagonal:  # mapped rows have norm one at most
+            if np.abs(matrix).max() > rows + noise:  # mapped rows have norm one at most
                 self._refuse(f"{field}.{name}", "holds a number too large for a sum over rows: it was changed or damaged")
+            if np.diag(matrix).min() < -noise:
+                self._refuse(f"{field}.{name}", "has a negative number for a sum of squares: it was changed or damaged")
         largest = float(np.abs(round_.through).max())
         if not ANY_SIZE[0] < largest < ANY_SIZE[1] or not np.linalg.cond(round_.through / largest) < WORST_CONDITION:
             self._refuse(

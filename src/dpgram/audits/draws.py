@@ -53,7 +53,7 @@ class PairReleases:
 
     def __init__(self, mechanism: Mechanism, law: MechanismLaw, pair: Pair):
         self.law, self.pair = law, pair
-        self.itself, self.mechanism = replace(mechanism, batched=False), law.many_at_once(mechanism)
+        self.itself, self.mechanism = replace(law.whole(mechanism), batched=False), law.many_at_once(mechanism)
         self.alone = replace(law.one_at_a_time(mechanism), batched=False)
         self.rounds = int(law.parameters.get("rounds", 1))
 

@@ -11,8 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from dpgram.audits.draws import releases
-from dpgram.audits.laws.registry import law_of
-from dpgram.mechanisms import registry
+from dpgram.audits.laws.registry import find, law_of
 from dpgram.mechanisms.conversation import Task
 from dpgram.sampling.base import RandomSource
 from dpgram.sampling.exact import ExactSource
@@ -34,7 +33,7 @@ def faults_of_processes(mechanism: str, task: Task) -> list[str]:
 
 def _main(sent: str) -> None:
     name, task = pickle.loads(bytes.fromhex(sent))
-    mechanism = replace(registry.find(name), batched=False)
+    mechanism = replace(find(name), batched=False)
     table = law_of(name)(task, mechanism.calibrate(task)).worst_pairs()[0].first
     sources: list[RandomSource] = [SecureSource(), ExactSource()]
     made = {source.arithmetic: releases(mechanism, task, table, source, 1).gram[0] for source in sources}

@@ -6,15 +6,17 @@ bring it to the place where it tells most."""
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from dpgram.linalg.scales import weights
-from dpgram.mechanisms.conversation import GramAnswer, GramQuestion, Task
+from dpgram.mechanisms.conversation import CountsQuestion, GramAnswer, GramQuestion, Question, Task
+from dpgram.terms.bins import Bins
 from dpgram.terms.budget import Neighbours
 from dpgram.terms.scales import ONE_CLIP, SWITCH, Scales
+from dpgram.terms.schema import Schema
 
 Array = np.ndarray
 
@@ -39,17 +41,51 @@ class Rows:
     def answer(self, question: GramQuestion, task: Task) -> GramAnswer:
         """As a curator answers: the number of rows is told where it is public."""
         assert question.through is not None
-        rows = int(self.counts.sum()) if task.neighbours is Neighbours.REPLACE else None
         gram, *outer = self.grams(question.through.matrix, question.scales)
-        return GramAnswer(gram, rows, tuple(outer))
+        return GramAnswer(gram, _public(self.counts, task), tuple(outer))
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """A table of numbers as they are declared, before they are encoded; each row is there ``counts`` times."""
+
+    schema: Schema
+    cells: Array  # (different rows, columns); NaN where a cell is missing
+    counts: Array
+
+    def in_bins(self, bins: Bins) -> Array:
+        """How many rows lie in each bin, column after column."""
+        whole = []
+        for name, edges in bins.inner.items():
+            column = self.cells[:, self.schema.names.index(name)]
+            there = ~np.isnan(column)
+            bounds = np.array([-math.inf, *edges, math.inf])
+            within = (bounds[:-1, None] <= column[there]) & (column[there] < bounds[1:, None])
+            whole.append(within @ self.counts[there])
+        return np.concatenate(whole)
+
+    def encoded(self, learnt: Any) -> Rows:
+        """The rows that sums are made of, scaled by what was learnt."""
+        columns = replace(self.schema, learnt=learnt or {}).encoded
+        centres, halves = (np.array(numbers) for numbers in zip(*((e.centre, e.half) for e in columns), strict=True))
+        return Rows(np.clip(np.nan_to_num((self.cells - centres) / halves), -1.0, 1.0), self.counts)
+
+    def answer(self, question: Question, task: Task) -> GramAnswer:
+        if isinstance(question, CountsQuestion):
+            return GramAnswer(question.bins.packed(self.in_bins(question.bins)), _public(self.counts, task))
+        return self.encoded(question.learnt).answer(question, task)
+
+
+def _public(counts: Array, task: Task) -> int | None:
+    return int(counts.sum()) if task.neighbours is Neighbours.REPLACE else None
 
 
 Table = Any
-"""A Gram sum as an array, which answers the one question of most mechanisms, or ``Rows``."""
+"""A Gram sum as an array, which answers the one question of most mechanisms, or ``Rows``, or ``Cells``."""
 
 
-def answered(table: Table, question: GramQuestion, task: Task) -> GramAnswer:
-    return table.answer(question, task) if isinstance(table, Rows) else GramAnswer(table, task.rows)
+def answered(table: Table, question: Question, task: Task) -> GramAnswer:
+    return GramAnswer(table, task.rows) if isinstance(table, np.ndarray) else table.answer(question, task)
 
 
 @dataclass(frozen=True, eq=False)

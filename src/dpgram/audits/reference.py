@@ -41,6 +41,12 @@ def rounds(task: Task, sds: Sequence[float]) -> float:
     return float(hockey_stick(task.budget.epsilon, math.sqrt(sum((apart / (math.sqrt(2) * sd)) ** 2 for sd in sds))))
 
 
+def looks(task: Task, sds: Sequence[float]) -> float:
+    """The shift of looks at all columns: a row moves one count of each column by one, a row that is replaced moves two."""
+    moved = 2 * task.dim if task.neighbours is Neighbours.REPLACE else task.dim
+    return math.sqrt(sum(moved / sd**2 for sd in sds))
+
+
 def _chi_squares(degrees: float, least: float, points: int) -> tuple[Any, Any]:
     """Logarithms of chi-square numbers and their weights, by the trapezoidal rule: integrands are smooth."""
     x = np.linspace(math.log(chi2.ppf(1e-18, degrees)), math.log(chi2.isf(least, degrees)), points)

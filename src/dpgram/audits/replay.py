@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dpgram.audits.neighbours import Pair, answered
-from dpgram.mechanisms.conversation import Drawing, GramAnswer, GramQuestion, Mechanism, Task, hold
+from dpgram.mechanisms.conversation import CountsQuestion, Drawing, GramAnswer, Mechanism, Question, Task, hold
 from dpgram.sampling.base import RandomSource
 
 Array = np.ndarray
@@ -53,9 +53,8 @@ def _seen(mechanism: Mechanism, task: Task, table: Any, rng: Any) -> Mapping[str
     asked: list[Array] = []
     announced: list[Drawing] = []
 
-    def answer(question: GramQuestion) -> GramAnswer:
-        through = np.empty(0) if question.through is None else question.through.matrix
-        asked.append(np.concatenate([through.ravel(), [question.row_bound], question.scales]))
+    def answer(question: Question) -> GramAnswer:
+        asked.append(_numbers(question))
         return answered(table, question, task)
 
     outcome = hold(mechanism.start(task, rng), answer, announced.append)
@@ -73,6 +72,16 @@ def _seen(mechanism: Mechanism, task: Task, table: Any, rng: Any) -> Mapping[str
             for place, each in enumerate(outcome.noise.rounds, 1)
         },
         "the released matrix": outcome.gram,
+        "what was learnt of columns": np.array([repr(each) for each in sorted(outcome.learnt.items())]),
         "the number of questions": len(asked),
         "what is announced": np.array([repr(each) for each in announced]),
     }
+
+
+def _numbers(question: Question) -> Array:
+    """All that a question says."""
+    if isinstance(question, CountsQuestion):
+        return np.concatenate([[len(name), len(edges), *edges] for name, edges in question.bins.inner.items()])
+    through = np.empty(0) if question.through is None else question.through.matrix
+    ends = [end for interval in (question.learnt or {}).values() for end in interval]
+    return np.concatenate([through.ravel(), [question.row_bound], question.scales, ends])

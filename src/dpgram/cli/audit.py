@@ -13,7 +13,7 @@ import numpy as np
 from dpgram import curator
 from dpgram.audits.fresh import faults_of_processes
 from dpgram.audits.laws.base import in_words
-from dpgram.audits.laws.registry import law_of
+from dpgram.audits.laws.registry import find, law_of
 from dpgram.audits.run import Audit
 from dpgram.audits.run import audit as run_audit
 from dpgram.cli.app import note
@@ -21,7 +21,6 @@ from dpgram.cli.calibrate import asked_task
 from dpgram.cli.options import Calibration, Json, Relation, given_options
 from dpgram.cli.output import print_json, print_table, working_bar
 from dpgram.errors import MechanismError
-from dpgram.mechanisms import registry
 from dpgram.mechanisms.conversation import EXACT_CURVE, Task
 from dpgram.report.figures import check_figure_path, draw_trade_off, save_figure
 from dpgram.sampling.exact import ExactSource
@@ -59,8 +58,9 @@ def audit(
     """Attack mechanism NAME on its worst neighbours, and compare what is found with what is claimed.
 
     Args:
-        name: The mechanism.
-        epsilon: The budget that it is calibrated for; 1, or 0.9 for the printed formulas, some of which hold below one only.
+        name: The mechanism; or looks, those that whitened-noise takes at columns before its first round.
+        epsilon: The budget that it is calibrated for; 1, or 0.9 for the printed formulas, some of which hold below one only. For looks it
+            is 8, that of the whole release, of which they have a few per cent.
         delta: The budget that it is calibrated for.
             Counting shows little at a small one: 0.01 needs some 100,000 draws, 0.001 some 2,000,000.
         dim: Number of columns. Two are enough for the worst case, and fastest.
@@ -75,9 +75,9 @@ def audit(
     check_figure_path(plot)
     if arithmetic not in DRAWS:
         raise MechanismError(f"arithmetic is {arithmetic!r} and must be 'exact' or 'float'.")
-    mechanism, draws = registry.find(name), DRAWS[arithmetic] if draws is None else draws
-    budget = Budget((1.0 if calibration == EXACT_CURVE else 0.9) if epsilon is None else epsilon, delta)
-    tasks = [asked_task(name, budget, neighbours, dim, row_bound, calibration, given_options(option, {}))]
+    mechanism, draws = find(name), DRAWS[arithmetic] if draws is None else draws
+    budget = Budget((law_of(name).epsilon if calibration == EXACT_CURVE else 0.9) if epsilon is None else epsilon, delta)
+    tasks = [asked_task(mechanism, budget, neighbours, dim, row_bound, calibration, given_options(option, {}))]
     if not option:
         tasks = [replace(tasks[0], options=each) for each in law_of(name).settings(tasks[0].neighbours, dim, calibration)]
     audits: list[tuple[Task, list[Audit]]] = []

@@ -54,7 +54,7 @@ def calibrate(
     given = given_options(option, options)
     if table_rows is not None and TABLE_ROWS in mechanism.options:  # checked there; others are told the table's own
         given, table_rows = {**given, TABLE_ROWS: table_rows}, None
-    task = asked_task(name, Budget(epsilon, delta), neighbours, dim, row_bound, calibration, given)
+    task = asked_task(mechanism, Budget(epsilon, delta), neighbours, dim, row_bound, calibration, given)
     task = replace(task, rows=table_rows, intercept=intercept)
     columns = [PAPER, EXACT_CURVE] if compare else [calibration]
     calibrated = {column: _parameters(mechanism, replace(task, calibration=column), lenient=compare) for column in columns}
@@ -86,7 +86,13 @@ def _text(value: object) -> str:
 
 
 def asked_task(
-    name: str, budget: Budget, neighbours: str, dim: int, row_bound: float, calibration: str, options: Mapping[str, float | str]
+    mechanism: Mechanism,
+    budget: Budget,
+    neighbours: str,
+    dim: int,
+    row_bound: float,
+    calibration: str,
+    options: Mapping[str, float | str],
 ) -> Task:
     """The task that a command line describes."""
     if neighbours not in (relation.value for relation in Neighbours):
@@ -95,4 +101,4 @@ def asked_task(
         raise MechanismError(f"dim is {dim} and must be at least 1.")
     if not (math.isfinite(row_bound) and row_bound > 0):
         raise MechanismError(f"row_bound is {row_bound:g} and must be positive and finite.")
-    return registry.task(registry.find(name), budget, Neighbours(neighbours), dim, row_bound, calibration, options)
+    return registry.task(mechanism, budget, Neighbours(neighbours), dim, row_bound, calibration, options)

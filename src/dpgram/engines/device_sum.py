@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import cached_property, lru_cache
 from importlib import resources
 
@@ -22,13 +21,12 @@ import numpy as np
 
 from dpgram.engines.nvrtc import Kernel, KernelError
 from dpgram.engines.pytorch import Device, Tensor, torch
+from dpgram.engines.scaling import Scaling
 from dpgram.errors import BoundBrokenError, InexactDeviceError, SlowDeviceWarning
 from dpgram.rows.clip import GRID, JUST_BELOW_ONE, LEAST_POWER, MAPPED_BITS, MOST_TOGETHER, check_map, largest_square
 from dpgram.rows.gram_sum import BLOCK_ROWS, LIMB_BITS, LIMB_MASK, GramSum, stacked
-from dpgram.terms.columns import Boolean, Numeric
 from dpgram.terms.public_map import PublicMap, digest_of
 from dpgram.terms.scales import ONE_CLIP, SWITCH, Scales
-from dpgram.terms.schema import Schema
 
 Array = np.ndarray
 
@@ -41,7 +39,6 @@ MAPPED_BYTES = 2**26  # the same where they are then multiplied by a map, which 
 EAGER_BYTES = 2**25  # the same where PyTorch's operations make them, which takes several too
 ROWS_PER_BLOCK = 2**21  # of threads; its 64-bit sums have room for twice as many
 MOST_SPILLS = 2**20  # each adds less than 2^40 to a low limb of 63 bits
-SAFE_HALVES = (2.0**-400, 2.0**400)  # far from overflow and underflow, where a fast division is exact
 FRACTION_BITS, EXPONENT_OF_ONE = 52, 1023  # of float64
 CELL_TYPES = {
     "float64": "double",
@@ -58,80 +55,6 @@ CELL_TYPES = {
     "uint8": "unsigned char",
     "bool": "unsigned char",
 }
-
-
-@dataclass(frozen=True)
-class Scaling:
-    """What is declared about each encoded column, as arrays: what a cell becomes.
-
-    A column whose place is -1 has no cells: its bounds meet in the one value that it has."""
-
-    lower: Array
-    upper: Array
-    fill: Array
-    centre: Array
-    half: Array
-    truth: Array  # of a Boolean column, whose cells are 0, 1 or missing
-    places: tuple[int, ...]  # which column of the cells it is
-
-    @classmethod
-    def of_schema(cls, schema: Schema, places: dict[str, int]) -> Scaling | None:
-        """That of a schema of numbers and truth values alone; None if it holds anything else."""
-        if schema.derived or not all(isinstance(column, Numeric | Boolean) for column in schema.columns):
-            return None
-        declared: list[tuple] = [(1.0, 1.0, 1.0, 0.0, 1.0, False, -1)] if schema.intercept else []
-        for encoded, column in zip(schema.encoded[len(declared) :], schema.columns, strict=True):
-            made, (centre, half) = schema.made[column.name], (encoded.centre, encoded.half)
-            lower, upper = max(made.lower, _end(centre, half, -math.inf)), min(made.upper, _end(centre, half, math.inf))
-            (fill,) = made.fill
-            scale = (lower, upper, min(max(fill, lower), upper), centre, half)
-            declared.append((*scale, isinstance(column, Boolean), places[column.name]))
-        return cls._of(declared)
-
-    @classmethod
-    def of_encoded(cls, dim: int) -> Scaling:
-        """That of cells which are encoded already."""
-        return cls._of([(-1.0, 1.0, 0.0, 0.0, 1.0, False, place) for place in range(dim)])
-
-    @classmethod
-    def _of(cls, rows: Sequence[tuple]) -> Scaling:
-        lower, upper, fill, centre, half, truth, places = (np.array(field) for field in zip(*rows, strict=True))
-        return cls(lower, upper, fill, centre, half, truth, tuple(places.tolist()))
-
-    @property
-    def dim(self) -> int:
-        return len(self.places)
-
-    @property
-    def padded(self) -> int:
-        """The next multiple of 8 encoded columns."""
-        return -(-self.dim // 8) * 8
-
-    @property
-    def divides_fast(self) -> bool:
-        return bool(np.all((self.half >= SAFE_HALVES[0]) & (self.half <= SAFE_HALVES[1])))
-
-    @cached_property
-    def within_grid(self) -> bool:
-        """Whether the bounds reach less than one grid point beyond [-1, 1]; scaling is monotone, so every cell does then."""
-        ends = np.array([(bound - self.centre) / self.half * GRID for bound in (self.lower, self.upper)])
-        return bool(np.all(np.abs(ends) < GRID + 1))
-
-    @cached_property
-    def fields(self) -> Array:
-        """What gram.cu reads of each column, (fields, padded columns): bounds, fill, centre, step, its reciprocal, truth."""
-        step = self.half / GRID if self.divides_fast else self.half
-        fields = np.zeros((8, self.padded))
-        fields[4:6] = 1.0  # columns of padding divide by one
-        fields[:, : self.dim] = [self.lower, self.upper, self.fill, self.centre, step, *_reciprocal(step), self.truth]
-        return fields
-
-    @cached_property
-    def declared(self) -> Array:
-        """Places and fields as 64-bit words, for one copy to the device."""
-        places = np.full(self.padded, -1, dtype=np.int64)
-        places[: self.dim] = self.places
-        return np.concatenate([places, self.fields.reshape(-1).view(np.int64)])
 
 
 class DeviceSum:
@@ -334,15 +257,6 @@ class _Kernels:
         return _compiled(name, tuple(sorted(defines.items())), self._device)
 
 
-def _end(centre: float, half: float, towards: float) -> float:
-    """The first number, from the centre, that is encoded as one or beyond: where bounds reach further, as those of a column whose scale was
-    learnt may, a cell that is clamped to it has the grid point of all further ones."""
-    end = centre + math.copysign(half, towards)
-    while abs(end - centre) / half < 1:
-        end = math.nextafter(end, towards)
-    return end
-
-
 @lru_cache(maxsize=64)
 def _compiled(name: str, defines: tuple[tuple[str, object], ...], device: Device) -> Kernel:
     source = resources.files("dpgram.engines").joinpath("gram.cu").read_text(encoding="utf-8")
@@ -406,21 +320,3 @@ def _check_exact_maps(device: Device) -> None:
     product = torch.from_numpy(points.astype(np.float64)).to(device) @ torch.from_numpy(whole.T.astype(np.float64)).to(device)
     if not np.array_equal(product.cpu().numpy(), points @ whole.T):
         raise InexactDeviceError(device=str(device))
-
-
-def _reciprocal(step: Array) -> tuple[Array, Array]:
-    """1 / step to about 106 bits, as the sum of two numbers; the first is the correctly rounded reciprocal."""
-    part, power = np.frexp(step)  # within [1/2, 1), so that nothing overflows
-    inverse = 1 / part
-    (a, b), (c, d) = _halves(part), _halves(inverse)
-    product = part * inverse
-    error = b * d - (((product - a * c) - b * c) - a * d)  # Dekker: part * inverse is product + error, exactly
-    rest = ((1 - product) - error) / part  # the remainder of a division is exact
-    return np.ldexp(inverse, -power), np.ldexp(rest, -power)
-
-
-def _halves(values: Array) -> tuple[Array, Array]:
-    """Two numbers of at most 26 bits that add up to each of ``values`` (Veltkamp)."""
-    wide = (2**27 + 1) * values
-    upper = wide - (wide - values)
-    return upper, values - upper

@@ -12,9 +12,10 @@ from typing import Any, Self
 import pyarrow as pa
 
 from dpgram.engines.base import Progress, Steps
-from dpgram.engines.device_sum import CELL_TYPES, DeviceSum, Scaling
+from dpgram.engines.device_sum import CELL_TYPES, DeviceSum
 from dpgram.engines.local import LocalPass
 from dpgram.engines.pytorch import Device, Tensor, torch
+from dpgram.engines.scaling import Scaling
 from dpgram.errors import DeviceError, MissingExtraError, TableError
 from dpgram.rows.bin_counts import packed_counts
 from dpgram.rows.gram_sum import GramSum

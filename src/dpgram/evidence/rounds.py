@@ -21,6 +21,7 @@ from dpgram.evidence.tails import Tails
 from dpgram.linalg.rounds import Look, in_own_columns, look, looks, pooled
 from dpgram.sampling.base import RandomSource
 from dpgram.terms.noise import Round, SymmetricGaussian, WhitenedGaussian
+from dpgram.terms.words import about
 
 Array = np.ndarray
 
@@ -72,8 +73,8 @@ class RoundsEvidence(Evidence, reads=WhitenedGaussian):
                 f"move too. A bias from that is not in the intervals."
             )
         return (
-            f"Rows far from the others were shrunk: about {min(self.tails.rows / self.rows, 1.0):.2g} of them, as far as the noise lets "
-            f"tell. What the shrinking took holds about {self.tails.share:.2g} of all squares. How far that could have "
+            f"Rows far from the others were shrunk: {about(min(self.tails.rows / self.rows, 1.0))} of them, as far as the noise lets "
+            f"tell. What the shrinking took holds {about(self.tails.share)} of all squares. How far that could have "
             f"moved a coefficient is its part 'clipping' of the standard error, and the interval counts it. R-squared and the residual "
             f"sd are those of the shrunk rows."
         )

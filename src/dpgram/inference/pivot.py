@@ -18,6 +18,8 @@ from dpgram.regression.channel import Channel
 Array = np.ndarray
 
 ITERATIONS, TINY = 80, np.finfo(float).tiny
+LOOSE = 1e-6  # of what a change along the weakest direction counts, where a search starts far out
+LOWER = 0.99  # of what was found: a start that is no lower leads to the same valley, or to one that is as deep
 
 
 def statistic(seen: Channel, b: Array, sampling: Array) -> tuple[Array, Array, Array]:
@@ -47,11 +49,26 @@ def profile(seen: Channel, combinations: Array, values: Array, sampling: Array, 
     A problem is left as soon as its statistic is at most ``enough``: a test needs no more.
 
     ``combinations`` (k, c, p), ``values`` (k, c). Damped Gauss-Newton steps within the constraints: the metric is diagonal, so a step
-    costs c by c."""
+    costs c by c.
+
+    Far from the estimate there may be several valleys: along a direction the statistic tends to (gain / gain_sd)^2 of that one. So the
+    search starts at the nearest point, and once more along the weakest direction, where that is clearly lower than what was found."""
     squares = seen.gain**2
     metric = squares / (seen.noise_variance(seen.estimate) + sampling)
     metric = np.broadcast_to(metric + 1e-3 * np.median(metric) + TINY, (len(values), len(seen.gain)))
-    b = seen.estimate + _lifted(combinations, metric, values - np.vecdot(combinations, seen.estimate))
+    gap = values - np.vecdot(combinations, seen.estimate)
+    least = _descended(seen, combinations, seen.estimate + _lifted(combinations, metric, gap), sampling, enough)
+    weakest = np.arange(len(squares)) == np.argmin(squares / seen.weight**2)
+    far = seen.estimate + _lifted(combinations, np.where(weakest, LOOSE * metric, metric), gap)
+    lower = (least > enough) & (statistic(seen, far, sampling)[0] < LOWER * least)
+    if lower.any():
+        least[lower] = np.minimum(least[lower], _descended(seen, combinations[lower], far[lower], sampling, enough))
+    return least
+
+
+def _descended(seen: Channel, combinations: Array, b: Array, sampling: Array, enough: float) -> Array:
+    """The smallest statistic that steps from each row of ``b`` lead to."""
+    squares = seen.gain**2
     best, gradient, diagonal = statistic(seen, b, sampling)
     damping = np.full(len(b), 1e-3)
     least, moving = best.copy(), np.arange(len(b))  # problems drop out as they settle

@@ -11,15 +11,17 @@ from __future__ import annotations
 import math
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from dpgram.accounting.compose import GaussianCost
 from dpgram.errors import MechanismError
-from dpgram.mechanisms import scales, whitening
+from dpgram.mechanisms import ranges, whitening
 from dpgram.mechanisms.conversation import CountsQuestion, Drawing, GramAnswer, Task, publish
 from dpgram.mechanisms.gaussian_noise import add_symmetric_noise
 from dpgram.mechanisms.options import Option
 from dpgram.mechanisms.proven import proven
 from dpgram.sampling.base import RandomSource, known
+from dpgram.terms.bins import Bins
 from dpgram.terms.budget import Neighbours
 from dpgram.terms.noise import SymmetricGaussian
 
@@ -40,6 +42,14 @@ class Looked:
     task: Task  # with what was learnt
     shifts: tuple[float, ...] = ()  # of each look
     sds: tuple[float, ...] = field(default=())  # of the noise in its counts
+
+
+class LookRules(Protocol):
+    """What decides about looks: those of ``ranges``, or others."""
+
+    def next_bins(self, seen: Sequence[ranges.Look], declared: ranges.Intervals, /) -> Bins | None: ...
+
+    def intervals(self, seen: Sequence[ranges.Look], declared: ranges.Intervals, rows: float | None, /) -> ranges.Intervals: ...
 
 
 @proven("learnt_scales.md#lemma-1")
@@ -80,15 +90,15 @@ def noted_shift(place: int, first: float, mu: float, dim: int, rows: float | Non
 
 @proven("learnt_scales.md#theorem-2")
 def learn(
-    task: Task, rng: RandomSource, mu: float, rows: float | None
+    task: Task, rng: RandomSource, mu: float, rows: float | None, rules: LookRules = ranges
 ) -> Generator[CountsQuestion | Drawing, GramAnswer, Looked]:
     """The task with the scales of its columns, learnt in a few looks; ``rows`` is their number as far as it is public.
 
-    Whatever the rules of ``scales`` do, what comes back is private: they see what is declared, public numbers and noisy counts."""
-    seen: list[scales.Look] = []
+    Whatever the ``rules`` do, what comes back is private: they see what is declared, public numbers and noisy counts."""
+    seen: list[ranges.Look] = []
     shifts: tuple[float, ...] = ()
     declared = wide_columns(task)
-    while (bins := scales.next_bins(seen, declared)) is not None:
+    while (bins := rules.next_bins(seen, declared)) is not None:
         answer = yield CountsQuestion(bins)
         rows = rows if answer.rows is None else float(answer.rows)
         sd = counts_sd(len(bins.inner), rows, mu, task.neighbours, place=len(seen))
@@ -100,19 +110,19 @@ def learn(
         yield Drawing(len(seen) + 1, len(seen) + 2, GaussianCost(spent))
         noisy = add_symmetric_noise(known(answer.gram, rng), sd, sd, rng)
         matrix, _ = publish(noisy, SymmetricGaussian(sd, sd), rng)
-        seen.append(scales.Look(bins, bins.unpacked(matrix), sd))
-    found = scales.intervals(seen, declared, rows)
+        seen.append(ranges.Look(bins, bins.unpacked(matrix), sd))
+    found = rules.intervals(seen, declared, rows)
     return Looked(task.having_learnt(found), shifts, tuple(look.sd for look in seen))
 
 
 def counts_sd(columns: int, rows: float | None, mu: float, neighbours: Neighbours, *, place: int) -> float | None:
     """The noise of look number ``place``, from 0, at so many columns; None where it would tell nothing."""
     sensitivity = counts_sensitivity(columns, neighbours)
-    share = scales.share(columns, rows, mu, moved=sensitivity**2 / columns, place=place)
+    share = ranges.share(columns, rows, mu, moved=sensitivity**2 / columns, place=place)
     return sensitivity / (mu * math.sqrt(share)) if share > 0 else None
 
 
-def wide_columns(task: Task) -> scales.Intervals:
+def wide_columns(task: Task) -> ranges.Intervals:
     """The declared bounds of the columns to look at: none where the rows are not those of a table, or where looks were declined."""
     return {} if task.schema is None or LOOKS.of(task.options) == "none" else task.schema.looked_at
 

@@ -35,7 +35,7 @@ from dpgram.mechanisms.gaussian_noise import add_symmetric_noise, diagonal_sd, g
 from dpgram.mechanisms.looks import LOOKS, Looked, learn, noted_shift, planned, shift_left
 from dpgram.mechanisms.options import Option, by_name
 from dpgram.mechanisms.proven import proven
-from dpgram.mechanisms.scales import MOST_LOOKS
+from dpgram.mechanisms.ranges import MOST_LOOKS
 from dpgram.sampling.base import RandomSource, known
 from dpgram.terms.budget import Neighbours
 from dpgram.terms.noise import Round, SymmetricGaussian

@@ -12,8 +12,8 @@ from typing import Any
 
 from dpgram.artifact.release import GramRelease
 from dpgram.mechanisms.conversation import Mechanism
+from dpgram.mechanisms.ranges import MOST_LOOKS
 from dpgram.mechanisms.registry import MECHANISMS
-from dpgram.mechanisms.scales import MOST_LOOKS
 from dpgram.report.columns import computed, declared, scaled
 from dpgram.report.fact import Fact, Group, Planned, Rounds
 from dpgram.report.notes import notes

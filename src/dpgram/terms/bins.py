@@ -40,7 +40,9 @@ class Bins:
         return matrix + np.triu(matrix, 1).T
 
     def unpacked(self, matrix: Array) -> dict[str, Array]:
-        """The counts in a matrix, by column."""
-        upper = matrix[np.triu_indices(self.dim)]
+        """The counts in a matrix, or in each of many, by column."""
+        upper = matrix[..., *np.triu_indices(self.dim)]
         ends = np.cumsum([len(edges) + 1 for edges in self.inner.values()])
-        return {name: upper[end - len(edges) - 1 : end] for (name, edges), end in zip(self.inner.items(), ends, strict=True)}
+        return {
+            name: upper[..., end - len(edges) - 1 : end] for (name, edges), end in zip(self.inner.items(), ends, strict=True)
+        }

@@ -25,6 +25,15 @@ def percent(share: float, among: Mapping[str, float] | None = None) -> str:
     return f"{100 * share:.1f} %"
 
 
+def about(share: float) -> str:
+    """A share that is roughly known.
+
+    >>> about(0.0052), about(0.00002)
+    ('about 0.5 %', 'less than 0.1 %')
+    """
+    return "less than 0.1 %" if share < 0.001 else f"about {percent(share)}"
+
+
 @dataclass(frozen=True)
 class Words:
     """What a number of a mechanism, or of its noise, is called."""

@@ -26,6 +26,7 @@ class MechanismLaw(ABC):
     accounting, so that a mistake there does not excuse itself. An outcome holds many releases: its matrix, and any of its numbers, may
     have a place for each."""
 
+    epsilon = 1.0  # for which it is audited when none is asked for
     varying: tuple[str, ...] = ()  # numbers that are published besides the matrix and differ from release to release
     grid_varies = False  # whether the grid follows from those
     smallest_eigenvalue_tells = False  # whether it is looked at: it then moves by a whole B^2 between worst neighbours
@@ -74,6 +75,10 @@ class MechanismLaw(ABC):
 
     def one_at_a_time(self, mechanism: Mechanism) -> Mechanism:
         """The mechanism as it makes releases of which each publishes as many numbers."""
+        return mechanism
+
+    def whole(self, mechanism: Mechanism) -> Mechanism:
+        """The mechanism as it is held again on the other table; see ``replay``."""
         return mechanism
 
     def level(self) -> float:

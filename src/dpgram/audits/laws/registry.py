@@ -8,10 +8,14 @@ from dpgram.audits.laws.gaussian_sketch import GaussianSketchLaw
 from dpgram.audits.laws.gaussian_sketch_adaptive import AdaptiveSketchLaw
 from dpgram.audits.laws.inverse_wishart import InverseWishartLaw
 from dpgram.audits.laws.inverse_wishart_adaptive import AdaptivePosteriorLaw
+from dpgram.audits.laws.looks import MECHANISM as LOOKS
+from dpgram.audits.laws.looks import LooksLaw
 from dpgram.audits.laws.noisy_inverse import NoisyInverseLaw
 from dpgram.audits.laws.whitened_noise import WhitenedNoiseLaw
 from dpgram.audits.laws.wishart_noise import WishartNoiseLaw
 from dpgram.errors import MechanismError
+from dpgram.mechanisms import registry
+from dpgram.mechanisms.conversation import Mechanism
 
 LAWS: dict[str, type[MechanismLaw]] = {
     "gaussian-noise": GaussianNoiseLaw,
@@ -22,7 +26,16 @@ LAWS: dict[str, type[MechanismLaw]] = {
     "inverse-wishart-adaptive": AdaptivePosteriorLaw,
     "noisy-inverse": NoisyInverseLaw,
     "whitened-noise": WhitenedNoiseLaw,
+    "looks": LooksLaw,
 }
+
+PARTS: dict[str, Mechanism] = {LOOKS.name: LOOKS}
+"""Parts of mechanisms that are audited by themselves, because they have too little of the budget to show in a whole release."""
+
+
+def find(name: str) -> Mechanism:
+    """The mechanism, or the part of one, that has this name."""
+    return PARTS.get(name) or registry.find(name)
 
 
 def law_of(mechanism: str) -> type[MechanismLaw]:

@@ -1420,6 +1420,8 @@ const { noiseVariance } = module_channel;
 const { apply, dot, qr, solve, transpose } = module_linalg;
 
 const ITERATIONS = 80;
+const LOOSE = 1e-6; // of what a change along the weakest direction counts, where a search starts far out
+const LOWER = 0.99; // of what was found: a start that is no lower leads to the same valley, or to one that is as deep
 const SMALLEST = 2.2250738585072014e-308; // positive and normal
 
 // The squared distance at b, its gradient, and the covariance's diagonal part.
@@ -1457,14 +1459,26 @@ function statistic(seen, b, sampling) {
 }
 
 // The smallest statistic over all b with combination @ b = value for each of `combinations`; stops as soon as it is at most `enough`.
+// Far from the estimate there may be several valleys: the search starts at the nearest point, and once more along the direction whose gain is
+// weakest where that is clearly lower than what was found.
 function profile(seen, combinations, values, sampling, enough = 0) {
-  const p = seen.gain.length;
   const first = noiseVariance(seen, seen.estimate);
-  let metric = seen.gain.map((g, i) => g ** 2 / (first[i] + sampling[i]));
-  const middle = median(metric);
-  metric = metric.map((m) => m + 1e-3 * middle + SMALLEST);
+  const plain = seen.gain.map((g, i) => g ** 2 / (first[i] + sampling[i]));
+  const middle = median(plain);
+  const metric = plain.map((m) => m + 1e-3 * middle + SMALLEST);
   const { start, along } = feasible(seen.estimate, combinations, values);
-  let b = start(metric);
+  const least = descended(seen, start(metric), along, sampling, enough);
+  if (least <= enough) return least;
+  const weakest = smallest(seen.gain.map((g, i) => (g / seen.weight[i]) ** 2));
+  const far = start(metric.map((m, i) => (i === weakest ? LOOSE * m : m)));
+  if (!(statistic(seen, far, sampling).distance < LOWER * least)) return least;
+  return Math.min(least, descended(seen, far, along, sampling, enough));
+}
+
+// The smallest statistic that steps from b lead to.
+function descended(seen, b, along, sampling, enough) {
+  const p = b.length;
+  const metric = new Float64Array(p);
   let { distance: best, gradient, diagonal } = statistic(seen, b, sampling);
   let damping = 1e-3;
   for (let k = 0; k < ITERATIONS; k++) {
@@ -1554,6 +1568,13 @@ function byFreedom(estimate, combinations, values) {
     return point.map((value, i) => value + within[i]);
   };
   return { start, along };
+}
+
+// The place of the smallest value.
+function smallest(values) {
+  let place = 0;
+  for (let i = 1; i < values.length; i++) if (values[i] < values[place]) place = i;
+  return place;
 }
 
 function median(values) {
