@@ -39,6 +39,7 @@ class Rows:
     def answer(self, question: GramQuestion, task: Task) -> GramAnswer:
         """As a curator answers: the number of rows is told where it is public."""
         assert question.through is not None
+        assert question.sample in (None, 1.0)
         rows = int(self.counts.sum()) if task.neighbours is Neighbours.REPLACE else None
         gram, *outer = self.grams(question.through.matrix, question.scales)
         return GramAnswer(gram, rows, tuple(outer))

@@ -55,7 +55,7 @@ def _seen(mechanism: Mechanism, task: Task, table: Any, rng: Any) -> Mapping[str
 
     def answer(question: GramQuestion) -> GramAnswer:
         through = np.empty(0) if question.through is None else question.through.matrix
-        asked.append(np.concatenate([through.ravel(), [question.row_bound], question.scales]))
+        asked.append(np.concatenate([through.ravel(), [question.row_bound, question.sample or 0.0], question.scales]))
         return answered(table, question, task)
 
     outcome = hold(mechanism.start(task, rng), answer, announced.append)
@@ -66,7 +66,7 @@ def _seen(mechanism: Mechanism, task: Task, table: Any, rng: Any) -> Mapping[str
             f"round {place}": np.concatenate(
                 [
                     *(matrix.ravel() for matrix in (each.through, each.gram, *each.outer)),
-                    [each.sd_off_diagonal, each.kept],
+                    [each.sd_off_diagonal, each.kept, each.sampled],
                     each.scales,
                 ]
             )
