@@ -83,7 +83,7 @@ def release(
     Sheffet's printed formulas; ``options`` are the mechanism's own, such as ``sketch_rows``. ``progress`` is called with the
     fraction that has been read, of all passes together.
 
-    A mechanism of several rounds reads the table once for each, so a stream that can be read once is refused before anything is
+    A mechanism of several rounds may read the table more than once, so a stream that can be read once is refused before anything is
     read, unless ``cache`` names a folder (True: the system's for temporary files): there the declared columns of a stream or of a query's
     result are kept while the release is made, in a file without a name that only this user can read.
 
@@ -123,14 +123,16 @@ def release(
                 counted = count_rows(rows_pass, schema, budget, account)
             rows = table_rows if counted is None else counted
             chosen, choice = choose(schema, rows, budget, calibration, rereadable=rows_pass.rereadable)
-        hint = {TABLE_ROWS: table_rows} if TABLE_ROWS in chosen.options else {}
-        task = replace(registry.schema_task(chosen, budget, schema, calibration, {**options, **hint}), rows=counted)
-        rng = source_for(arithmetic, task.dim, insecure_seed)
         if chosen.several and not rows_pass.rereadable:
             raise OneShotError(where=rows_pass.where, mechanism=chosen.name)
+        hint = {TABLE_ROWS: table_rows} if TABLE_ROWS in chosen.options else {}
+        task = registry.schema_task(chosen, budget, schema, calibration, {**options, **hint})
+        rng = source_for(arithmetic, task.dim, insecure_seed)
         if chosen.several and counted is None:
             one_state.enter_context(rows_pass.one_state())
-        custody = Custody(rows_pass, whole, schema, chosen, task, rng, account)
+            if TABLE_ROWS in chosen.options and schema.neighbours is Neighbours.REPLACE:
+                counted = count_rows(rows_pass, schema, budget, account)  # by which it knows how many rows to keep in memory
+        custody = Custody(rows_pass, whole, schema, chosen, replace(task, rows=counted), rng, account)
         outcome = custody.hold()
     reservation = custody.reservation
     made = GramRelease(

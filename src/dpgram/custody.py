@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -23,6 +23,7 @@ from dpgram.mechanisms.conversation import (
     hold,
     known_cost,
 )
+from dpgram.rows.coins import Coins
 from dpgram.sampling.base import EXACT, Matrix, RandomSource, exact_gram
 from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.schema import Schema
@@ -63,6 +64,8 @@ class Custody:
 
     def __post_init__(self) -> None:
         self._asked = 0
+        self._read = False  # whether the table was read before
+        self._samples: dict[float, Pass] = {}  # rows in memory, by how much of the table they are: one sample at most
         self._drawn = Drawn()
         self._away = False  # whether the mechanism waits for us: what fails then does not follow from what it drew
         self.rows = self._task.rows  # where the number is public; None where it is protected, whatever a pass counts
@@ -89,22 +92,18 @@ class Custody:
             raise MechanismError(f"{self._mechanism.name} asks more than once and does not say so: this is a bug, report it.")
         if self.reservation is None:
             self.reservation = self._reserved()
-        self._progress.begin(self._asked, question.questions if self._mechanism.several else 1)
+        self._progress.begin(self._asked, question.questions if self._mechanism.several else 1, self._passes_left(question))
+        rows_pass, counted = (self._pass, None) if question.sample is None else self._kept(question.sample)
         if isinstance(question, CountsQuestion):
-            total = self._pass.counts(question.bins)
+            total = rows_pass.counts(question.bins)
         else:
-            self._encode_by(question.learnt)
-            total = self._pass.gram(question.row_bound, question.through, question.scales)
-        if self._schema.neighbours is Neighbours.REPLACE:
-            if self.rows is None:
-                self.rows = total.rows
-            if self._asked == 1:
-                _check_public_rows(self.rows, self._task.budget)
-            if total.rows != self.rows:
-                raise TableError(
-                    f"{self._pass.where} was changed between two passes over it: run it again when nothing writes to it, or pass cache= "
-                    f"(--cache), by which a query's result is read once."
-                )
+            if question.learnt is not None and question.learnt != self._schema.learnt:
+                rows_pass = rows_pass.under(replace(self._schema, learnt=question.learnt))
+            total = rows_pass.gram(question.row_bound, question.through, question.scales)
+        if question.sample is None:
+            counted = total.rows
+        if counted is not None and self._schema.neighbours is Neighbours.REPLACE:
+            self._check_rows(counted)
         gram, *outer = self._matrices(total)
         self._away = False
         return GramAnswer(gram, self.rows, tuple(outer))
@@ -117,11 +116,35 @@ class Custody:
         scaled = total.in_scaled_units()
         return [*scaled] if scaled.ndim == 3 else [scaled]
 
-    def _encode_by(self, learnt: Mapping[str, tuple[float, float]] | None) -> None:
-        """From here on rows are encoded by what was learnt of columns."""
-        if learnt is not None and learnt != self._schema.learnt:
-            self._schema = replace(self._schema, learnt=learnt)
-            self._pass = self._pass.under(self._schema)
+    def _kept(self, sample: float) -> tuple[Pass, int | None]:
+        """The rows that lie in memory, and how many the table has if it was read for that, as it is at the first question for them.
+
+        Who is among them, and how many they are, is known to nobody else."""
+        rows = None
+        if sample not in self._samples:
+            coins = None if sample == 1.0 else Coins(self._rng.key(), sample)
+            self._samples[sample], rows = self._pass.kept(coins)
+        return self._samples[sample], rows
+
+    def _check_rows(self, counted: int) -> None:
+        """The number of rows is public: every reading of the table must find as many."""
+        if not self._read:
+            self.rows = counted if self.rows is None else self.rows
+            _check_public_rows(self.rows, self._task.budget)
+        self._read = True
+        if counted != self.rows:
+            raise TableError(
+                f"{self._pass.where} was changed between two passes over it: run it again when nothing writes to it, or pass cache= "
+                f"(--cache), by which a query's result is read once."
+            )
+
+    def _passes_left(self, question: Question) -> float | None:
+        """How many passes there will be from here on, this one included, where that is not one for every question."""
+        if question.sample is None:
+            return 1.0 if any(sample < 1.0 for sample in self._samples) else None  # the last round, after a sample
+        if question.sample in self._samples:
+            return None if question.sample == 1.0 else math.inf  # a sample takes no time worth showing
+        return 2.0  # the other one is the last round, or all that is read from memory
 
     def _reserved(self) -> Reservation | None:
         """The budget of the whole release, set aside before any row is summed."""
@@ -172,5 +195,5 @@ def _check_public_rows(rows: int, budget: Budget) -> None:
             f"delta is {budget.delta:g}, above 1/(number of rows) = {1 / rows:.3g}: such a budget allows publishing a few "
             f"rows outright. Use a delta well below {1 / rows:.1g}.",
             LargeDeltaWarning,
-            stacklevel=6,
+            stacklevel=7,
         )

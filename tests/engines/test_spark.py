@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import decimal
 import os
@@ -22,8 +23,11 @@ import pytest
 import dpgram
 from dpgram.engines import spark as engine
 from dpgram.engines.open import open_pass
+from dpgram.engines.spark import SparkPass
 from dpgram.errors import ColumnTypeError, EmptyTableError, MechanismError, MissingColumnError, TableError, UnreadableTableError
+from dpgram.mechanisms import whitening
 from dpgram.mechanisms.ranges import next_bins
+from dpgram.rows.coins import Coins
 from dpgram.terms.public_map import PublicMap
 from dpgram.terms.scales import first_scales
 from tests.sources.test_canaries import CANARY, everything_said
@@ -204,6 +208,39 @@ def test_the_counts_in_bins_of_the_local_engine_and_learnt_scales(spark, folder)
     again, expected = (one.under(learnt).gram(1.0) for one in (ours, local))
     assert np.array_equal(again.high, expected.high)
     assert np.array_equal(again.low, expected.low)
+
+
+def test_rows_that_are_kept_on_the_driver_have_the_bits_of_the_table(spark, folder):
+    local, there = open_pass(folder, SCHEMA), open_pass(spark.read.parquet(str(folder)), SCHEMA)
+    through = PublicMap.near(np.random.default_rng(6).normal(size=(len(SCHEMA.encoded),) * 2))
+    kept, rows = there.kept(None)
+    assert rows == 6000
+    for one, other in ((kept.gram(1.6), local.gram(1.6)), (kept.gram(1.0, through), local.gram(1.0, through))):
+        assert np.array_equal(one.in_whole_numbers()[0], other.in_whole_numbers()[0])
+    some, rows = there.kept(Coins(bytes(32), 0.25))
+    assert rows == 6000
+    assert abs(some.gram(1.6).rows - 1500) < 6 * 6000**0.5 / 2
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_a_whitened_release_takes_two_jobs_over_the_rows_and_repeats_itself(classic, folder, monkeypatch, neighbours):
+    """A count of rows besides, where their number is public; with a sample that is the whole table, the bits of the local engine."""
+    schema = dataclasses.replace(SCHEMA, neighbours=neighbours)
+    frame = classic.read.parquet(str(folder))
+    given = {"mechanism": "whitened-noise", "epsilon": 5, "table_rows": 6000}
+    jobs: list[str] = []
+    for name in ("count", "kept", "gram", "counts"):
+        right = getattr(SparkPass, name)
+        monkeypatch.setattr(SparkPass, name, lambda self, *given, n=name, r=right: jobs.append(n) or r(self, *given))
+    counting = ["count"] * (neighbours == "replace")
+    assert np.array_equal(release(frame, schema, **given), release(folder, schema, **given))
+    assert jobs == [*counting, "kept"]
+    jobs.clear()
+    monkeypatch.setattr(whitening, "FEWEST_STEERING", 100)
+    monkeypatch.setattr(whitening, "ENOUGH", 5.0)
+    first = release(frame, schema, **given)
+    assert jobs == [*counting, "kept", "gram"]
+    assert np.array_equal(first, release(frame, schema, **given))
 
 
 def test_spark_counts_the_rows_that_it_sums(spark, folder):

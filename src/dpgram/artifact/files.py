@@ -97,7 +97,7 @@ def save(release: GramRelease, path: Path) -> None:
 
 
 def _stored(of: Any) -> Any:
-    """A noise model, or a part of one, as a file holds it. A tuple that came later stands only where it differs from its default."""
+    """A noise model, or a part of one, as a file holds it. A field that came later stands only where it differs from its default."""
     if isinstance(of, tuple):
         return [_stored(each) for each in of]
     if isinstance(of, np.ndarray):
@@ -105,7 +105,12 @@ def _stored(of: Any) -> Any:
     if not dataclasses.is_dataclass(of):
         return of
     fields = [(each, getattr(of, each.name)) for each in dataclasses.fields(of)]
-    return {each.name: _stored(v) for each, v in fields if not (isinstance(each.default, tuple) and v == each.default)}
+    return {each.name: _stored(v) for each, v in fields if not (_came_later(each) and v == each.default)}
+
+
+def _came_later(field: dataclasses.Field) -> bool:
+    """Whether older files lack the field, and mean its default."""
+    return isinstance(field.default, tuple) or "later" in field.metadata
 
 
 def _fields(of: object, names: Iterable[str]) -> dict[str, Any]:
@@ -123,7 +128,7 @@ def _in_file(kind: Any) -> Any:
         return kind
     hints, tag = get_type_hints(kind), getattr(kind, "shape", None)
     fields = [
-        (field.name, _in_file(hints[field.name]), *([field.default] if isinstance(field.default, tuple) else []))
+        (field.name, _in_file(hints[field.name]), *([field.default] if _came_later(field) else []))
         for field in dataclasses.fields(kind)
     ]
     return msgspec.defstruct(kind.__name__, fields, bases=(_Strict,), kw_only=True, tag_field=tag and "shape", tag=tag)
@@ -285,7 +290,11 @@ class _Reader:
         return gram
 
     def _check_last(self, gram: np.ndarray, last: Round) -> None:
-        """The matrix is what the last round makes of it, but for rounding."""
+        """The matrix is what the last round makes of it, but for rounding; it is over all rows."""
+        if last.sampled != 1.0:
+            self._refuse(
+                "noise.rounds", "ends with a round over a sample of the rows, and the last is over all: it was changed"
+            )
         size = np.abs(last.through) @ np.abs(gram) @ np.abs(last.through).T
         apart = np.abs(last.through @ gram @ last.through.T - last.gram / last.kept)
         if not (apart <= ROUNDING * (size + np.abs(last.gram) / last.kept)).all():

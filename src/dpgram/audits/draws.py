@@ -42,6 +42,9 @@ class BatchedSource(FloatSource):
     def uniform(self, size: tuple[int, ...]) -> Array:
         return self._source.uniform(size)
 
+    def key(self) -> bytes:
+        return self._source.key()
+
 
 def is_rounding(source: RandomSource) -> bool:
     """Whether what ``source`` publishes of one release lies on a grid."""

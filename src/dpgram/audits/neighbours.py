@@ -41,6 +41,7 @@ class Rows:
     def answer(self, question: GramQuestion, task: Task) -> GramAnswer:
         """As a curator answers: the number of rows is told where it is public."""
         assert question.through is not None
+        assert question.sample in (None, 1.0)
         gram, *outer = self.grams(question.through.matrix, question.scales)
         return GramAnswer(gram, _public(self.counts, task), tuple(outer))
 

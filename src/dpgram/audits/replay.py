@@ -65,7 +65,7 @@ def _seen(mechanism: Mechanism, task: Task, table: Any, rng: Any) -> Mapping[str
             f"round {place}": np.concatenate(
                 [
                     *(matrix.ravel() for matrix in (each.through, each.gram, *each.outer)),
-                    [each.sd_off_diagonal, each.kept],
+                    [each.sd_off_diagonal, each.kept, each.sampled],
                     each.scales,
                 ]
             )
@@ -81,7 +81,9 @@ def _seen(mechanism: Mechanism, task: Task, table: Any, rng: Any) -> Mapping[str
 def _numbers(question: Question) -> Array:
     """All that a question says."""
     if isinstance(question, CountsQuestion):
-        return np.concatenate([[len(name), len(edges), *edges] for name, edges in question.bins.inner.items()])
+        return np.concatenate(
+            [[question.sample or 0.0], *([len(name), len(edges), *edges] for name, edges in question.bins.inner.items())]
+        )
     through = np.empty(0) if question.through is None else question.through.matrix
     ends = [end for interval in (question.learnt or {}).values() for end in interval]
-    return np.concatenate([through.ravel(), [question.row_bound], question.scales, ends])
+    return np.concatenate([through.ravel(), [question.row_bound, question.sample or 0.0], question.scales, ends])

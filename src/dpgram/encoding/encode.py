@@ -81,7 +81,7 @@ class Encoder:
                 _encode_matrix(matrix, self._numbers, out[first:])
                 return out
             for column in self._schema.columns:
-                cells = cells_of(column, batch.column(column.name))
+                cells = cells_in(batch, column)
                 if column.name in self.parents:
                     parents[column.name] = cells.copy()
                 self._encode(column, cells, out)
@@ -130,6 +130,12 @@ def encoded_columns(schema: Schema, columns: Mapping[str, object]) -> Array:
 def own_units(schema: Schema, scaled: Array) -> Array:
     """Encoded rows, (rows, encoded columns), back in the columns' own units."""
     return np.array([e.centre for e in schema.encoded]) + np.array([e.half for e in schema.encoded]) * scaled
+
+
+def cells_in(batch: Batch, column: Column) -> Array:
+    """A new array of the batch's cells in that column, as ``cells_of`` makes them; what was decoded before is as it was then."""
+    given = batch.column(column.name)
+    return np.array(given) if getattr(batch, "decoded", False) else cells_of(column, given)
 
 
 def cells_of(column: Column, given: Cells) -> Array:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, Self
 
+from dpgram.rows.coins import Coins
 from dpgram.rows.gram_sum import GramSum
 from dpgram.terms.bins import Bins
 from dpgram.terms.public_map import PublicMap
@@ -43,6 +44,11 @@ class Pass(Protocol):
         """How many rows lie in each of the ``bins``, packed into a matrix."""
         ...
 
+    def kept(self, coins: Coins | None) -> tuple[Pass, int]:
+        """The rows that the coins choose, or all of them, as a table of its own that lies in memory; and the number of all rows, to be
+        used only where it is public. The table is read once."""
+        ...
+
     def under(self, schema: Schema) -> Self:
         """The same table under a schema that differs in its learnt scales alone."""
         ...
@@ -75,10 +81,12 @@ class WholeProgress:
         self._tell = getattr(progress, "begin", None)  # a bar may also say which pass this is
         self._from, self._share = 0.0, 0.0
 
-    def begin(self, number: int, of: int | None) -> None:
-        """Pass ``number`` begins; the passes that are left share what is left."""
+    def begin(self, number: int, of: int | None, left: float | None = None) -> None:
+        """Pass ``number`` begins; the passes that are left, or as many as ``left`` says, share what is left."""
         self._from += self._share
-        self._share = (1 - self._from) / max(1, of - number + 1) if of else (1 - self._from) * self.FIRST
+        if left is None and of:
+            left = max(1, of - number + 1)
+        self._share = (1 - self._from) / left if left else (1 - self._from) * self.FIRST
         if self._tell is not None and of != 1:
             self._tell(number, of)
 

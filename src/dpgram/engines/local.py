@@ -15,9 +15,12 @@ import numpy as np
 
 from dpgram.encoding.encode import Encoder
 from dpgram.engines.base import Progress, Steps
+from dpgram.engines.kept import KeptRows
 from dpgram.engines.summing import one_blas_thread, summing_for
 from dpgram.errors import OptionError
 from dpgram.rows.bin_counts import BinCounts
+from dpgram.rows.coins import Coins
+from dpgram.rows.decoded import Decoding
 from dpgram.rows.gram_sum import GramSum
 from dpgram.sources.base import Batch, Part, Piece, Source, check_columns, quietly
 from dpgram.terms.bins import Bins
@@ -27,7 +30,8 @@ from dpgram.terms.schema import Schema
 
 Array = np.ndarray
 Adder = Callable[[Batch], None]  # what one thread does with the batches that it is given
-Job = tuple[int, Part | Piece]  # the number of a part, and the part to read and add, or a piece of it that was read already
+Keeper = Callable[[Batch, Array | None], None]  # likewise, where some of their rows, by place, are all it is to keep
+Job = tuple[int, int, Part | Piece]  # the number of a part, and the part to read and add, or a piece of it from a row on
 
 THREADS = "DPGRAM_THREADS"  # the environment variable that says how many threads a pass may use
 
@@ -60,25 +64,41 @@ class LocalPass:
         self._read(self._schema.names, [each.add for each in counts], self._progress)
         return reduce(GramSum.merge, (each.total() for each in counts))
 
+    def kept(self, coins: Coins | None) -> tuple[LocalPass, int]:
+        """As ``Pass`` says."""
+        names, untyped = self._schema.names, self._source.untyped
+        decodings = [Decoding(self._schema, untyped=untyped) for _ in range(self._threads)]
+        rows = self._read(names, [each.add for each in decodings], self._progress, coins)
+        return self._over(KeptRows(self.where, names, [batch for each in decodings for batch in each.batches()])), rows
+
     def under(self, schema: Schema) -> Self:
         """As ``Pass`` says."""
         other = copy.copy(self)
         other._schema, other._encoder = schema, Encoder(schema, untyped=self._source.untyped)
         return other
 
+    def _over(self, source: Source) -> Self:
+        """The same pass over rows that lie elsewhere."""
+        other = copy.copy(self)
+        other._source = source
+        return other.under(self._schema)
+
     def count(self) -> int:
         """The number of rows: told by the source, else by a pass over one column that looks at no cell. It shows no progress."""
         told = self._source.count(self._schema.names)
         if told is not None:
             return told
-        counts: list[int] = []
-        self._read(self._schema.names[:1], [lambda batch: counts.append(batch.num_rows)] * self._threads, None)
-        return sum(counts)
+        return self._read(self._schema.names[:1], [lambda batch: None] * self._threads, None)
 
-    def _read(self, names: Sequence[str], adders: Sequence[Adder], progress: Progress | None) -> None:
-        """Give every batch of the table to one of the ``adders``, one for each thread."""
+    def _read(
+        self, names: Sequence[str], adders: Sequence[Adder | Keeper], progress: Progress | None, coins: Coins | None = None
+    ) -> int:
+        """Give every batch of the table to one of the ``adders``, one for each thread, with the places that ``coins`` choose, where there
+        are any. Returns the number of rows."""
         parts = self._source.parts(names)
-        _Team(self.where, adders, len(parts), Steps(progress)).run(_jobs(parts, self._threads))
+        team = _Team(self.where, adders, len(parts), Steps(progress), coins)
+        team.run(_jobs(parts, self._threads))
+        return team.rows
 
     def encoded(self) -> Array:
         """The rows themselves in scaled units, one below the other, as they are before the clip. Unprotected."""
@@ -105,8 +125,9 @@ class _Team:
 
     The first failure, or an interrupt, stops them all, and comes out of ``run``."""
 
-    def __init__(self, where: str, adders: Sequence[Adder], parts: int, steps: Steps):
-        self._where, self._adders, self._steps = where, adders, steps
+    def __init__(self, where: str, adders: Sequence[Adder | Keeper], parts: int, steps: Steps, coins: Coins | None = None):
+        self._where, self._adders, self._steps, self._coins = where, adders, steps, coins
+        self.rows = 0  # that were read
         self._read = [0.0] * parts  # the fraction of each
         self._lock = threading.Lock()
         self._jobs: queue.Queue[Job | None] = queue.Queue(maxsize=len(adders))
@@ -146,7 +167,7 @@ class _Team:
         if self._failures:
             raise self._failures[0]
 
-    def _work(self, add: Adder) -> None:
+    def _work(self, add: Adder | Keeper) -> None:
         while (job := self._jobs.get()) is not None:  # after a failure too: the calling thread may be waiting for room
             try:
                 self._do(job, add)
@@ -154,13 +175,16 @@ class _Team:
                 self._failures.append(error)
                 self._stop.set()
 
-    def _do(self, job: Job, add: Adder) -> None:
-        part, work = job
+    def _do(self, job: Job, add: Adder | Keeper) -> None:
+        part, first, work = job
         for batch, fraction in [work] if isinstance(work, Piece) else work():
             if self._stop.is_set():
                 return
-            quietly(self._where, add, batch)
+            chosen = () if self._coins is None else (self._coins.chosen(part, first, batch.num_rows),)
+            quietly(self._where, add, batch, *chosen)
+            first += batch.num_rows
             with self._lock:
+                self.rows += batch.num_rows
                 self._read[part] = max(self._read[part], fraction or 0.0)
                 self._steps.reach(sum(self._read) / len(self._read))
 
@@ -169,12 +193,13 @@ def _jobs(parts: list[Part], threads: int) -> Generator[Job, None, None]:
     """Parts, where there is one for every thread; else pieces, read in the calling thread, as a user's own reader may need it."""
     for place, part in enumerate(parts):
         if 1 < threads <= len(parts):
-            yield place, part
+            yield place, 0, part
             continue
-        pieces = part()
+        pieces, first = part(), 0
         try:
             for piece in pieces:
-                yield place, piece
+                yield place, first, piece
+                first += piece.batch.num_rows
         finally:
             if isinstance(pieces, Generator):
                 pieces.close()  # a query that was left off in the middle is cancelled at once

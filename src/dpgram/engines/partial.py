@@ -16,6 +16,8 @@ import pyarrow as pa
 from dpgram.engines.summing import summing_for
 from dpgram.errors import TableError
 from dpgram.rows.bin_counts import BinCounts
+from dpgram.rows.coins import Coins
+from dpgram.rows.decoded import DecodedBatch, Decoding
 from dpgram.rows.gram_sum import GramSum, stacked
 from dpgram.sources.base import quiet_iterator, quietly, record_batch
 from dpgram.terms.bins import Bins
@@ -30,6 +32,7 @@ LIMB = np.dtype("<i8")
 WHERE = "a part of the table"
 LIMBS = {"high": pa.binary(), "low": pa.binary()}
 PARTIAL = pa.schema({"piece": pa.int32(), "part": pa.int32(), "mark": pa.int64(), "rows": pa.int64(), **LIMBS})  # of one part
+KEPT = pa.schema({"rows": pa.int64(), "cells": pa.binary()})
 SUM = pa.schema({"piece": pa.int32(), "parts": pa.int32(), "mark": pa.int64(), "rows": pa.int64(), **LIMBS})
 
 
@@ -69,6 +72,31 @@ def count_part(
     for batch in quiet_iterator(WHERE, iter(batches)):
         quietly(WHERE, counts.add, record_batch(WHERE, names, batch.columns))
     yield to_pieces(counts.total(), _number_of_this_part() if part is None else part)
+
+
+def keep_part(
+    batches: Iterator[pa.RecordBatch],
+    declared: dict,
+    names: Sequence[str],
+    key: bytes,
+    share: float,
+    part: int | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """The rows in ``batches`` that coins choose, or all of them, decoded, as rows of ``KEPT``; the first says how many all are."""
+    decoding = Decoding(Schema.from_dict(declared))
+    coins = None if share == 1.0 else Coins(key, share)
+    place, rows = _number_of_this_part() if part is None else part, 0
+    for batch in quiet_iterator(WHERE, iter(batches)):
+        chosen = None if coins is None else coins.chosen(place, rows, batch.num_rows)
+        quietly(WHERE, decoding.add, record_batch(WHERE, names, batch.columns), chosen)
+        rows += batch.num_rows
+    cells = [each.to_bytes() for each in decoding.batches()]
+    yield _batch([[rows, *(0 for _ in cells)], [b"", *cells]], KEPT)
+
+
+def from_kept(kept: Sequence[tuple[int, bytes]], schema: Schema) -> tuple[list[DecodedBatch], int]:
+    """The rows that all parts kept, and how many rows they have."""
+    return [DecodedBatch.from_bytes(bytes(cells), schema) for _, cells in kept if cells], sum(rows for rows, _ in kept)
 
 
 def _number_of_this_part() -> int:

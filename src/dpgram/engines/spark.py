@@ -1,6 +1,7 @@
 """The pass over the rows on a Spark cluster: executors encode, clip and sum their partitions, the driver gets one small sum.
 
-Rows go from Spark to Python on the executor that holds them and no further. Sums come back as the result of the job, of which
+Rows go from Spark to Python on the executor that holds them and no further, but for a sample that a mechanism of several rounds steers
+by, which goes to the driver's memory. Sums come back as the result of the job, of which
 Spark takes one attempt per partition: a task that is retried or run twice counts once. docs/spark.md says what that needs."""
 
 from __future__ import annotations
@@ -19,12 +20,15 @@ from typing import Any, NamedTuple, Self, TypeVar
 import pyarrow as pa
 
 from dpgram.encoding.encode import Encoder
-from dpgram.engines.base import Progress, Steps
-from dpgram.engines.partial import add_pieces, count_part, count_pieces, from_pieces, sum_part
+from dpgram.engines.base import Pass, Progress, Steps
+from dpgram.engines.kept import KeptRows
+from dpgram.engines.local import LocalPass
+from dpgram.engines.partial import add_pieces, count_part, count_pieces, from_kept, from_pieces, keep_part, sum_part
 from dpgram.engines.shipping import shipped
 from dpgram.errors import ColumnTypeError, MissingExtraError, TableError
 from dpgram.rows.bin_counts import COUNT_BOUND
 from dpgram.rows.clip import check_map
+from dpgram.rows.coins import Coins
 from dpgram.rows.gram_sum import GramSum
 from dpgram.sources.base import Source, check_columns, explained
 from dpgram.sources.query import InThread
@@ -43,6 +47,7 @@ PIECES_PER_GROUP = 8  # a task costs Spark some 50 ms, which a small table shoul
 MOST_GROUPS = 32  # tasks that add up pieces
 PARTIAL_DDL = "piece int, part int, mark long, rows long, high binary, low binary"
 SUM_DDL = "piece int, parts int, mark long, rows long, high binary, low binary"
+KEPT_DDL = "rows long, cells binary"
 STOP_TRIES, STOP_PAUSE = 10, 0.5  # seconds between them
 ARROW_TYPES = {  # what Spark hands to Python for each of its simple types
     "boolean": pa.bool_(),
@@ -110,6 +115,17 @@ class SparkPass:
     def counts(self, bins: Bins) -> GramSum:
         """As ``Pass`` says. One Spark job, as for a sum."""
         return self._summed(count_part, (dict(bins.inner),), bins.dim, COUNT_BOUND)
+
+    def kept(self, coins: Coins | None) -> tuple[Pass, int]:
+        """As ``Pass`` says. One Spark job, whose answer, the decoded rows, lies on this machine: sums over them are made here.
+
+        The places by which coins are thrown are those in Spark's partitions."""
+        public = (b"", 1.0) if coins is None else (coins.key, coins.share)
+        keep = shipped(keep_part.__module__, keep_part.__name__, self._schema.to_dict(), self._names, *public)
+        found = _asked(self.where, lambda: _collect(self._declared().mapInArrow(keep, KEPT_DDL)))
+        batches, rows = from_kept([tuple(each) for each in found], self._schema)
+        Steps(self._progress).reach(1.0)
+        return LocalPass(KeptRows(self.where, self._schema.names, batches), self._schema, progress=self._progress), rows
 
     def under(self, schema: Schema) -> Self:
         """As ``Pass`` says."""

@@ -18,6 +18,7 @@ from dpgram.engines.pytorch import Device, Tensor, torch
 from dpgram.engines.scaling import Scaling
 from dpgram.errors import DeviceError, MissingExtraError, TableError
 from dpgram.rows.bin_counts import packed_counts
+from dpgram.rows.coins import Coins
 from dpgram.rows.gram_sum import GramSum
 from dpgram.sources.arrays import check_flat, check_named
 from dpgram.sources.base import BATCH_ROWS, Batch, Piece, Source, quietly, record_batch, spans
@@ -96,6 +97,15 @@ class DevicePass(LocalPass):
         steps.reach(1.0)
         return packed_counts(bins, total, self._source.count())
 
+    def kept(self, coins: Coins | None) -> tuple[LocalPass, int]:
+        """As ``Pass`` says. Rows that the device encodes stay there; all of them are where they were."""
+        if not (self.scaling and isinstance(self._source, Tensors)):
+            return super().kept(coins)
+        rows, steps = self._source.count(), Steps(self._progress)
+        chosen = self._source if coins is None else quietly(self.where, self._source.taken, coins.chosen(0, 0, rows))
+        steps.reach(1.0)
+        return self._over(chosen), rows
+
     def under(self, schema: Schema) -> Self:
         other = super().under(schema)
         if other.scaling is not None and isinstance(self._source, Tensors):
@@ -156,6 +166,14 @@ class Tensors(Source):
 
     def count(self, names: Sequence[str] = ()) -> int:
         return len(self._columns[0])
+
+    def taken(self, places: Any) -> Tensors:
+        """The rows at these places, on the same device."""
+        wanted = torch.from_numpy(places).to(self.device)
+        if self._matrix is not None:
+            matrix = self._matrix[wanted]
+            return Tensors(self.columns.names, matrix, matrix.unbind(1))
+        return Tensors(self.columns.names, None, [column[wanted] for column in self._columns])
 
     def places(self, names: Sequence[str]) -> dict[str, int]:
         """Which column of ``cells`` each name is."""

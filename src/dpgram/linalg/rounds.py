@@ -24,7 +24,7 @@ FAR_FROM_WHITE = 0.6  # relative to the mean of all columns
 
 Shrunk = Any
 """One round: ``gram`` is the noisy Gram of rows that were mapped by ``through`` and shrunk to norm one, which ``kept`` a share of their
-squares; ``sd_off_diagonal`` is that of its noise."""
+squares; ``sd_off_diagonal`` is that of its noise. Each row is in the sum with probability ``sampled``."""
 
 
 def looks(rounds: Sequence[Shrunk], rows: float | None, *, widest: float | None = None) -> list[Look]:
@@ -40,15 +40,31 @@ def looks(rounds: Sequence[Shrunk], rows: float | None, *, widest: float | None 
 
 def look(seen: Shrunk, rows: float | None, *, white: bool = True) -> Look:
     """One round, with what shrinking took put back. Of rows that are not ``white`` only the scale is known."""
+    whole, sd = of_all_rows(seen, rows)
     if not white:
-        return seen.through, seen.gram / seen.kept, seen.sd_off_diagonal / seen.kept
-    gram, factor = unshrunk(seen.gram, seen.kept, rows)
-    return seen.through, gram, factor * seen.sd_off_diagonal
+        return seen.through, whole / seen.kept, sd / seen.kept
+    gram, factor = unshrunk(whole, seen.kept, rows)
+    return seen.through, gram, factor * sd
+
+
+def of_all_rows(seen: Shrunk, rows: float | None) -> tuple[Array, float]:
+    """What a round over a sample says of the sum over all rows, and the sd off the diagonal of all that it is wrong by.
+
+    With probability p a row is in the sample, so the sum is divided by p, and its noise with it. What rows are in the sample moves an
+    entry of the sum of z z' by a variance of (1 - p) / p times the sum of z_i^2 z_j^2: of n rows that are about white n m^2, where m is
+    the mean of z_i^2."""
+    p = seen.sampled
+    if p == 1.0:
+        return seen.gram, seen.sd_off_diagonal
+    gram = seen.gram / p
+    squares = max(float(np.trace(gram)), 0.0)
+    many = max(squares / seen.kept if rows is None else rows, 1.0)  # no square is above one
+    return gram, float(np.hypot(seen.sd_off_diagonal / p, np.sqrt((1 - p) / p / many) * squares / len(gram)))
 
 
 def _squares(seen: Shrunk) -> float:
     """The sum of squares of mapped rows, before they were shrunk."""
-    return float(np.trace(seen.gram)) / seen.kept
+    return float(np.trace(seen.gram)) / seen.sampled / seen.kept
 
 
 def unmapped(matrix: Array, through: Array) -> Array:

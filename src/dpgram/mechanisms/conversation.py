@@ -81,6 +81,9 @@ class Task:
 class GramQuestion:
     """Asks for the sum of z z' over all rows, each shrunk to ``row_bound``; first multiplied by ``through`` where it is given.
 
+    With a ``sample`` p it asks for the sum over rows that are read once, for all such questions, and kept in memory: each is among them
+    with probability p, by a secret coin of its own. With p = 1 they are all rows.
+
     Mapped rows have a bound of at most one, so that sums of their grid points are exact. At several ``scales`` it asks for one sum of
     each, between which long rows are shared."""
 
@@ -91,6 +94,7 @@ class GramQuestion:
     learnt: Mapping[str, tuple[float, float]] | None = (
         None  # what was learnt of columns, to encode by; None: as the schema says
     )
+    sample: float | None = None  # in (0, 1], a multiple of 2^-16
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,7 @@ class CountsQuestion:
 
     bins: Bins
     questions: int | None = None  # as in ``GramQuestion``
+    sample: float | None = None  # likewise
 
 
 @dataclass(frozen=True)
@@ -115,7 +120,7 @@ class Drawing:
 
 @dataclass(frozen=True, repr=False)
 class GramAnswer:
-    """The sum, unprotected, and the number of rows where it is public."""
+    """The sum, unprotected, and the number of rows of the whole table where it is public."""
 
     gram: Matrix  # an array, or a matrix that is known exactly
     rows: int | None

@@ -90,18 +90,21 @@ def noted_shift(place: int, first: float, mu: float, dim: int, rows: float | Non
 
 @proven("learnt_scales.md#theorem-2")
 def learn(
-    task: Task, rng: RandomSource, mu: float, rows: float | None, rules: LookRules = ranges
+    task: Task, rng: RandomSource, mu: float, rows: float | None, sample: float | None = None, rules: LookRules = ranges
 ) -> Generator[CountsQuestion | Drawing, GramAnswer, Looked]:
     """The task with the scales of its columns, learnt in a few looks; ``rows`` is their number as far as it is public.
+    Looks are at a ``sample`` of them, where there is one.
 
     Whatever the ``rules`` do, what comes back is private: they see what is declared, public numbers and noisy counts."""
     seen: list[ranges.Look] = []
     shifts: tuple[float, ...] = ()
+    summed = rows  # by a look, as far as it is public
     declared = wide_columns(task)
     while (bins := rules.next_bins(seen, declared)) is not None:
-        answer = yield CountsQuestion(bins)
+        answer = yield CountsQuestion(bins, sample=sample)
         rows = rows if answer.rows is None else float(answer.rows)
-        sd = counts_sd(len(bins.inner), rows, mu, task.neighbours, place=len(seen))
+        summed = None if rows is None else rows * (sample or 1.0)
+        sd = counts_sd(len(bins.inner), summed, mu, task.neighbours, place=len(seen))
         if sd is None:
             break
         shifts = (*shifts, look_shift(sd, len(bins.inner), task.neighbours))
@@ -111,7 +114,7 @@ def learn(
         noisy = add_symmetric_noise(known(answer.gram, rng), sd, sd, rng)
         matrix, _ = publish(noisy, SymmetricGaussian(sd, sd), rng)
         seen.append(ranges.Look(bins, bins.unpacked(matrix), sd))
-    found = rules.intervals(seen, declared, rows)
+    found = rules.intervals(seen, declared, summed)
     return Looked(task.having_learnt(found), shifts, tuple(look.sd for look in seen))
 
 

@@ -82,9 +82,10 @@ def calibrate(task: Task) -> Parameters:
     rows = hinted_rows(task)
     if rows is None and task.neighbours is Neighbours.REPLACE:  # the first pass counts the rows, which are public
         return {"mu": mu, "delta_at_epsilon": gaussian_delta(task.budget.epsilon, mu)}
-    looked = planned(task, mu, rows)
+    sample = whitening.sampled(whitening.rules(task.dim, rows, mu), rows, task)
+    looked = planned(task, mu, rows if rows is None else rows * (sample or 1.0))
     left = shift_left(mu, looked.shifts)
-    return with_rounds(task, round_sds(left, whitening.rules(task.dim, rows, left).shares, task.neighbours), looked)
+    return with_rounds(task, round_sds(left, whitening.rules(task.dim, rows, left).shares, task.neighbours), looked, sample)
 
 
 def check(task: Task) -> None:
@@ -101,7 +102,7 @@ def check(task: Task) -> None:
         )
 
 
-def with_rounds(task: Task, sds: tuple[float, ...], looked: Looked | None = None) -> Parameters:
+def with_rounds(task: Task, sds: tuple[float, ...], looked: Looked | None = None, sample: float | None = None) -> Parameters:
     """The parameters of all looks and rounds, with their true curve."""
     looked = looked or Looked(task)
     mu = total_shift(sds, task.neighbours, looked.shifts)
@@ -118,6 +119,8 @@ def with_rounds(task: Task, sds: tuple[float, ...], looked: Looked | None = None
     if looked.sds:
         parameters["looks"], parameters["looks_mu"] = float(len(looked.sds)), math.hypot(*looked.shifts)
         parameters |= {f"look_{place}_sd": sd for place, sd in enumerate(looked.sds, 1)}
+    if sample is not None and sample < 1.0:
+        parameters["sample"] = sample
     hint = task.number("table_rows")
     if hint is not None and task.neighbours is Neighbours.ADD_REMOVE:  # else the rules follow the table's own number
         parameters["table_rows"] = hint
@@ -136,24 +139,30 @@ def start(
     expected = calibrate(task)
     ask_back(task, MECHANISM.name, expected["delta_at_epsilon"])
     mu = calibrate_mu(task.budget)  # not that of rounds, rounded twice: what is released would not be what was calibrated
-    looked = yield from learn(task, rng, mu, hinted_rows(task))
+    rows = hinted_rows(task)
+    sample = whitening.sampled(whitening.rules(task.dim, rows, mu), rows, task)
+    looked = yield from learn(task, rng, mu, rows, sample)
     task, before = looked.task, len(looked.shifts)
     left = shift_left(mu, looked.shifts)
     through = whitening.first_map(task.dim, task.row_bound, task.stretches)
-    asked = scales_of(through, task) if expected.get("rounds") == 1 else ONE_CLIP
-    answer = yield GramQuestion(MAPPED_BOUND, through, scales=asked, learnt=task.learnt)
-    rows = hinted_rows(task) if answer.rows is None else float(answer.rows)
+    asked = scales_of(through, task) if expected.get("rounds") == 1 else ONE_CLIP, sample
+    answer = yield GramQuestion(MAPPED_BOUND, through, None, asked[0], task.learnt, sample)
+    rows = rows if answer.rows is None else float(answer.rows)
     rules = whitening.rules(task.dim, rows, left)  # public: the number of rows is, or stands in for, a public one
     sds = round_sds(left, rules.shares, task.neighbours)
-    parameters = with_rounds(task, sds, looked)
+    parameters = with_rounds(task, sds, looked, sample)
     ask_back(task, MECHANISM.name, parameters["delta_at_epsilon"])
     seen: list[Round] = []
     for place, off in enumerate(sds, 1):
         if seen:
             through = next_map(seen, rules, rows, task)
         scales = scales_of(through, task) if place == len(sds) else ONE_CLIP
-        if seen or scales != asked:  # the first sum is asked for again where it turns out to be the last, or not to be
-            answer = yield GramQuestion(MAPPED_BOUND, through, before + len(sds), scales, task.learnt)
+        if place == len(sds) and sample != 1.0:
+            sample = None  # the last round is over all rows
+        if (
+            seen or (scales, sample) != asked
+        ):  # the first sum is asked for again where it turns out to be the last, or not to be
+            answer = yield GramQuestion(MAPPED_BOUND, through, before + len(sds), scales, task.learnt, sample)
         on = diagonal_sd(off)
         spent = total_shift(sds[:place], task.neighbours)
         if before:
@@ -163,7 +172,9 @@ def start(
         for _, matrix in zip(scales, (answer.gram, *answer.outer), strict=True):
             noisy = add_symmetric_noise(known(matrix, rng), off, on, rng)
             published.append(publish(noisy, SymmetricGaussian(off, on), rng)[0])
-        seen.append(Round(through.matrix, published[0], off, kept=1.0, outer=tuple(published[1:]), scales=scales))
+        seen.append(
+            Round(through.matrix, published[0], off, kept=1.0, outer=tuple(published[1:]), scales=scales, sampled=sample or 1.0)
+        )
     made = finished(seen, rows, task)
     return replace(made, parameters={**parameters, **made.parameters}, learnt=task.learnt)
 
@@ -174,6 +185,9 @@ MECHANISM = Mechanism(
     proof="whitened_noise.md",
     words={
         "table_rows": Words("rows, as guessed in public"),
+        "sample": Words(
+            "rows that steer", "each is among them by a secret coin; all rounds but the last, and looks, sum over them", percent
+        ),
         "scales": Words(
             "scales of the last round", "with a noisy matrix for each; rows beyond the clip are shared between them"
         ),
@@ -194,6 +208,7 @@ MECHANISM = Mechanism(
     several=True,
     options=by_name(
         LOOKS,
+        whitening.STEERING_MEMORY,
         Option(
             "table_rows",
             float,

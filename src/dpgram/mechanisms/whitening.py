@@ -13,6 +13,7 @@ import numpy as np
 from dpgram.linalg.rounds import in_own_columns, looks, pooled, unmapped
 from dpgram.linalg.symmetric import log_det_repair
 from dpgram.mechanisms.conversation import Outcome, Task
+from dpgram.mechanisms.options import Option
 from dpgram.terms.budget import Neighbours
 from dpgram.terms.noise import Round, WhitenedGaussian
 from dpgram.terms.public_map import PublicMap
@@ -30,6 +31,16 @@ FIRST_CLIP = 0.01  # of the squared row bound: the first round only steers, and 
 POOLING_STEPS = 12  # enough for an estimate that only steers
 STEERING = 0.25  # strength of the prior that lifts small eigenvalues between rounds
 LEAST_KEPT = 0.02
+ENOUGH = 40.0  # rows that steer, times mu_i / d^1.5
+FEWEST_STEERING, ON_TOP = 200_000, 0.02  # of them, and of all rows
+COINS = 2**16  # a sample is a multiple of one over this
+CELL_BYTES = 8  # of a kept row, for each declared column
+STEERING_MEMORY = Option(
+    "steering_memory",
+    float,
+    "megabytes for the rows that all rounds but the last sum over; where they need more, each round reads the table",
+    default=256.0,
+)
 FAINTEST = 2.0**-36  # of the largest eigenvalue
 INDICATOR_LEVERAGE, NUMBER_LEVERAGE = 1.0, 0.005  # of the clip: how far a row may stand out by one column alone
 
@@ -57,6 +68,20 @@ class Rules:
         x = math.sqrt(rows) * mu / dim
         return max(1.0, min(0.65 * x, 3.0), min(0.5 * x, 6.0), 0.2 * x)
 
+    def sample(self, dim: int, rows: float | None, room: float) -> float | None:
+        """How much of the rows looks and early rounds sum over, which only make maps: a multiple of 2^-16, one where they are all needed.
+
+        An early round that sums over n rows and clips at 8 d has noise of 8 d^1.5 / (n mu_i) of what it measures, where mu_i is its part
+        of mu. It never clips further out. So from ``ENOUGH`` times d^1.5 / mu_i rows on, where that is a fifth, more rows make a map that
+        is better than most tables need; a fiftieth of all rows comes on top, which costs little. Memory may have ``room`` for as few as
+        half of what is needed. None where it has less, where there is nothing to steer, or where nobody knows how many rows there are:
+        then every round reads the table."""
+        if rows is None or len(self.shares) == 1:
+            return None
+        needed = max(ENOUGH * dim**1.5 / (self.mu * math.sqrt(self.shares[0])), FEWEST_STEERING)
+        wanted = min(needed + ON_TOP * rows, room, rows)
+        return math.ceil(wanted / rows * COINS) / COINS if wanted >= min(needed / 2, rows) else None
+
 
 def rules(dim: int, rows: float | None, mu: float) -> Rules:
     """The rules for about so many rows, or for nobody knows how many, and a total shift of ``mu``."""
@@ -75,6 +100,12 @@ def _rules(mu: float, rounds: int, early: float) -> Rules:
     return Rules(mu, (early,) * (rounds - 1) + (1 - (rounds - 1) * early,))
 
 
+def sampled(rules: Rules, rows: float | None, task: Task) -> float | None:
+    """The sample for about so many rows of the task's table, within the memory that it may take."""
+    columns = task.dim if task.schema is None else len(task.schema.columns)
+    return rules.sample(task.dim, rows, STEERING_MEMORY.of(task.options) * 1e6 / (CELL_BYTES * columns))
+
+
 def first_map(dim: int, row_bound: float, stretches: Sequence[float] | float = 1.0) -> PublicMap:
     """A multiple of the identity, in units of where numbers mostly lie: rows longer than a share of the bound are clipped."""
     return PublicMap.near(np.eye(dim) * stretches / (math.sqrt(FIRST_CLIP) * row_bound))
@@ -85,7 +116,8 @@ def next_map(seen: Sequence[Round], rules: Rules, rows: float | None, task: Task
     count = row_count(seen, rows)
     stretch = np.array(task.stretches)
     moments = steering_estimate(seen, rows, task) / count * np.outer(stretch, stretch)  # in units of where numbers mostly lie
-    square = rules.clip(len(seen), task.dim, count)
+    summed = count if len(seen) == len(rules.shares) - 1 else count * seen[-1].sampled  # by the next round
+    square = rules.clip(len(seen), task.dim, summed)
     whitening = inverse_root(with_least_leverage(moments, square, rules.mu * count, task.spans)) * stretch
     longest = float(np.linalg.norm(whitening, 2)) ** 2 * task.row_bound**2
     return PublicMap.near(whitening / math.sqrt(min(square, longest)))
@@ -98,7 +130,7 @@ def scales(through: PublicMap, task: Task) -> Scales:
 
 def row_count(seen: Sequence[Round], rows: float | None) -> float:
     """The number of rows, or the largest that any round counted."""
-    return max(counted(r.through, r.gram) for r in seen) if rows is None else rows
+    return max(counted(r) for r in seen) if rows is None else rows
 
 
 def steering_estimate(seen: Sequence[Round], rows: float | None, task: Task) -> Array:
@@ -135,9 +167,9 @@ def inverse_root(matrix: Array) -> Array:
     return (vectors / np.sqrt(np.maximum(values, FAINTEST * values[-1]))).T
 
 
-def counted(through: Array, gram: Array) -> float:
+def counted(seen: Round) -> float:
     """The number of rows, those that were shrunk counting less, by the intercept's own entry; never below one."""
-    return max(float(unmapped(gram, through)[0, 0]), 1.0)
+    return max(float(unmapped(seen.gram, seen.through)[0, 0]) / seen.sampled, 1.0)
 
 
 def weighed(seen: Sequence[Round], rows: float | None, task: Task) -> tuple[Round, ...]:
@@ -147,10 +179,10 @@ def weighed(seen: Sequence[Round], rows: float | None, task: Task) -> tuple[Roun
     open the share of the last round, which counts as one."""
     if task.intercept:
         many = max(row_count(seen, rows if task.neighbours is Neighbours.REPLACE else None), 1.0)
-        shares = [counted(r.through, r.gram) / many for r in seen]
+        shares = [counted(r) / many for r in seen]
     else:
         back = np.linalg.inv(seen[-1].through)
-        sizes = [float(np.trace(r.gram)) / float(np.sum((r.through @ back) ** 2)) for r in seen]
+        sizes = [float(np.trace(r.gram)) / r.sampled / float(np.sum((r.through @ back) ** 2)) for r in seen]
         shares = [size / sizes[-1] if sizes[-1] > 0 else 1.0 for size in sizes]
     return tuple(replace(r, kept=min(max(share, LEAST_KEPT), 1.0)) for r, share in zip(seen, shares, strict=True))
 

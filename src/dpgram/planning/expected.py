@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
@@ -66,7 +66,8 @@ class Expected:
     mechanism: str
     noise_sd: float = math.nan  # off the diagonal, in scaled units, along the weakest directions; the median draw's
     degrees: float = math.inf  # of freedom, where noise multiplies
-    passes: int = 1  # over the table; the median draw's
+    passes: int = 1  # over the table: how often it is read; the median draw's
+    rounds: int = 1  # likewise
     typical: Coefficient | None = None  # None where the mechanism is refused
     wobble: float = 0.0  # the relative standard error of the typical error, from the number of releases that were drawn
     coefficients: tuple[Coefficient, ...] = ()
@@ -103,6 +104,7 @@ def expect(
         if TABLE_ROWS in mechanism.options and schema.neighbours is Neighbours.ADD_REMOVE:
             own[TABLE_ROWS] = rows
         task = registry.schema_task(mechanism, budget, schema, calibration, own)
+        task = replace(task, rows=_public(task, rows))
         drawn = draw(ground, mechanism, task, rows, copies or default_copies(ground))
     except (MechanismError, ModelError, BudgetError) as error:  # a part of a tiny budget can be too small
         return Expected(mechanism.name, refused=str(error))
@@ -129,6 +131,7 @@ def expect(
         noise_sd=float(np.median(drawn.noise_sd)),
         degrees=float(np.median(drawn.degrees)),
         passes=round(float(np.median(drawn.passes))),
+        rounds=round(float(np.median(drawn.rounds))),
         typical=Coefficient(
             ground.design.names[ground.typical], **{name: ground.in_typical_units(values) for name, values in columns.items()}
         ),
@@ -166,6 +169,7 @@ class DrawnErrors:
     noise_sd: Array
     degrees: Array
     passes: Array
+    rounds: Array
 
 
 def draw(ground: Ground, mechanism: Mechanism, task: Task, rows: int, copies: int) -> DrawnErrors:
@@ -173,7 +177,7 @@ def draw(ground: Ground, mechanism: Mechanism, task: Task, rows: int, copies: in
 
     The same underlying normal numbers stand behind every budget and number of rows, so that curves are smooth."""
     made = _all_at_once if mechanism.batched else _one_by_one
-    out: list[tuple[Array, Array, Array, float, float, int]] = []
+    out: list[tuple[Array, Array, Array, float, float, int, int]] = []
     first: _Shrunk | None = None
     moments = truth = np.empty(0)
     for gram, noise, by in made(ground, mechanism, task, rows, copies):
@@ -187,13 +191,15 @@ def draw(ground: Ground, mechanism: Mechanism, task: Task, rows: int, copies: in
         reach = quantile(CONFIDENCE, seen.degrees)
         errors = fit_linear(evidence, ground.design, "shrunk") - truth
         effect = (reach + float(ndtri(POWER))) * se
-        out.append((errors, 2 * reach * se, effect, noise.sd_off_diagonal, noise.degrees_of_freedom, by.passes))
+        out.append(
+            (errors, 2 * reach * se, effect, noise.sd_off_diagonal, noise.degrees_of_freedom, by.passes, len(noise.rounds))
+        )
     assert first is not None
     return DrawnErrors((first.row_bound, first.through), *(np.array(column) for column in zip(*out, strict=True)))
 
 
 class _Shrunk(NamedTuple):
-    """What rows were shrunk to, after which map, and their moments then; in which pass."""
+    """What rows were shrunk to, after which map, and their moments then; how often the table was read by then."""
 
     row_bound: float
     through: Array | None
@@ -218,22 +224,28 @@ def _all_at_once(ground: Ground, mechanism: Mechanism, task: Task, rows: int, co
 def _one_by_one(ground: Ground, mechanism: Mechanism, task: Task, rows: int, copies: int) -> MadeUpReleases:
     """Releases of a mechanism whose later questions follow from its noise; fewer, because each is made by itself."""
     asked: list[_Shrunk] = []
+    read: list[float | None] = []  # for what the table was read: rows to keep, or a sum over all of them
 
     def answer(question: Question) -> GramAnswer:
+        if question.sample is None or question.sample not in read:
+            read.append(question.sample)
         if isinstance(question, CountsQuestion):
-            return GramAnswer(_fitting_counts(question.bins, ground.schema, rows), _public(task, rows))
+            counts = _fitting_counts(question.bins, ground.schema, rows)
+            return GramAnswer(counts * (question.sample or 1.0), _public(task, rows))
         through = None if question.through is None else question.through.matrix
         if through is None or question.scales == ONE_CLIP:
             each = [ground.moments(question.row_bound, through)]
         else:
             each = ground.moments_at(through, question.scales)
-        asked.append(_Shrunk(question.row_bound, through, each[0], len(asked) + 1))
-        gram, *outer = (rows * (moments if through is None else through @ moments @ through.T) for moments in each)
+        asked.append(_Shrunk(question.row_bound, through, each[0], len(read)))
+        summed = rows * (question.sample or 1.0)
+        gram, *outer = (summed * (moments if through is None else through @ moments @ through.T) for moments in each)
         return GramAnswer(gram, _public(task, rows), tuple(outer))
 
     few = max(FEW, copies // SLOWER)
     for place in range(max(FEWEST_WIDE, round(few * min(1.0, NARROW / len(ground.schema.encoded))))):
         asked.clear()
+        read.clear()
         outcome = hold(mechanism.start(task, SeededSource(SEED + place)), answer)
         yield outcome.gram, outcome.noise, asked[-1]
 

@@ -22,6 +22,7 @@ ABOUT_EQUAL = 1.05  # mechanisms whose errors differ by less are not told apart
 HIDDEN = 0.9  # an error of this share of what is to be estimated tells little about it
 EQUALLY_HIDDEN = 1.3  # then errors that differ by less are not told apart either
 FORECAST_ROWS = 10**12
+TIMES = {1: "once", 2: "twice"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,12 +122,12 @@ def _reason(best: Expected, typical: Coefficient, ground: Ground, rows: int) -> 
         return "But the noise hides the coefficients at this budget: the error is about as large as what is to be estimated."
     if typical.privacy_error < typical.sampling_error / 3:
         return "The noise adds little to what the sampling of rows leaves open anyway."
-    if registry.find(best.mechanism).several and best.passes == 1:
+    if registry.find(best.mechanism).several and best.rounds == 1:
         return "Its one round shrinks rows further than to their bound, which costs less than the noise that it saves."
     if registry.find(best.mechanism).several:
         return (
-            f"It reads the table {best.passes} times, and whitens rows by what earlier rounds published: its noise is about equally small "
-            f"beside every direction, weak or strong."
+            f"In {best.rounds} rounds it whitens rows by what earlier rounds published: its noise is about equally small beside every "
+            f"direction, weak or strong. It reads the table {TIMES.get(best.passes, f'{best.passes} times')}."
         )
     if math.isfinite(best.degrees):
         return (

@@ -75,6 +75,7 @@ class Plan:
                         "name": e.mechanism,
                         "noise_sd": e.noise_sd,
                         "passes": e.passes,
+                        "rounds": e.rounds,
                         "typical": asdict(e.typical),
                         "coefficients": [asdict(c) for c in e.coefficients],
                     }

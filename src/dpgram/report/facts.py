@@ -12,7 +12,6 @@ from typing import Any
 
 from dpgram.artifact.release import GramRelease
 from dpgram.mechanisms.conversation import Mechanism
-from dpgram.mechanisms.ranges import MOST_LOOKS
 from dpgram.mechanisms.registry import MECHANISMS
 from dpgram.report.columns import computed, declared, scaled
 from dpgram.report.fact import Fact, Group, Planned, Rounds
@@ -173,12 +172,14 @@ def _passes(mechanism: Mechanism | None, of: GramRelease | Planned) -> list[Fact
     if isinstance(of, GramRelease) or mechanism is None or not mechanism.several:
         return []
     rounds = int(of.parameters.get("rounds", 0))
-    few = ("for each round, and how many there are follows the number of rows, which the first pass counts", "once")
-    times = few[rounds] if rounds < 2 else f"{rounds} times, once for each round"
-    if "looks" in of.parameters:
-        times += f", and before that up to {MOST_LOOKS} times to find the scale of columns"
+    if "sample" in of.parameters:
+        told = "twice: for rows that steer, which are kept in memory, and for the last round"
+    elif rounds > 1:
+        told = "once, and its rows are kept in memory; once for each round, and each look at columns, where they do not fit"
+    else:
+        told = "once" if rounds else "as often as follows from the number of rows, which is counted first"
     again = "it must be one that can be read again, or be kept in a cache while the release is made"
-    return [Fact(Group.MECHANISM, Point.MECHANISM, (), "passes", f"the table is read {times}; {again}")]
+    return [Fact(Group.MECHANISM, Point.MECHANISM, (), "passes", f"the table is read {told}; {again}")]
 
 
 def _arithmetic(of: GramRelease | Planned) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpgram.encoding.encode import Batch, Encoder, cells_of
+from dpgram.encoding.encode import Batch, Encoder, cells_in
 from dpgram.rows.gram_sum import GramSum
 from dpgram.terms.bins import Bins
 from dpgram.terms.schema import Schema
@@ -32,7 +32,7 @@ class BinCounts:
         self._encoder.check_types(batch.schema)
         for column, edges, counts in zip(self._columns, self._edges, self._counts, strict=True):
             with np.errstate(all="ignore"):  # a warning would depend on somebody's row
-                cells = cells_of(column, batch.column(column.name))
+                cells = cells_in(batch, column)
             counts += counted(cells[~np.isnan(cells)], edges)
         self._rows += batch.num_rows
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from dpgram.encoding.derive import derived_values
-from dpgram.encoding.encode import Batch, Encoder, cells_of
+from dpgram.encoding.encode import Batch, Encoder, cells_in
 from dpgram.errors import BoundBrokenError
 from dpgram.native.library import CELLS, COLUMN, LEVEL, NUMBER, ONE, TRUTH
 from dpgram.terms.columns import Boolean, Categorical, Numeric, bounds
@@ -95,7 +95,7 @@ class CellTable:
             if column.name in self._plain and _kind(cells) is not None:
                 yield place, cells
                 continue
-            values = cells_of(column, cells)
+            values = cells_in(batch, column)
             if column.name in self._encoder.parents:
                 parents[column.name] = values
             if not isinstance(column, Categorical):

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from dpgram.sampling.reals import RealMatrix
 
 EXACT, FLOAT = "exact", "float64"
+KEY_BYTES = 32
 BITS_BELOW_SD = 24  # rounding adds a part in 10^15 to the noise's variance, and leaves 28 bits of a float for sums of 2^28 sd
 
 Matrix = Any
@@ -29,6 +30,10 @@ class RandomSource(Protocol):
 
     def normal(self, scale: float, size: tuple[int, ...]) -> Any:
         """Independent N(0, scale^2)."""
+        ...
+
+    def key(self) -> bytes:
+        """32 secret bytes, from a stream apart: what else is drawn does not depend on whether they were. A seed has one key."""
         ...
 
     def publish(self, matrix: Matrix, step: float) -> np.ndarray:

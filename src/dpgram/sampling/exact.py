@@ -7,6 +7,7 @@ Proof, and what it does not cover: mechanisms/proofs/exact_release.md."""
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
@@ -14,8 +15,10 @@ from typing import Any
 import numpy as np
 from flint import arb, arb_mat
 
+from dpgram.sampling.base import KEY_BYTES
 from dpgram.sampling.bits import BitSource, SecureBits, SeededBits, Uniforms
 from dpgram.sampling.reals import FIRST_BITS, Real, RealMatrix, below, diagonal, grid_exponent, is_positive, nearest, refine
+from dpgram.sampling.seeded import seeded_key
 
 Array = np.ndarray
 
@@ -36,7 +39,11 @@ class ExactSource:
             else f"bits from the seed {insecure_seed}: not private"
         )
         self._bits: BitSource = SecureBits() if insecure_seed is None else SeededBits(insecure_seed)
-        self._first_bits = first_bits
+        self._first_bits, self._seed = first_bits, insecure_seed
+
+    def key(self) -> bytes:
+        """As ``RandomSource`` says."""
+        return os.urandom(KEY_BYTES) if self._seed is None else seeded_key(self._seed)
 
     def normal(self, scale: float, size: tuple[int, ...]) -> RealMatrix:
         """A matrix of independent N(0, scale^2)."""

@@ -12,7 +12,7 @@ import os
 
 import numpy as np
 
-from dpgram.sampling.base import FloatSource
+from dpgram.sampling.base import KEY_BYTES, FloatSource
 
 Array = np.ndarray
 
@@ -27,6 +27,9 @@ class SecureSource(FloatSource):
         pairs = (math.prod(size) + 1) // 2
         bits = np.frombuffer(os.urandom(24 * pairs), dtype=np.uint64).reshape(3, pairs)
         return scale * box_muller(bits)[: math.prod(size)].reshape(size)
+
+    def key(self) -> bytes:
+        return os.urandom(KEY_BYTES)
 
     def uniform(self, size: tuple[int, ...]) -> Array:
         words = np.frombuffer(os.urandom(16 * math.prod(size)), dtype=np.uint64).reshape(2, -1)

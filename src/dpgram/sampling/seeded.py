@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import numpy as np
 
 from dpgram.errors import BudgetError
-from dpgram.sampling.base import FloatSource
+from dpgram.sampling.base import KEY_BYTES, FloatSource
 
 
 class SeededSource(FloatSource):
@@ -16,13 +18,22 @@ class SeededSource(FloatSource):
     def __init__(self, seed: int):
         check_seed(seed)
         self.description = f"NumPy's PCG64 with seed {seed}: not private"
+        self._seed = int(seed)
         self._generator = np.random.Generator(np.random.PCG64(int(seed)))
 
     def normal(self, scale: float, size: tuple[int, ...]) -> np.ndarray:
         return self._generator.normal(scale=scale, size=size)
 
+    def key(self) -> bytes:
+        return seeded_key(self._seed)
+
     def uniform(self, size: tuple[int, ...]) -> np.ndarray:
         return np.maximum(self._generator.random(size=size), 2.0**-60)
+
+
+def seeded_key(seed: int) -> bytes:
+    """The key of a seed: the same in every arithmetic, and nothing that is drawn from the seed."""
+    return hashlib.shake_256(f"key:{seed}".encode()).digest(KEY_BYTES)
 
 
 def check_seed(seed: object) -> None:

@@ -19,6 +19,7 @@ from dpgram.terms.words import COMMON, SCALED, Words
 Array = np.ndarray
 Limits = Mapping[str, tuple[float, float]]
 
+LATER = {"later": True}  # of a field that older files lack: they mean its default
 ANY_SIZE = 1e-70, 1e70  # of a number that describes noise: its fourth power is still a float
 ADDED = {name: replace(COMMON[name], early=False) for name in ("sd_off_diagonal", "sd_diagonal")}
 WEAKEST = {name: replace(words, unit=f"{words.unit}, along the weakest directions") for name, words in ADDED.items()}
@@ -155,7 +156,8 @@ class NoisyInverse(NoiseModel, shape="noisy-inverse"):
 @dataclass(frozen=True, eq=False)
 class Round:
     """One noisy Gram of rows that were mapped to z = ``through`` a, clipped to ||z|| <= 1: ``gram`` is the sum of z z' plus symmetric
-    Gaussian noise of sd ``sd_off_diagonal`` off the diagonal and sqrt(2) times that on it.
+    Gaussian noise of sd ``sd_off_diagonal`` off the diagonal and sqrt(2) times that on it. A round that only steers may be summed over a
+    sample of the rows.
 
     At several ``scales`` long rows are shared between ``gram`` and one matrix of ``outer``, in units of its scale: the sum of all, each
     times its scale, is the Gram of rows clipped at .8 of the last. Noise of that sd, drawn anew, is in each of them."""
@@ -166,16 +168,17 @@ class Round:
     kept: float  # the average share of a row's square that the clipping left, as far as the release can tell; in (0, 1]
     outer: tuple[Array, ...] = ()  # (d, d) for each scale but the first
     scales: tuple[float, ...] = ONE_CLIP  # squared lengths, in units of the clip
+    sampled: float = field(default=1.0, metadata=LATER)  # the probability of each row to be in the sum; in (0, 1]
 
     @classmethod
     def limits(cls, dim: int) -> Limits:
         """As of noise: rows of norm one at most, and noise whose sd is one over the round's mu."""
-        return {"sd_off_diagonal": (1e-15, 1e15), "kept": (1e-6, 1.0)}
+        return {"sd_off_diagonal": (1e-15, 1e15), "kept": (1e-6, 1.0), "sampled": (2.0**-16, 1.0)}
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Round):
             return NotImplemented
-        if (self.sd_off_diagonal, self.kept, self.scales) != (other.sd_off_diagonal, other.kept, other.scales):
+        if any(getattr(self, name) != getattr(other, name) for name in ("sd_off_diagonal", "kept", "scales", "sampled")):
             return False
         mine, theirs = ((each.through, each.gram, *each.outer) for each in (self, other))
         return all(np.array_equal(one, same) for one, same in zip(mine, theirs, strict=True))

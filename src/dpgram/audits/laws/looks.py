@@ -93,7 +93,7 @@ def _parameters(task: Task, sds: Sequence[float], mu: float, shifts: Sequence[fl
 def start(task: Task, rng: RandomSource) -> Conversation:
     """The looks of a release, and nothing else; their counts are what is published."""
     rules, mu = FewBins(), calibrate_mu(task.budget)
-    looked, noted = yield from _listened(looks.learn(with_columns(task), rng, mu, hinted_rows(task), rules))
+    looked, noted = yield from _listened(looks.learn(with_columns(task), rng, mu, hinted_rows(task), rules=rules))
     counts = np.concatenate([counts for look in rules.seen for counts in look.counts.values()], axis=-1)
     parameters = _parameters(task, looked.sds, mu, looked.shifts)
     parameters |= {f"noted_{place}": shift for place, shift in enumerate(noted, 1)}

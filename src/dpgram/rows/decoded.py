@@ -1,0 +1,92 @@
+"""Rows that are kept: the cells of declared columns as numbers, decoded once, to be encoded under one scale or another.
+
+What is kept of a cell is what ``cells_of`` makes of it, so a sum over kept rows has the bits of a sum over the rows themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.types as pt
+
+from dpgram.encoding.encode import Batch, Cells, Encoder, cells_of
+from dpgram.encoding.types import as_bytes
+from dpgram.terms.schema import Schema
+
+Array = np.ndarray
+
+KEPT_ROWS, KEPT_CELLS = 32_768, 1 << 20  # in one batch, at most
+SENT = np.dtype("<f8")  # between machines
+
+
+class DecodedBatch:
+    """Some rows, (columns, rows) in float64: numbers and days in own units, places among levels, truth values; NaN where one is missing."""
+
+    decoded = True
+
+    def __init__(self, cells: Array, schema: pa.Schema):
+        self._cells, self.schema, self.num_rows = cells, schema, cells.shape[1]
+
+    @classmethod
+    def from_bytes(cls, cells: bytes, schema: Schema) -> DecodedBatch:
+        """What ``to_bytes`` made on another machine."""
+        return cls(np.frombuffer(cells, SENT).reshape(len(schema.columns), -1).astype(np.float64), decoded_types(schema))
+
+    def to_bytes(self) -> bytes:
+        return self._cells.astype(SENT).tobytes()
+
+    def column(self, name: str) -> Array:
+        return self._cells[self.schema.get_field_index(name)]
+
+    def slice(self, start: int, rows: int) -> DecodedBatch:
+        return DecodedBatch(self._cells[:, start : start + rows], self.schema)
+
+
+def decoded_types(schema: Schema) -> pa.Schema:
+    return pa.schema([(column.name, pa.float64()) for column in schema.columns])
+
+
+class Decoding:
+    """Keeps rows of the batches that it is given. One per thread: it is not shared."""
+
+    def __init__(self, schema: Schema, *, untyped: frozenset[str] = frozenset()):
+        self._encoder, self._columns = Encoder(schema, untyped=untyped), schema.columns
+        self._schema = decoded_types(schema)
+        self._most = max(1024, min(KEPT_ROWS, KEPT_CELLS // max(1, len(schema.columns))))  # rows in one batch
+        self._full: list[Array] = []
+        self._last, self._used = self._room(), 0
+
+    def add(self, batch: Batch, places: Array | None = None) -> None:
+        """Keep the rows at these places, or all of them. May raise with cells in the message: call it quietly."""
+        self._encoder.check_types(batch.schema)
+        with np.errstate(all="ignore"):  # a warning would depend on somebody's row
+            cells = [cells_of(column, _taken(batch.column(column.name), places)) for column in self._columns]
+        start, rows = 0, batch.num_rows if places is None else len(places)
+        while start < rows:
+            stop = min(rows, start + self._most - self._used)
+            for kept, values in zip(self._last, cells, strict=True):
+                kept[self._used : self._used + stop - start] = values[start:stop]
+            self._used += stop - start
+            start = stop
+            if self._used == self._most:
+                self._full.append(self._last)
+                self._last, self._used = self._room(), 0
+
+    def batches(self) -> list[DecodedBatch]:
+        """All that was kept."""
+        return [DecodedBatch(cells, self._schema) for cells in (*self._full, self._last[:, : self._used]) if cells.shape[1]]
+
+    def _room(self) -> Array:
+        return np.empty((len(self._columns), self._most))
+
+
+def _taken(cells: Cells, places: Array | None) -> Cells:
+    """The cells at these places, or all of them."""
+    if places is None:
+        return cells
+    if not isinstance(cells, np.ndarray) and (pt.is_floating(cells.type) or pt.is_integer(cells.type)) and not cells.null_count:
+        cells = cells.to_numpy()  # a view, of which NumPy takes some faster than Arrow does
+    if isinstance(cells, np.ndarray):
+        return cells[places]
+    if pt.is_string_view(cells.type) or pt.is_binary_view(cells.type):  # of which Arrow takes none
+        cells = as_bytes(cells)
+    return cells.take(pa.array(places))
