@@ -225,7 +225,7 @@ def widen(content):
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (lambda c: c.update(format=2), "field 'format': is 2, and this version of dpgram reads 1: update dpgram"),
+        (lambda c: c.update(format=3), "field 'format': is 3, and this version of dpgram reads 1 to 2: update dpgram"),
         (lambda c: c.pop("format"), "missing required field `format`"),
         (pop_column, "field 'columns': has 5 names that are not the 6 encoded columns"),
         (lambda c: c["schema"]["columns"].pop(), "field 'columns': has 6 names that are not the 5"),

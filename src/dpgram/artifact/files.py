@@ -1,4 +1,7 @@
-"""The release as a JSON file: written whole, read strictly. Needs none of the libraries that read rows."""
+"""The release as a JSON file: written whole, read strictly. Needs none of the libraries that read rows.
+
+Up to ``MANY_COLUMNS`` it is format 1: indented, every number as a decimal fraction. Above, it is format 2: matrices are packed
+(``artifact.matrices``), and nothing is indented."""
 
 from __future__ import annotations
 
@@ -14,17 +17,19 @@ import msgspec
 import numpy as np
 
 from dpgram.artifact.atomic import write_whole
+from dpgram.artifact.matrices import InFile, stored, unpacked
 from dpgram.artifact.release import GramRelease
 from dpgram.errors import BudgetError, ReleaseFileError, SchemaError
 from dpgram.terms.budget import Budget, Neighbours
-from dpgram.terms.noise import ANY_SIZE, SHAPES, NoiseModel, Round
+from dpgram.terms.noise import ANY_SIZE, SHAPES, NoiseModel, Pooled, Round, WhitenedGaussian
 from dpgram.terms.scales import MOST_SCALES, first_scales
 from dpgram.terms.schema import Schema
 
-FORMAT = 1
+FORMATS = (1, 2)
 PLAUSIBLE_ROWS = 1e19  # far above anything real; here and below, what is larger was changed, and would overflow later
 WORST_CONDITION = 1e14  # of a round's map: beyond it, undoing the map leaves no digits
 MOST_APART = 1e20  # two rounds' maps, which tell of the same rows
+SYMMETRIC = ("gram", "half")  # matrices of a noise model
 ROUNDING = 1e-8  # between the matrix and what the last round makes of it, relative to the sizes that are added up
 
 
@@ -65,7 +70,7 @@ class _File(_Strict, kw_only=True, omit_defaults=True):
     choice: str = ""
     columns: list[str]
     schema: dict[str, Any]
-    gram: list[list[float]]
+    gram: InFile
 
 
 class _Head(msgspec.Struct):
@@ -82,7 +87,7 @@ def save(release: GramRelease, path: Path) -> None:
     """Write the release to ``path``, whole or not at all."""
     noise = {"shape": release.noise.shape, **_stored(release.noise)}
     content = _File(
-        format=FORMAT,
+        format=release.format,
         budget=_Budget(epsilon=release.budget.epsilon, delta=release.budget.delta),
         neighbours=release.neighbours.value,
         unit=release.schema.unit,
@@ -90,18 +95,19 @@ def save(release: GramRelease, path: Path) -> None:
         noise=msgspec.Raw(msgspec.json.encode(noise)),
         columns=list(release.columns),
         schema=release.schema.to_dict(),
-        gram=release.gram.tolist(),
+        gram=stored(release.gram),
         **_fields(release, AS_THEY_ARE),
     )
-    write_whole(path, msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")
+    text = msgspec.json.encode(content)
+    write_whole(path, (text if release.format > 1 else msgspec.json.format(text, indent=1)) + b"\n")
 
 
 def _stored(of: Any) -> Any:
-    """A noise model, or a part of one, as a file holds it. A field that came later stands only where it differs from its default."""
+    """A noise model, or a part of one, as a file holds it. A part that came later stands only where it differs from its default."""
     if isinstance(of, tuple):
         return [_stored(each) for each in of]
     if isinstance(of, np.ndarray):
-        return of.tolist()
+        return stored(of)
     if not dataclasses.is_dataclass(of):
         return of
     fields = [(each, getattr(of, each.name)) for each in dataclasses.fields(of)]
@@ -109,24 +115,29 @@ def _stored(of: Any) -> Any:
 
 
 def _came_later(field: dataclasses.Field) -> bool:
-    """Whether older files lack the field, and mean its default."""
-    return isinstance(field.default, tuple) or "later" in field.metadata
+    """Whether files were written without this part of a noise model, and mean its default."""
+    return field.default is None or isinstance(field.default, tuple) or "later" in field.metadata
 
 
 def _fields(of: object, names: Iterable[str]) -> dict[str, Any]:
     return {name: getattr(of, name) for name in names}
 
 
+_hints = cache(get_type_hints)  # of a noise model with eight rounds it is a third of the time to load
+
+
 @cache
 def _in_file(kind: Any) -> Any:
-    """What a file holds of a field: numbers as they are, matrices as lists of rows, dataclasses as structs that are read strictly."""
+    """What a file holds of a field: numbers as they are, matrices in either form, dataclasses as structs that are read strictly."""
     if kind is np.ndarray:
-        return list[list[float]]
+        return InFile
     if get_origin(kind) is tuple:
         return list[_in_file(get_args(kind)[0])]  # type: ignore[misc]
+    if get_origin(kind) is UnionType:
+        return _in_file(get_args(kind)[0]) | None
     if not (isinstance(kind, type) and dataclasses.is_dataclass(kind)):
         return kind
-    hints, tag = get_type_hints(kind), getattr(kind, "shape", None)
+    hints, tag = _hints(kind), getattr(kind, "shape", None)
     fields = [
         (field.name, _in_file(hints[field.name]), *([field.default] if _came_later(field) else []))
         for field in dataclasses.fields(kind)
@@ -150,8 +161,10 @@ class _Reader:
 
     def read(self, content: bytes) -> GramRelease:
         version = self._decode(content, _Head).format
-        if version != FORMAT:
-            self._refuse("format", f"is {version}, and this version of dpgram reads {FORMAT}: update dpgram")
+        if version not in FORMATS:
+            self._refuse(
+                "format", f"is {version}, and this version of dpgram reads {FORMATS[0]} to {FORMATS[-1]}: update dpgram"
+            )
         file = self._decode(content, _File)
         schema, budget = self._schema(file), self._budget(file)
         self._check_columns(file, schema)
@@ -165,7 +178,6 @@ class _Reader:
             budget=budget,
             mechanism=file.mechanism.name,
             noise=noise,
-            format=file.format,
             **_fields(file.mechanism, OF_MECHANISM),
             **_fields(file, AS_THEY_ARE),
         )
@@ -226,14 +238,18 @@ class _Reader:
 
     def _check_counts(self, file: _File, noise: NoiseModel) -> None:
         """Rounds and scales are as many as the mechanism's parameters say, where they say it."""
-        counted = {"rounds": len(noise.rounds), "scales": len(noise.rounds[-1].scales)} if noise.rounds else {}
+        if not isinstance(noise, WhitenedGaussian):
+            return
+        counted = {"scales": len(noise.last.scales)}
+        if noise.pooled is None:  # else the others are told of together
+            counted["rounds"] = len(noise.rounds)
         for name, there in counted.items():
             if (said := file.mechanism.parameters.get(name, there)) != there:
                 self._refuse(f"mechanism.parameters.{name}", f"is {said:g}, and there are {there}: one of them was changed")
 
     def _part(self, file: _File, field: str, stored: Any, kind: Any) -> Any:
         """A noise model, or a part of one, its numbers checked."""
-        values, hints = {}, get_type_hints(kind)
+        values, hints = {}, _hints(kind)
         for each in dataclasses.fields(kind):
             value, name = getattr(stored, each.name), f"{field}.{each.name}"
             if isinstance(value, float):
@@ -241,16 +257,21 @@ class _Reader:
                 if not (least <= value <= most or (each.name == "shift" and value == 0)):
                     self._refuse(name, f"is {value:g} and must be positive, at least {least:g} and at most {most:g}")
             elif hints[each.name] is np.ndarray:
-                value = self._symmetric(file, name, value) if each.name == "gram" else self._matrix(file, name, value)
+                read = self._symmetric if each.name in SYMMETRIC else self._matrix
+                value = read(file, name, value)
             elif get_origin(hints[each.name]) is tuple:
                 (part, *_) = get_args(hints[each.name])
                 if not value and each.default is dataclasses.MISSING:
                     self._refuse(name, f"is empty, and there is at least one {part.__name__.lower()}")
                 value = tuple(self._one_of(file, f"{name}[{k}]", one, part) for k, one in enumerate(value))
+            elif value is not None:
+                value = self._part(file, name, value, get_args(hints[each.name])[0])
             values[each.name] = value
         made = kind(**values)
         if isinstance(made, Round):
             self._check_round(file, field, made)
+        if isinstance(made, Pooled):
+            self._check_pooled(field, made)
         return made
 
     def _one_of(self, file: _File, field: str, stored: Any, kind: Any) -> Any:
@@ -267,15 +288,23 @@ class _Reader:
         matrices = {"gram": round_.gram, **{f"outer[{k}]": each for k, each in enumerate(round_.outer)}}
         rows, noise = PLAUSIBLE_ROWS if file.rows is None else file.rows, 100 * round_.sd_off_diagonal
         for name, matrix in matrices.items():
-            if np.abs(matrix).max() > rows + noise:  # mapped rows have norm one at most
-                self._refuse(f"{field}.{name}", "holds a number too large for a sum over rows: it was changed or damaged")
+            self._check_sum(f"{field}.{name}", matrix, rows + noise)
             if np.diag(matrix).min() < -noise:
                 self._refuse(f"{field}.{name}", "has a negative number for a sum of squares: it was changed or damaged")
-        largest = float(np.abs(round_.through).max())
-        if not ANY_SIZE[0] < largest < ANY_SIZE[1] or not np.linalg.cond(round_.through / largest) < WORST_CONDITION:
-            self._refuse(
-                f"{field}.through", "cannot be undone: it is (nearly) singular, or its numbers are too large or too small"
-            )
+        self._check_map(f"{field}.through", round_.through)
+
+    def _check_pooled(self, field: str, pooled: Pooled) -> None:
+        self._check_sum(f"{field}.gram", pooled.gram, PLAUSIBLE_ROWS + 100 * pooled.sd_off_diagonal)
+        self._check_map(f"{field}.half", pooled.half)
+
+    def _check_sum(self, field: str, matrix: np.ndarray, most: float) -> None:
+        if np.abs(matrix).max() > most:  # mapped rows have norm one at most
+            self._refuse(field, "holds a number too large for a sum over rows: it was changed or damaged")
+
+    def _check_map(self, field: str, matrix: np.ndarray) -> None:
+        largest = float(np.abs(matrix).max())
+        if not ANY_SIZE[0] < largest < ANY_SIZE[1] or not np.linalg.cond(matrix / largest) < WORST_CONDITION:
+            self._refuse(field, "cannot be undone: it is (nearly) singular, or its numbers are too large or too small")
 
     def _gram(self, file: _File, noise: NoiseModel) -> np.ndarray:
         gram = self._symmetric(file, "gram", file.gram)
@@ -300,19 +329,14 @@ class _Reader:
         if not (apart <= ROUNDING * (size + np.abs(last.gram) / last.kept)).all():
             self._refuse("gram", "is not what the last of its rounds says: one of them was changed or damaged")
 
-    def _matrix(self, file: _File, field: str, rows: list[list[float]]) -> np.ndarray:
-        dim = len(file.columns)
-        widths = {len(row) for row in rows}
-        if len(rows) != dim or widths != {dim}:
-            shape = f"{len(rows)} rows of {'/'.join(str(w) for w in sorted(widths)) or 'no'} numbers"
-            self._refuse(field, f"has {shape}, and {dim} by {dim} are needed for its {dim} columns")
-        matrix = np.array(rows, dtype=float)
-        if not np.isfinite(matrix).all():
-            self._refuse(field, "holds a number that is not finite")
-        return matrix
+    def _matrix(self, file: _File, field: str, read: InFile) -> np.ndarray:
+        try:
+            return unpacked(read, len(file.columns))
+        except ValueError as error:
+            return self._refuse(field, str(error))
 
-    def _symmetric(self, file: _File, field: str, rows: list[list[float]]) -> np.ndarray:
-        matrix = self._matrix(file, field, rows)
+    def _symmetric(self, file: _File, field: str, read: InFile) -> np.ndarray:
+        matrix = self._matrix(file, field, read)
         if not np.array_equal(matrix, matrix.T):
             i, j = np.argwhere(matrix != matrix.T)[0]
             self._refuse(field, f"is not symmetric at {file.columns[i]!r}, {file.columns[j]!r}: it was changed or damaged")

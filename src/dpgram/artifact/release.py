@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from dpgram.terms.budget import Budget, Neighbours
-from dpgram.terms.noise import NoiseModel
+from dpgram.terms.noise import MANY_COLUMNS, NoiseModel
 from dpgram.terms.schema import Schema
 
 Array = np.ndarray
@@ -37,12 +37,16 @@ class GramRelease:
     grid: float | None = None  # public; entries of ``gram`` are multiples of it, where they were published as they were drawn
     ledger_entry: str | None = None  # public; number and hash of the ledger's line that paid, from before noise was drawn
     library_version: str
-    format: int = 1  # a changed meaning gets a new number; old files keep loading
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the rows and columns of ``gram``."""
         return self.schema.encoded_names
+
+    @property
+    def format(self) -> int:
+        """The format of the file that ``save`` writes. A changed meaning gets a new number; old files keep loading."""
+        return 1 if len(self.columns) <= MANY_COLUMNS else 2
 
     @property
     def neighbours(self) -> Neighbours:

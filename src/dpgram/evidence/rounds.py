@@ -18,14 +18,13 @@ from dpgram.evidence.additive import Additive
 from dpgram.evidence.evidence import Evidence, View
 from dpgram.evidence.law import Law
 from dpgram.evidence.tails import Tails
-from dpgram.linalg.rounds import Look, in_own_columns, look, looks, pooled
+from dpgram.linalg.rounds import WIDEST, Look, in_own_columns, look, looks, pooled
 from dpgram.sampling.base import RandomSource
 from dpgram.terms.noise import Round, SymmetricGaussian, WhitenedGaussian
 from dpgram.terms.words import about
 
 Array = np.ndarray
 
-WIDEST = 2.0  # squares of mapped rows, in the last round's: what is wider tells of other weights
 STRENGTH_ALONE, STRENGTH = 0.25, 0.1  # of the prior towards large determinants: after one round, after several
 
 
@@ -53,8 +52,7 @@ class RoundsEvidence(Evidence, reads=WhitenedGaussian):
 
     @cached_property
     def alone(self) -> View:
-        white = len(self.noise.rounds) > 1
-        return _view(look(self.last, self.rows_summed, white=white))
+        return _view(look(self.last, self.rows_summed, white=self.noise.several))
 
     @cached_property
     def together(self) -> View:
@@ -89,7 +87,10 @@ class RoundsEvidence(Evidence, reads=WhitenedGaussian):
 
     @cached_property
     def _pooled(self) -> Look:
-        through, matrix, sd = pooled(looks(self.noise.rounds, self.rows_summed, widest=WIDEST))
+        if (kept := self.noise.pooled) is not None:
+            through, matrix, sd = kept.half @ self.last.through, kept.gram, kept.sd_off_diagonal
+        else:
+            through, matrix, sd = pooled(looks(self.noise.rounds, self.rows_summed, widest=WIDEST))
         if self.tails is not None:
             there = np.linalg.solve(self.last.through.T, through.T).T
             matrix = matrix + there @ self.tails.clear(self.alone.matrix / self.tails.size) @ there.T
@@ -97,7 +98,7 @@ class RoundsEvidence(Evidence, reads=WhitenedGaussian):
 
     @cached_property
     def repaired_there(self) -> tuple[Array, Array | None]:
-        strength = STRENGTH if len(self.noise.rounds) > 1 else STRENGTH_ALONE
+        strength = STRENGTH if self.noise.several else STRENGTH_ALONE
         return self.together.law.repaired(self.together.matrix, strength=strength), self.together.turn
 
     @cached_property
@@ -145,9 +146,9 @@ class RoundsEvidence(Evidence, reads=WhitenedGaussian):
     def with_published(self, matrices: Array) -> Self:
         """The evidence, had the last round published these. Each is multiplied by what makes their noise equal, which changes no
         regression."""
-        drawn_again, white = super().with_published(self.gram), len(self.noise.rounds) > 1
-        drawn_again.noise = WhitenedGaussian((*self.noise.rounds[:-1], replace(self.last, gram=matrices, outer=())))
-        drawn = [look(replace(self.last, gram=matrix), self.rows_summed, white=white) for matrix in matrices]
+        drawn_again, before = super().with_published(self.gram), self.noise.rounds[:-1]
+        drawn_again.noise = replace(self.noise, rounds=(*before, replace(self.last, gram=matrices, outer=())))
+        drawn = [look(replace(self.last, gram=matrix), self.rows_summed, white=self.noise.several) for matrix in matrices]
         level = np.stack([self.law.sd_off_diagonal / sd * matrix for _, matrix, sd in drawn])
         drawn_again.alone = View(level, self.law, self.alone.turn)
         return drawn_again

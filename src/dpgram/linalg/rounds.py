@@ -19,6 +19,7 @@ OLD_ROUNDS = 3
 POOLING_STEPS = 50
 STILL = 1e-13  # relative to the matrix
 MOST_RESCALED = 4.0  # a first entry that is further than this from its known value is noise, not a scale
+WIDEST = 2.0  # squares of mapped rows, in the last round's: what is wider tells of other weights
 FAR_FROM_WHITE = 0.6  # relative to the mean of all columns
 
 
@@ -86,9 +87,15 @@ def pooled(looks: Sequence[Look], *, steps: int = POOLING_STEPS) -> Look:
     >>> bool(np.allclose(in_own_columns(matrix, through), np.diag([3.0, 2.0]))), sd
     (True, 0.5)
     """
-    last, _, sd = looks[-1]
     if len(looks) == 1:
         return looks[-1]
+    (last, _, sd), (half, matrix) = looks[-1], pooled_there(looks, steps=steps)
+    return half @ last, matrix, sd
+
+
+def pooled_there(looks: Sequence[Look], *, steps: int = POOLING_STEPS) -> tuple[Array, Array]:
+    """W^(1/2) and the pooled matrix, of which ``pooled`` says what they are."""
+    last, _, sd = looks[-1]
     # In units of the last look's noise variance. What is far below the others' precision in every look is as good as not seen.
     seen = [(np.linalg.solve(last.T, through.T).T, gram, (sd / other) ** 2) for through, gram, other in looks[:-1]]
     seen.append((np.eye(len(last)), looks[-1][1], 1.0))
@@ -113,7 +120,7 @@ def pooled(looks: Sequence[Look], *, steps: int = POOLING_STEPS) -> Look:
         along = solved + size / before * along
     half = (vectors * values**0.25) @ vectors.T
     matrix = half @ solution @ half
-    return half @ last, (matrix + matrix.T) / 2, sd
+    return half, (matrix + matrix.T) / 2
 
 
 def _applied(squares: Sequence[tuple[float, Array]], matrix: Array) -> Array:

@@ -20,7 +20,7 @@ from dpgram.mechanisms.conversation import PAPER, Conversation, Mechanism, Outco
 from dpgram.mechanisms.options import Option, by_name
 from dpgram.mechanisms.proven import proven
 from dpgram.sampling.base import Matrix, RandomSource, known
-from dpgram.sampling.variates import normal_matrix
+from dpgram.sampling.variates import symmetric_normal
 from dpgram.terms.budget import Neighbours
 from dpgram.terms.noise import SymmetricGaussian
 
@@ -91,9 +91,7 @@ def gaussian_parameters(task: Task, sensitivity: float, printed: float) -> Param
 def add_symmetric_noise(matrix: Matrix, sd_off_diagonal: float, sd_diagonal: float, rng: RandomSource) -> Matrix:
     """``matrix`` plus one draw of noise; ``rng`` is passed in: an exact or the secure source in use, a seeded one in tests."""
     dim = matrix.shape[-1]  # many matrices at once stand one behind the other
-    draw = normal_matrix((dim, dim), rng)
-    upper = np.triu(np.ones((dim, dim)), 1) * draw
-    return matrix + (sd_off_diagonal * (upper + upper.mT) + sd_diagonal * (np.eye(dim) * draw))
+    return matrix + symmetric_normal(dim, sd_off_diagonal, sd_diagonal, rng)
 
 
 def start(task: Task, rng: RandomSource) -> Conversation:

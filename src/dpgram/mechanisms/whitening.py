@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpgram.linalg.rounds import in_own_columns, looks, pooled, unmapped
+from dpgram.linalg.rounds import WIDEST, in_own_columns, looks, pooled, pooled_there, unmapped
 from dpgram.linalg.symmetric import log_det_repair
 from dpgram.mechanisms.conversation import Outcome, Task
 from dpgram.mechanisms.options import Option
+from dpgram.sampling.base import grid_step
 from dpgram.terms.budget import Neighbours
-from dpgram.terms.noise import Round, WhitenedGaussian
+from dpgram.terms.noise import MANY_COLUMNS, Pooled, Round, WhitenedGaussian
 from dpgram.terms.public_map import PublicMap
 from dpgram.terms.scales import Scales, scales_up_to
 
@@ -196,7 +197,30 @@ def unwhitened(last: Round) -> Array:
 def finished(seen: Sequence[Round], rows: float | None, task: Task) -> Outcome:
     """What is made of all rounds in the end."""
     rounds = weighed(seen, rows, task)
-    return Outcome(unwhitened(rounds[-1]), WhitenedGaussian(rounds), choices(rounds))
+    if task.dim <= MANY_COLUMNS:
+        return Outcome(unwhitened(rounds[-1]), WhitenedGaussian(rounds), choices(rounds))
+    last = on_grid(rounds[-1])
+    gram, together = unwhitened(last), None
+    if len(rounds) > 1:
+        counts = max(float(gram[0, 0]), 1.0) if task.intercept else None
+        together = pooled_rounds((*rounds[:-1], last), rows if task.neighbours is Neighbours.REPLACE else counts)
+    return Outcome(gram, WhitenedGaussian((last,), together), choices(rounds))
+
+
+def pooled_rounds(rounds: Sequence[Round], rows: float | None) -> Pooled:
+    """What estimates read of all rounds together: of many columns it stands in a release instead of them, which are a large file.
+
+    ``rows`` is the number of rows as far as the release tells."""
+    seen = looks(rounds, rows, widest=WIDEST)
+    half, matrix = pooled_there(seen)
+    return Pooled((half + half.T) / 2, matrix, seen[-1][2])
+
+
+def on_grid(last: Round) -> Round:
+    """The round with its numbers on the grid of its noise, where they are but for experiments in floats with a seed: short in a file."""
+    step = grid_step(last.sd_off_diagonal)
+    gram, *outer = (step * np.rint(matrix / step) + 0.0 for matrix in (last.gram, *last.outer))
+    return replace(last, gram=gram, outer=tuple(outer))
 
 
 def choices(seen: Sequence[Round]) -> dict[str, float]:

@@ -88,4 +88,4 @@ def exact_gram(whole: np.ndarray, exponent: int) -> RealMatrix:
     """A matrix of whole numbers times 2^exponent, known exactly."""
     from dpgram.sampling.reals import RealMatrix
 
-    return RealMatrix.of_integers(whole.tolist(), exponent)
+    return RealMatrix.of_integers(whole, exponent)

@@ -10,6 +10,7 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,20 @@ from flint import arb, arb_mat
 
 from dpgram.sampling.base import KEY_BYTES
 from dpgram.sampling.bits import BitSource, SecureBits, SeededBits, Uniforms
-from dpgram.sampling.reals import FIRST_BITS, Real, RealMatrix, below, diagonal, grid_exponent, is_positive, nearest, refine
+from dpgram.sampling.reals import (
+    FIRST_BITS,
+    Real,
+    RealMatrix,
+    below,
+    box_muller,
+    diagonal,
+    grid_exponent,
+    is_positive,
+    nearest,
+    refine,
+)
 from dpgram.sampling.seeded import seeded_key
+from dpgram.sampling.symmetric import NoisyMatrix, SymmetricNoise
 
 Array = np.ndarray
 
@@ -51,6 +64,10 @@ class ExactSource:
         count = rows * columns
         draw = _Normals(count, self._bits)
         return RealMatrix((rows, columns), lambda bits: arb_mat(rows, columns, draw.balls(bits)[:count])) * scale
+
+    def symmetric_normal(self, dim: int, off: float, on: float) -> SymmetricNoise:
+        """A symmetric matrix of independent N(0, off^2) above the diagonal and N(0, on^2) on it."""
+        return SymmetricNoise(dim, off, on, self._bits)
 
     def chi_diagonal(self, degrees: Sequence[Fraction]) -> RealMatrix:
         """The diagonal matrix of independent square roots of chi-square numbers."""
@@ -109,6 +126,8 @@ class ExactSource:
 
         The float is that multiple itself where it has at most 53 digits."""
         exponent, dim = grid_exponent(step), len(matrix)
+        if isinstance(matrix, NoisyMatrix):
+            return self._publish_noisy(matrix, exponent)
         upper = [(i, j) for i in range(dim) for j in range(i, dim)]
 
         def attempt(bits: int) -> list[int | None] | None:
@@ -119,6 +138,17 @@ class ExactSource:
         out = np.empty((dim, dim))
         for (i, j), whole in zip(upper, self._refine(attempt), strict=True):
             out[i, j] = out[j, i] = _times_step(whole, exponent)
+        return out
+
+    def _publish_noisy(self, matrix: NoisyMatrix, exponent: int) -> Array:
+        """As ``publish`` does; each entry by itself, and most of them in floats whose error is bounded."""
+        rows, columns = np.triu_indices(len(matrix))
+        whole, certain = matrix.nearest(rows, columns, exponent)
+        for place in np.flatnonzero(~certain):
+            entry = partial(matrix.ball, int(rows[place]), int(columns[place]))
+            whole[place] = self._refine(lambda bits, entry=entry: nearest(entry(bits), exponent))  # type: ignore[misc]
+        out = np.empty(matrix.shape)
+        out[rows, columns] = out[columns, rows] = np.ldexp(whole.astype(np.float64), exponent)
         return out
 
     def publish_below(self, number: Real, step: float) -> float:
@@ -146,11 +176,9 @@ class _Normals:
 
     def balls(self, bits: int) -> list[arb]:
         uniforms = iter(self._uniforms.balls(bits))
-        out = []
+        out: list[arb] = []
         for u, turn in zip(uniforms, uniforms, strict=True):
-            radius = (-2 * u.log()).sqrt()
-            sine, cosine = (2 * turn).sin_cos_pi()
-            out += [radius * cosine, radius * sine]
+            out += box_muller(u, turn)
         return out
 
     def real(self, place: int) -> Real:

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -100,12 +100,17 @@ class RealMatrix:
     def __init__(self, shape: tuple[int, int], balls: Callable[[int], arb_mat]):
         self.shape = shape
         self.at = lru_cache(maxsize=1)(balls)
+        self.whole: Array | None = None  # of a matrix of whole numbers times 2^exponent: these, as Python's integers
+        self.exponent = 0
 
     @classmethod
-    def of_integers(cls, whole: Sequence[Sequence[int]], exponent: int) -> RealMatrix:
+    def of_integers(cls, whole: Sequence[Sequence[int]] | Array, exponent: int) -> RealMatrix:
         """The matrix of ``whole`` times 2^exponent, exactly."""
-        exact = arb_mat([[arb((int(entry), exponent)) for entry in row] for row in whole])
-        return cls((len(whole), len(whole[0])), lambda bits: exact)
+        numbers = np.array(whole, dtype=object)  # whatever they were, Python's integers
+        exact = cache(lambda: arb_mat([[arb((entry, exponent)) for entry in row] for row in numbers]))
+        made = cls(numbers.shape, lambda bits: exact())
+        made.whole, made.exponent = numbers, exponent
+        return made
 
     @classmethod
     def of_floats(cls, array: Array) -> RealMatrix:
@@ -236,6 +241,13 @@ def _small_inverse(lower: Balls) -> Balls:
         for i in range(j + 1, size):
             inverse[i][j] = -sum((lower[i][k] * inverse[k][j] for k in range(j, i)), zero) / lower[i][i]
     return inverse
+
+
+def box_muller(u: arb, v: arb) -> tuple[arb, arb]:
+    """sqrt(-2 ln u) times cosine and sine of 2 pi v: two independent normal numbers, of independent uniform ones."""
+    radius = (-2 * u.log()).sqrt()
+    sine, cosine = (2 * v).sin_cos_pi()
+    return radius * cosine, radius * sine
 
 
 def nearest(ball: arb, exponent: int) -> int | None:

@@ -21,6 +21,15 @@ def normal_matrix(shape: tuple[int, int], rng: Any) -> Matrix:
     return rng.normal(1.0, (*rng.copies, *shape))
 
 
+def symmetric_normal(dim: int, off: float, on: float, rng: Any) -> Matrix:
+    """A symmetric matrix of independent N(0, off^2) above the diagonal and N(0, on^2) on it."""
+    if rng.arithmetic == EXACT:
+        return rng.symmetric_normal(dim, off, on)
+    draw = normal_matrix((dim, dim), rng)
+    upper = np.triu(np.ones((dim, dim)), 1) * draw
+    return off * (upper + upper.mT) + on * (np.eye(dim) * draw)
+
+
 def chi_square(degrees: Array, rng: Any) -> Array:
     """Independent chi-square numbers in float64, one for each entry of ``degrees`` (> 0, real, up to 10^12 and beyond).
 

@@ -1,7 +1,7 @@
 """What a mechanism did to the true Gram matrix G. Mechanisms write it, files hold it, ``evidence`` reads it; nobody else asks which it is.
 
 A new shape of noise is a frozen dataclass here or elsewhere that names its ``shape``, and a reader of it (``evidence.Evidence``). Its
-fields are numbers, (d, d) arrays, or tuples of these or of dataclasses of such: then release files can hold it. For people it says what was
+fields are numbers, (d, d) arrays, dataclasses of such, or tuples of all these: then release files can hold it. For people it says what was
 done to the matrix (``words``), and what its ``numbers`` are called."""
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ Array = np.ndarray
 Limits = Mapping[str, tuple[float, float]]
 
 LATER = {"later": True}  # of a field that older files lack: they mean its default
+MANY_COLUMNS = 64  # above, a release keeps of rounds what is read from them, and its file packs matrices
 ANY_SIZE = 1e-70, 1e70  # of a number that describes noise: its fourth power is still a float
 ADDED = {name: replace(COMMON[name], early=False) for name in ("sd_off_diagonal", "sd_diagonal")}
 WEAKEST = {name: replace(words, unit=f"{words.unit}, along the weakest directions") for name, words in ADDED.items()}
@@ -186,18 +187,48 @@ class Round:
     __hash__ = None  # type: ignore[assignment]
 
 
+@dataclass(frozen=True, eq=False)
+class Pooled:
+    """What several rounds say together (``linalg.rounds.pooled``): ``gram`` is about H T G T' H for the Gram G of rows, H = ``half`` and
+    T = ``through`` of the last round, with noise that is about even, of sd ``sd_off_diagonal`` off the diagonal."""
+
+    half: Array  # (d, d), symmetric, positive definite
+    gram: Array  # (d, d)
+    sd_off_diagonal: float
+
+    @classmethod
+    def limits(cls, dim: int) -> Limits:
+        return {"sd_off_diagonal": (1e-15, 1e22)}  # that of a round, over what shrinking left of it
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Pooled):
+            return NotImplemented
+        same = np.array_equal(self.half, other.half) and np.array_equal(self.gram, other.gram)
+        return same and self.sd_off_diagonal == other.sd_off_diagonal
+
+    __hash__ = None  # type: ignore[assignment]
+
+
 @dataclass(frozen=True)
 class WhitenedGaussian(NoiseModel, shape="whitened-gaussian"):
     """The release came about in several rounds, each with rows whitened by what the rounds before it published.
 
     The matrix that is released is that of the last round, T^-1 M T^-T / kept with T = ``through`` and M = ``gram`` of that round; so its
     noise is Gaussian under a public congruence: T^-1 N T^-T / kept. Earlier rounds carry noise that is independent of it, and
-    tell of the same rows, clipped otherwise."""
+    tell of the same rows, clipped otherwise.
+
+    Of more than ``MANY_COLUMNS`` columns ``rounds`` is the last round alone, and ``pooled`` is what estimates read of all of them."""
 
     words = "Random numbers were added in rounds, each to the matrix of rows whitened by the rounds before it."
     shift = 0.0
 
     rounds: tuple[Round, ...] = field()
+    pooled: Pooled | None = None
+
+    @property
+    def several(self) -> bool:
+        """Whether rounds came before the last."""
+        return len(self.rounds) > 1 or self.pooled is not None
 
     @property
     def last(self) -> Round:
