@@ -102,8 +102,8 @@ class Custody:
                 _check_public_rows(self.rows, self._task.budget)
             if total.rows != self.rows:
                 raise TableError(
-                    f"{self._pass.where} was changed between two passes over it: run it again when nothing writes to it, or pass cache= "
-                    f"(--cache), by which a query's result is read once."
+                    f"{self._pass.where} was changed between two passes over it: run it again when nothing writes to it. CSV, and what a "
+                    f"database answers, is read once unless cache=False (--no-cache) is passed."
                 )
         gram, *outer = self._matrices(total)
         self._away = False

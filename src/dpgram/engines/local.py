@@ -8,7 +8,7 @@ import queue
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
-from functools import reduce
+from functools import partial, reduce
 from typing import Self
 
 import numpy as np
@@ -78,7 +78,11 @@ class LocalPass:
     def _read(self, names: Sequence[str], adders: Sequence[Adder], progress: Progress | None) -> None:
         """Give every batch of the table to one of the ``adders``, one for each thread."""
         parts = self._source.parts(names)
-        _Team(self.where, adders, len(parts), Steps(progress)).run(_jobs(parts, self._threads))
+        keeping = [partial(self._add, add) for add in adders]
+        _Team(self.where, keeping, len(parts), Steps(progress)).run(_jobs(parts, self._threads))
+
+    def _add(self, add: Adder, batch: Batch) -> None:
+        add(self._source.kept(batch))
 
     def encoded(self) -> Array:
         """The rows themselves in scaled units, one below the other, as they are before the clip. Unprotected."""

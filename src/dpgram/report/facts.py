@@ -177,7 +177,7 @@ def _passes(mechanism: Mechanism | None, of: GramRelease | Planned) -> list[Fact
     times = few[rounds] if rounds < 2 else f"{rounds} times, once for each round"
     if "looks" in of.parameters:
         times += f", and before that up to {MOST_LOOKS} times to find the scale of columns"
-    again = "it must be one that can be read again, or be kept in a cache while the release is made"
+    again = "CSV, what a database answers, and streams are read once, and kept while the release is made"
     return [Fact(Group.MECHANISM, Point.MECHANISM, (), "passes", f"the table is read {times}; {again}")]
 
 

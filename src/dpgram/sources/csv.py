@@ -38,6 +38,7 @@ class CsvFile(OneFile):
 
     form = "CSV"
     typed_by_format = False
+    costly = True
 
     def __init__(self, path: Path):
         super().__init__(path)
