@@ -244,8 +244,8 @@ def write(path):
 @pytest.mark.parametrize("name", ["t.parquet", "t.arrow", "t.csv"])
 def test_a_file_that_changes_between_passes_is_an_error(in_rounds, tmp_path, name, neighbours):
     sources(tmp_path)
+    change = Between(lambda: write(tmp_path / name))
     with pytest.raises(TableError, match="was changed while it was in use") as caught:
-        change = Between(lambda: write(tmp_path / name))
         released(tmp_path / name, in_rounds, small_schema(neighbours=neighbours), progress=change, cache=False)
     assert not any(str(count) in str(caught.value).replace(str(tmp_path), "") for count in (3000, 3007, 7))
 

@@ -213,12 +213,21 @@ def test_the_limit_is_met_and_the_rest_is_in_the_file(tmp_path, place):
     cached = kept(small_batches(), tmp_path, PLACES[place])
     with cached.one_state():
         list(cached.pieces(NAMES))
-        held = sum(len(batch.held) for batch in cached._store._batches.values() if batch.held is not None)
+        held = sum(batch.size for batch in cached._store._batches.values() if batch.held is not None)
         written = [status.st_size for number, status in own_files().items() if number not in before]
         everything = sum(batch.size for batch in cached._store._batches.values())
     assert held <= PLACES[place]
     assert held + sum(written) == everything
     assert (held > 0, bool(written)) == {"memory": (True, False), "both": (True, True), "file": (False, True)}[place]
+
+
+def test_a_slice_does_not_hold_what_it_was_cut_from(tmp_path):
+    """Batches of one large one, of which the limit counts nothing twice."""
+    (large,) = TABLE.combine_chunks().to_batches()
+    cached = kept(Batches(*[large.slice(start, 100) for start in range(0, 3000, 100)]), tmp_path, 10**9)
+    with cached.one_state():
+        list(cached.pieces(NAMES))
+        assert sum(batch.held.get_total_buffer_size() for batch in cached._store._batches.values()) < 1.5 * large.nbytes
 
 
 def test_a_limit_that_makes_no_sense_is_refused_before_anything_is_read():

@@ -22,6 +22,7 @@ import pyarrow.ipc
 from dpgram.errors import OutputError, TableError
 from dpgram.sources.base import ArrayBatch, Batch, Part, Piece, quietly
 
+SPARE = 1.25  # times the room of its rows that a batch may take in memory
 MOST_PARTS = 64  # that threads read the rows in
 ELSEWHERE = "Name another folder by cache= (--cache), or allow more memory= (--memory, in MB)."
 
@@ -51,10 +52,11 @@ class Fresh(ArrayBatch):
 
 
 class _Kept(NamedTuple):
-    """One batch as an Arrow stream of its own, since batches of one table may differ in type. ``held`` is None where it is in the file."""
+    """One batch: ``held`` in memory, or where that is None in the file, as an Arrow stream of its own: batches of one table may differ in
+    type."""
 
     rows: int
-    held: bytes | None
+    held: pa.RecordBatch | None
     at: int
     size: int
 
@@ -89,21 +91,22 @@ class Store:
 
     def keep(self, fresh: Fresh, parse: Callable[[Batch], pa.RecordBatch]) -> pa.RecordBatch:
         """What ``parse`` makes of the batch, kept under its number."""
-        batch = quietly(self._where, parse, fresh)
-        stream = quietly(self._where, _stream, batch)
-        size = len(stream)
+        batch = quietly(self._where, lambda: _compact(parse(fresh)))
+        size = batch.get_total_buffer_size()
         with self._lock:
             in_memory = size <= self._free
-            at = self._end
-            if in_memory:
-                self._free -= size
-            else:
-                self._end += size
-                self._descriptor = self._descriptor if self._descriptor >= 0 else open_cache(self._folder)
-        if not in_memory:
-            self._write(self._encrypted(stream, at), at)
-        self._batches[fresh.number] = _Kept(batch.num_rows, stream if in_memory else None, at, size)
+            self._free -= size if in_memory else 0
+        self._batches[fresh.number] = _Kept(batch.num_rows, batch, 0, size) if in_memory else self._in_file(batch)
         return batch
+
+    def _in_file(self, batch: pa.RecordBatch) -> _Kept:
+        stream = quietly(self._where, _stream, batch)
+        with self._lock:
+            if self._descriptor < 0:
+                self._descriptor = open_cache(self._folder)
+            at, self._end = self._end, self._end + len(stream)
+        self._write(self._encrypted(stream, at), at)
+        return _Kept(batch.num_rows, None, at, len(stream))
 
     def _write(self, left: memoryview, at: int) -> None:
         """Write to the file; a disk that is full is said in words."""
@@ -118,9 +121,7 @@ class Store:
             f"the cache in {self._folder} cannot be written: {problem}. It needs room for the declared columns. {ELSEWHERE}"
         )
 
-    def _read(self, kept: _Kept) -> bytes | memoryview:
-        if kept.held is not None:
-            return kept.held
+    def _read(self, kept: _Kept) -> memoryview:
         chunk = os.pread(self._descriptor, kept.size, kept.at)  # as a rule all of it
         while more := os.pread(self._descriptor, kept.size - len(chunk), kept.at + len(chunk)):
             chunk += more
@@ -151,7 +152,16 @@ class Store:
             yield Piece(quietly(self._where, self._batch, kept), number / len(run))
 
     def _batch(self, kept: _Kept) -> pa.RecordBatch:
-        return pa.ipc.open_stream(pa.py_buffer(self._read(kept))).read_next_batch()
+        return _batch(self._read(kept)) if kept.held is None else kept.held
+
+
+def _compact(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch, copied if it is a small part of what it was cut from, all of which it would hold in memory."""
+    return batch if batch.get_total_buffer_size() <= SPARE * batch.nbytes else _batch(_stream(batch))
+
+
+def _batch(stream: bytes | memoryview) -> pa.RecordBatch:
+    return pa.ipc.open_stream(pa.py_buffer(stream)).read_next_batch()
 
 
 def _stream(batch: pa.RecordBatch) -> bytes:
