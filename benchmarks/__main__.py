@@ -43,7 +43,8 @@ SECTIONS = [
     Section(
         "From files and databases",
         "bench_files",
-        "From the opened source to the exact sum, over merely decoding the same batches with the same threads.",
+        "From the opened source to the exact sum, over merely decoding the same batches with the same threads. Then whole releases with "
+        "one thread, of several rounds over a single pass: what is slow to read is read once, and kept.",
         quick=("--rows", "200000", "--csv-rows", "20000", "--seconds", "0.1"),
     ),
     Section(

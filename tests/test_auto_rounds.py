@@ -11,7 +11,7 @@ from dpgram.engines.local import LocalPass
 from dpgram.errors import LedgerError, OneShotError
 from dpgram.mechanisms import registry
 from dpgram.planning import choose
-from dpgram.sources import cache as caches
+from dpgram.sources import store
 from dpgram.terms.noise import WhitenedGaussian
 from tests.ledger.kill_release import watched
 
@@ -86,19 +86,23 @@ def test_the_choice_is_the_same_with_the_hint_as_without():
     assert late.gram == pytest.approx(early.gram, rel=1e-9, abs=1e-9 * ROWS)  # rounds' sds may differ in a last bit
 
 
-def test_a_stream_gets_the_best_of_those_that_read_once_and_the_label_says_so(passes):
+def test_a_stream_that_is_not_kept_gets_the_best_of_those_that_read_once_and_the_label_says_so(passes):
     for changes in ({}, {"table_rows": ROWS}):
-        made = made_by_auto(stream(), **changes)
+        made = made_by_auto(stream(), cache=False, **changes)
         assert not registry.find(made.mechanism).several
         assert "The table can be read once only, so mechanisms of several rounds were left out." in made.choice
         assert ROUNDS not in made.choice
     assert passes == [None, None]
     with pytest.raises(OneShotError):
-        dpgram.release(stream(), schema(), mechanism=ROUNDS, insecure_seed=1, **BUDGET)
+        dpgram.release(stream(), schema(), mechanism=ROUNDS, insecure_seed=1, cache=False, **BUDGET)
 
 
-def test_a_stream_with_a_cache_gets_the_rounds(tmp_path):
-    assert made_by_auto(stream(), cache=tmp_path).mechanism == ROUNDS
+def test_a_stream_that_is_kept_gets_the_rounds(tmp_path):
+    expected = made_by_auto(TABLE)
+    for kept in ({}, {"cache": tmp_path, "memory": 0}):
+        made = made_by_auto(stream(), **kept)
+        assert made.mechanism == ROUNDS
+        assert np.array_equal(made.gram, expected.gram)
     assert not list(tmp_path.iterdir())
 
 
@@ -113,17 +117,17 @@ def test_under_add_remove_the_hint_decides_and_goes_on_to_the_mechanism(passes):
 
 def test_a_cache_is_written_only_for_what_cannot_be_read_again_and_only_where_it_may_be(tmp_path, monkeypatch):
     opened = []
-    before = caches.open_cache
-    monkeypatch.setattr(caches, "open_cache", lambda folder: opened.append(folder) or before(folder))
+    before = store.open_cache
+    monkeypatch.setattr(store, "open_cache", lambda folder: opened.append(folder) or before(folder))
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table(TABLE), path)
     for data in (TABLE, path):
-        made_by_auto(data, cache=tmp_path)
+        made_by_auto(data, cache=tmp_path, memory=0)
     assert opened == []
     monkeypatch.setattr(choose, "choose", lambda *_, **__: (registry.find("gaussian-noise"), "for a test"))
-    made_by_auto(stream(), cache=tmp_path, table_rows=ROWS)  # known before the first pass to be the only one
+    made_by_auto(stream(), cache=tmp_path, memory=0, table_rows=ROWS)  # known before the first pass to be the only one
     assert opened == []
-    made_by_auto(stream(), cache=tmp_path)  # known after it: the rows must have been kept by then
+    made_by_auto(stream(), cache=tmp_path, memory=0)  # known after it: the rows must have been kept by then
     assert opened == [tmp_path]
 
 
@@ -132,7 +136,7 @@ def test_a_stream_that_auto_reads_once_goes_through_a_ledger_and_is_never_given_
     ledger = dpgram.SessionLedger(2.0, 1e-6)
     if kind == "file":
         ledger = dpgram.FileLedger.create(tmp_path / "l.sqlite", epsilon=2.0, delta=1e-6, unit="p", dataset="d")
-    made = dpgram.release(stream(), schema(), mechanism="auto", ledger=ledger, arithmetic="float", **BUDGET)
+    made = dpgram.release(stream(), schema(), mechanism="auto", ledger=ledger, arithmetic="float", cache=False, **BUDGET)
     assert made.mechanism != ROUNDS
     (entry,) = ledger.entries if kind == "session" else ledger.account().entries
     assert entry.committed

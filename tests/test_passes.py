@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import warnings
 from dataclasses import replace
@@ -20,9 +21,12 @@ from dpgram.engines.open import open_pass
 from dpgram.errors import LargeDeltaWarning, OneShotError, OutputError, TableError
 from dpgram.mechanisms.conversation import GramQuestion, Mechanism
 from dpgram.mechanisms.registry import MECHANISMS
-from dpgram.sources import cache
+from dpgram.sources.arrow import ArrowStream
 from dpgram.sources.base import Source
+from dpgram.sources.csv import CsvFile
+from dpgram.sources.frames import PolarsLazyFrame
 from dpgram.sources.open import open_source
+from dpgram.sources.query import Query
 from tests import rounds
 from tests.conftest import small_schema, small_table
 from tests.ledger.kill_release import watched
@@ -127,53 +131,97 @@ def test_a_pipe_is_refused_with_what_to_do(tmp_path):
 # What cannot
 
 
-def test_a_stream_is_refused_before_anything_is_read_reserved_or_drawn(in_rounds, tmp_path):
+def test_a_stream_that_must_not_be_kept_is_refused_before_anything_is_read_reserved_or_drawn(in_rounds, tmp_path):
     read, drawn, ledger = [], [], dpgram.SessionLedger(5, 1e-5)
     with (
         watched(lambda: drawn.append(1)),
-        pytest.raises(OneShotError, match=r"can be read once, and test-rounds .*cache=True.*--cache.*such as gaussian-noise"),
+        pytest.raises(
+            OneShotError, match=r"can be read once, and test-rounds .*cache=False.*--no-cache.*such as gaussian-noise"
+        ),
     ):
-        dpgram.release(counted_reader(read), SCHEMA, epsilon=1, delta=1e-6, mechanism=in_rounds, ledger=ledger)
+        dpgram.release(counted_reader(read), SCHEMA, epsilon=1, delta=1e-6, mechanism=in_rounds, ledger=ledger, cache=False)
     assert read == drawn == list(ledger.entries) == []
-    dpgram.release(counted_reader(read), SCHEMA, epsilon=1, delta=1e-6, ledger=ledger)  # one pass is enough for others
+    dpgram.release(
+        counted_reader(read), SCHEMA, epsilon=1, delta=1e-6, ledger=ledger, cache=False
+    )  # one pass is enough for others
     assert sum(read) == TABLE.num_rows
+
+
+def costly(folder, read):
+    """Tables that are read once, though a mechanism has several rounds, each made anew when it is asked for."""
+    database = duckdb.connect()
+    database.register("t", TABLE)
+    TABLE.to_pandas().to_csv(folder / "t.csv", index=False)
+    (folder / "t.csv.gz").write_bytes(gzip.compress((folder / "t.csv").read_bytes()))
+    one_shot = duckdb.connect()
+
+    def over_a_reader():
+        one_shot.register("r", counted_reader(read))
+        return one_shot
+
+    return [
+        (lambda: counted_reader(read), {}),
+        (lambda: database.sql("select * from t"), {}),
+        (lambda: pl.from_arrow(TABLE).lazy(), {}),
+        (lambda: database, {"query": "select * from t"}),
+        (over_a_reader, {"query": "select * from r"}),
+        (lambda: folder / "t.csv", {}),
+        (lambda: folder / "t.csv.gz", {}),
+    ]
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_cached_stream_gives_the_same_bits(in_rounds, tmp_path, threads):
+@pytest.mark.parametrize("kept", [{}, {"memory": 0}, {"memory": 0.02}], ids=["memory", "file", "both"])
+def test_rows_that_are_kept_give_the_same_bits(in_rounds, tmp_path, threads, kept):
+    """Also where a view of DuckDB is over a reader that can be read once, of which DuckDB does not tell."""
     expected, read = released(TABLE, in_rounds), []
-    database = duckdb.connect()
-    database.register("t", TABLE)
-    for table, more in [
-        (counted_reader(read), {}),
-        (database.sql("select * from t"), {}),
-        (pl.from_arrow(TABLE).lazy(), {}),
-        (database, {"query": "select * from t"}),
-    ]:
-        made = released(table, in_rounds, cache=tmp_path, threads=threads, **more)
+    (tmp_path / "kept").mkdir()
+    tables = costly(tmp_path, read)
+    for table, more in tables:
+        made = released(table(), in_rounds, cache=tmp_path / "kept", threads=threads, **kept, **more)
         np.testing.assert_array_equal(made.gram, expected.gram)
-    assert sum(read) == TABLE.num_rows
-    assert not list(tmp_path.iterdir())
+    assert sum(read) == 2 * TABLE.num_rows
+    assert not list((tmp_path / "kept").iterdir())
 
 
-def test_a_cache_is_made_only_where_it_was_asked_for_and_is_of_use(in_rounds, tmp_path, monkeypatch):
-    def refuse(folder):
-        raise AssertionError("no cache was asked for")
+@pytest.mark.parametrize("mechanism", ["whitened-noise", "auto"])
+def test_one_shot_readers_csv_and_queries_are_read_once_by_default(tmp_path, mechanism):
+    read, reads = [], []
+    expected = released(TABLE, mechanism)
+    assert expected.mechanism == "whitened-noise"
+    with pytest.MonkeyPatch.context() as patch:
+        for owner, name in ((CsvFile, "pieces"), (Query, "_fetched"), (PolarsLazyFrame, "pieces"), (ArrowStream, "pieces")):
+            before = getattr(owner, name)
+            patch.setattr(owner, name, lambda self, *args, before=before: reads.append(1) or before(self, *args))
+        for number, (table, more) in enumerate(costly(tmp_path, read), 1):
+            np.testing.assert_array_equal(released(table(), mechanism, **more).gram, expected.gram)
+            assert len(reads) == number
 
-    monkeypatch.setattr(cache, "open_cache", refuse)
-    pa.parquet.write_table(TABLE, tmp_path / "t.parquet")
-    for table in (TABLE, tmp_path / "t.parquet", TABLE.to_pandas()):
-        released(table, in_rounds)
-        released(table, in_rounds, cache=True)
-    released(pl.from_arrow(TABLE).lazy(), in_rounds)
+
+def test_rows_are_kept_only_where_it_is_of_use(in_rounds, tmp_path, monkeypatch, caplog):
+    """Not of what is read fast, not for one pass, not where it is forbidden. Where they are, it is said in one line, without a count."""
+    caplog.set_level("INFO", "dpgram")
+    sources(tmp_path)
+    for table in (TABLE, tmp_path / "t.parquet", tmp_path / "t.arrow", tmp_path / "many", TABLE.to_pandas()):
+        for cache in (None, True, False):
+            released(table, in_rounds, cache=cache)
+    released(tmp_path / "t.csv", in_rounds, cache=False)
     released(TABLE.to_reader(), "gaussian-noise", cache=True)
+    released(tmp_path / "t.csv", "gaussian-noise")
+    assert caplog.messages == []
+    released(tmp_path / "t.csv", in_rounds)
+    (line,) = caplog.messages
+    assert "is read once. Its declared columns are kept until the release is made: up to 256 MB in memory" in line
+    assert "--no-cache (cache=False)" in line
+    assert "\n" not in line
+    assert "3000" not in line
 
 
 def test_a_cache_that_cannot_be_is_refused_before_anything_is_read(in_rounds, tmp_path):
     read = []
     with pytest.raises(OutputError, match="is no folder: cache="):
         released(counted_reader(read), in_rounds, cache=tmp_path / "none")
-    with pytest.raises(TableError, match="cache is a int and must be a folder, or True"):
+    with pytest.raises(TableError, match="cache is a int and must be a folder, True .*, or False"):
         released(counted_reader(read), in_rounds, cache=3)
     assert read == []
 
@@ -196,10 +244,9 @@ def write(path):
 @pytest.mark.parametrize("name", ["t.parquet", "t.arrow", "t.csv"])
 def test_a_file_that_changes_between_passes_is_an_error(in_rounds, tmp_path, name, neighbours):
     sources(tmp_path)
+    change = Between(lambda: write(tmp_path / name))
     with pytest.raises(TableError, match="was changed while it was in use") as caught:
-        released(
-            tmp_path / name, in_rounds, small_schema(neighbours=neighbours), progress=Between(lambda: write(tmp_path / name))
-        )
+        released(tmp_path / name, in_rounds, small_schema(neighbours=neighbours), progress=change, cache=False)
     assert not any(str(count) in str(caught.value).replace(str(tmp_path), "") for count in (3000, 3007, 7))
 
 
@@ -207,13 +254,21 @@ def test_another_number_of_rows_is_an_error_where_it_is_public_and_the_message_h
     sources(tmp_path)
     query = {"query": f"select * from '{tmp_path}/t.parquet'"}
     change = Between(lambda: write(tmp_path / "t.parquet"))
-    with pytest.raises(TableError, match="was changed between two passes.*cache=") as caught:
-        released("duckdb:", in_rounds, progress=change, **query)
+    with pytest.raises(TableError, match="was changed between two passes.*--no-cache") as caught:
+        released("duckdb:", in_rounds, progress=change, cache=False, **query)
     assert "300" not in str(caught.value)
-    made = released("duckdb:", in_rounds, small_schema(neighbours="add-remove"), progress=change, **query)
+    made = released("duckdb:", in_rounds, small_schema(neighbours="add-remove"), progress=change, cache=False, **query)
     assert made.rows is None
-    kept = released("duckdb:", in_rounds, progress=Between(lambda: write(tmp_path / "t.parquet")), cache=tmp_path, **query)
-    assert kept.rows == TABLE.num_rows + ADDED.num_rows
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_a_change_after_rows_were_kept_is_no_change(in_rounds, tmp_path, name):
+    sources(tmp_path)
+    change = Between(lambda: write(tmp_path / name))
+    table, more = (tmp_path / name, {}) if name == "t.csv" else ("duckdb:", {"query": f"select * from '{tmp_path}/t.parquet'"})
+    made = released(table, in_rounds, progress=change, **more)
+    np.testing.assert_array_equal(made.gram, released(TABLE, in_rounds).gram)
+    assert released(table, in_rounds, **more).rows == TABLE.num_rows + ADDED.num_rows
 
 
 def test_all_passes_over_a_duckdb_connection_see_one_state(in_rounds):
@@ -226,7 +281,7 @@ def test_all_passes_over_a_duckdb_connection_see_one_state(in_rounds):
             database.begin()
         act = Between(lambda: other.execute("insert into t select * from t limit 5"))
         before = other.sql("select count(*) from t").fetchall()[0][0]
-        made = released(database, in_rounds, query="select * from t", progress=act)
+        made = released(database, in_rounds, query="select * from t", progress=act, cache=False)
         assert made.rows == before
         assert other.sql("select count(*) from t").fetchall()[0][0] == before + 5
         assert database.sql("select count(*) from t").fetchall()[0][0] == (before if begun else before + 5)  # as it was left
@@ -237,8 +292,11 @@ def test_all_passes_over_postgresql_see_one_state(in_rounds, postgresql):
     with postgresql.connect() as connection, connection.cursor() as cursor:
         cursor.adbc_ingest("visits", TABLE, mode="replace")
     act = Between(lambda: postgresql.run("insert into visits select * from visits limit 5"))
-    assert released(postgresql.uri, in_rounds, query="select * from visits", progress=act).rows == TABLE.num_rows
-    assert released(postgresql.uri, in_rounds, query="select * from visits").rows == TABLE.num_rows + 5
+    query = {"query": "select * from visits"}
+    assert released(postgresql.uri, in_rounds, progress=act, cache=False, **query).rows == TABLE.num_rows
+    assert released(postgresql.uri, in_rounds, cache=False, **query).rows == TABLE.num_rows + 5
+    kept, again = released(postgresql.uri, in_rounds, **query), released(postgresql.uri, in_rounds, cache=False, **query)
+    np.testing.assert_array_equal(kept.gram, again.gram)
 
 
 # Progress, warnings, interrupts

@@ -27,7 +27,7 @@ from dpgram.mechanisms import registry
 from dpgram.mechanisms.registry import AUTO, TABLE_ROWS
 from dpgram.sampling.choose import source_for
 from dpgram.sources.base import check_header
-from dpgram.sources.cache import cache_folder
+from dpgram.sources.cache import MEMORY, Keep
 from dpgram.sources.open import open_source
 from dpgram.terms import schema_file
 from dpgram.terms.budget import Budget, Neighbours
@@ -60,6 +60,7 @@ def release(
     ledger: Ledger | str | Path | None = None,
     out: str | Path | None = None,
     cache: str | Path | bool | None = None,
+    memory: float = MEMORY,
     progress: Callable[[float], None] | None = None,
     **options: float | str,
 ) -> GramRelease:
@@ -83,9 +84,10 @@ def release(
     Sheffet's printed formulas; ``options`` are the mechanism's own, such as ``sketch_rows``. ``progress`` is called with the
     fraction that has been read, of all passes together.
 
-    A mechanism of several rounds may read the table more than once, so a stream that can be read once is refused before anything is
-    read, unless ``cache`` names a folder (True: the system's for temporary files): there the declared columns of a stream or of a query's
-    result are kept while the release is made, in a file without a name that only this user can read.
+    A mechanism of several rounds reads the table once or twice, some tables once for each round. CSV, what a database or a lazy frame
+    answers, and streams are read once all the same: their declared columns are kept until the release is made, up to ``memory`` MB in
+    memory, and beyond that in an encrypted file that has no name, in the folder ``cache`` (by default the system's for temporary files).
+    With ``cache=False`` nothing is kept: they are read again, and a stream, which can be read once, is refused before anything is read.
 
     ``mechanism`` "auto", the default, takes the one that ``plan`` expects to be best under default assumptions, for ``table_rows`` rows, a
     public number; left out, the table's own where that is public, which is found out before anything is reserved. It costs nothing, takes
@@ -103,7 +105,7 @@ def release(
         check_hint(table_rows, options)
     elif table_rows is not None and TABLE_ROWS not in chosen.options:
         raise MechanismError(f"table_rows is a hint for mechanism='auto', and {mechanism!r} takes none: leave it out.")
-    folder = None if cache is None or cache is False else cache_folder(cache)
+    keep = Keep.of(cache, memory)
     whole = WholeProgress(progress)
     rows_pass = open_pass(
         table,
@@ -112,7 +114,7 @@ def release(
         query=query,
         device=device,
         threads=threads,
-        cache=folder if chosen is None or chosen.several else None,
+        keep=keep if chosen is None or chosen.several else None,
         progress=whole,
     )
     with ExitStack() as one_state:
@@ -125,8 +127,8 @@ def release(
             chosen, choice = choose(schema, rows, budget, calibration, rereadable=rows_pass.rereadable)
         if chosen.several and not rows_pass.rereadable:
             raise OneShotError(where=rows_pass.where, mechanism=chosen.name)
-        hint = {TABLE_ROWS: table_rows} if TABLE_ROWS in chosen.options else {}
-        task = registry.schema_task(chosen, budget, schema, calibration, {**options, **hint})
+        own = {name: value for name, value in {TABLE_ROWS: table_rows, "memory": memory}.items() if name in chosen.options}
+        task = registry.schema_task(chosen, budget, schema, calibration, {**options, **own})
         rng = source_for(arithmetic, task.dim, insecure_seed)
         if chosen.several and counted is None:
             one_state.enter_context(rows_pass.one_state())

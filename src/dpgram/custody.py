@@ -134,8 +134,8 @@ class Custody:
         self._read = True
         if counted != self.rows:
             raise TableError(
-                f"{self._pass.where} was changed between two passes over it: run it again when nothing writes to it, or pass cache= "
-                f"(--cache), by which a query's result is read once."
+                f"{self._pass.where} was changed between two passes over it: run it again when nothing writes to it. CSV, and what a "
+                f"database answers, is read once unless cache=False (--no-cache) is passed."
             )
 
     def _passes_left(self, question: Question) -> float | None:

@@ -108,9 +108,9 @@ class OneShotError(TableError):
 
     def __init__(self, *, where: str, mechanism: str):
         super().__init__(
-            f"{where} can be read once, and {mechanism} reads a table several times; nothing was read. Pass cache=True, or a folder "
-            f"(--cache), to keep the declared columns, while the release is made, in a file without a name that only you can read; or "
-            f"pass the table as a file or in memory; or use a mechanism that reads once, such as gaussian-noise."
+            f"{where} can be read once, and {mechanism} reads a table several times; nothing was read. Leave out cache=False "
+            f"(--no-cache), so that the declared columns are kept while the release is made; or pass the table as a file or in memory; "
+            f"or use a mechanism that reads once, such as gaussian-noise."
         )
 
 

@@ -240,7 +240,7 @@ def test_a_dry_run_of_rounds_tells_how_often_the_table_is_read_and_how_the_budge
     assert "rows that steer" in many
     assert "share of the budget" in out
     assert f"1 to {rounds - 1}, each" in out
-    assert "can be read again" in " ".join(out.split())
+    assert "streams are read once, and kept while the release is made" in " ".join(out.split())
     assert "Choosing row_bound" not in out
     assert "No row bounds are compared" in err
     (folder / "schema.toml").write_text(f'neighbours = "add-remove"\n{FILLED}')

@@ -107,7 +107,7 @@ def test_a_small_table_is_read_once_and_has_the_bits_of_one_that_is_read_for_eve
     assert readings == [1.0]
     assert "sample" not in kept.parameters
     readings.clear()
-    again = released(schema=schema, steering_memory=0, **hint)
+    again = released(schema=schema, memory=0, **hint)
     assert readings == ["counts"] * int(kept.parameters["looks"]) + ["gram"] * int(kept.parameters["rounds"])
     assert "sample" not in again.parameters
     assert kept.noise == again.noise
@@ -134,7 +134,7 @@ def test_a_large_table_is_read_twice_and_only_the_last_round_is_over_all_rows(sa
 
 def test_with_more_rows_than_were_guessed_the_sample_is_not_cut(sampled, readings):
     schema = replace(SCHEMA, neighbours="add-remove")
-    made = released(schema=schema, table_rows=ROWS // 4, steering_memory=0.4)  # 12,500 rows of 32 bytes
+    made = released(schema=schema, table_rows=ROWS // 4, memory=0.4)  # 12,500 rows of 32 bytes
     share = made.parameters["sample"]
     assert readings == [share, "gram"]
     kept, _ = LocalPass(open_source(table()), schema).kept(Coins(SeededSource(5).key(), share))

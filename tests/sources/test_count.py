@@ -138,8 +138,11 @@ def test_a_counting_pass_reads_one_column_and_encodes_nothing(tmp_path, monkeypa
     asked, pieces = [], CsvFile.pieces
     monkeypatch.setattr(CsvFile, "pieces", lambda self, names: asked.append(list(names)) or pieces(self, names))
     monkeypatch.setattr(choose, "choose", lambda *_, **__: (registry.find("gaussian-noise"), "for a test"))
-    dpgram.release(tmp_path / "t.csv", SCHEMA, mechanism="auto", **DRAWN)
+    dpgram.release(tmp_path / "t.csv", SCHEMA, mechanism="auto", cache=False, **DRAWN)
     assert asked == [["x"], ["x", "y", "c", "b"]]
+    asked.clear()
+    dpgram.release(tmp_path / "t.csv", SCHEMA, mechanism="auto", **DRAWN)  # counted while it is read for good
+    assert asked == [["x", "y", "c", "b"]]
 
 
 def test_where_the_number_of_rows_is_protected_nobody_asks_for_it(tmp_path, monkeypatch):
@@ -177,10 +180,10 @@ def test_another_number_than_was_counted_is_an_error_that_has_no_count(name, tmp
     monkeypatch.setattr(choose, "choose", chosen)
     query = f"select * from '{tmp_path}/t.parquet'"
     with pytest.raises(TableError, match="was changed between two passes") as caught:
-        dpgram.release("duckdb:", SCHEMA, query=query, mechanism="auto", **DRAWN)
+        dpgram.release("duckdb:", SCHEMA, query=query, mechanism="auto", cache=False, **DRAWN)
     assert "300" not in str(caught.value)
     pa.parquet.write_table(TABLE, tmp_path / "t.parquet")
-    kept = dpgram.release("duckdb:", SCHEMA, query=query, mechanism="auto", cache=tmp_path, **DRAWN)
+    kept = dpgram.release("duckdb:", SCHEMA, query=query, mechanism="auto", **DRAWN)
     assert kept.rows == ROWS  # what was counted is what was kept
 
 
@@ -195,7 +198,7 @@ def test_counting_and_summing_see_one_state_of_a_database(monkeypatch):
         return registry.find("gaussian-noise"), "for a test"
 
     monkeypatch.setattr(choose, "choose", chosen)
-    assert dpgram.release(database, SCHEMA, query="select * from t", mechanism="auto", **DRAWN).rows == ROWS
+    assert dpgram.release(database, SCHEMA, query="select * from t", mechanism="auto", cache=False, **DRAWN).rows == ROWS
 
 
 def test_postgresql_counts_within_the_transaction_that_is_summed(postgresql, monkeypatch):
@@ -210,7 +213,7 @@ def test_postgresql_counts_within_the_transaction_that_is_summed(postgresql, mon
         return registry.find("gaussian-noise"), "for a test"
 
     monkeypatch.setattr(choose, "choose", chosen)
-    assert dpgram.release(postgresql.uri, SCHEMA, query=query, mechanism="auto", **DRAWN).rows == ROWS
+    assert dpgram.release(postgresql.uri, SCHEMA, query=query, mechanism="auto", cache=False, **DRAWN).rows == ROWS
 
 
 def test_an_empty_table_is_found_before_anything_is_reserved(tmp_path):
@@ -222,7 +225,8 @@ def test_an_empty_table_is_found_before_anything_is_reserved(tmp_path):
     assert list(ledger.entries) == []
 
 
-def test_a_query_that_fails_while_its_rows_are_counted_is_paid_for(tmp_path):
+@pytest.mark.parametrize("cache", [None, False])
+def test_a_query_that_fails_while_its_rows_are_counted_is_paid_for(tmp_path, cache):
     """That it fails may follow from a row: asked again and again, it would be a way to read the table. A full ledger tells nothing."""
     pa.parquet.write_table(TABLE, tmp_path / "t.parquet")
     ledger = dpgram.SessionLedger(2.0, 2e-6)
@@ -231,7 +235,8 @@ def test_a_query_that_fails_while_its_rows_are_counted_is_paid_for(tmp_path):
         query = (
             f"select * from '{tmp_path}/t.parquet' where case when {condition} then error('x is ' || x) is null else true end"
         )
-        dpgram.release("duckdb:", SCHEMA, query=query, mechanism="auto", ledger=ledger, epsilon=1.0, delta=1e-6)
+        given = {"mechanism": "auto", "ledger": ledger, "epsilon": 1.0, "delta": 1e-6, "cache": cache}
+        dpgram.release("duckdb:", SCHEMA, query=query, **given)
 
     for left in (1.0, 0.0):
         with pytest.raises(UnreadableTableError):
@@ -254,8 +259,8 @@ def test_a_file_that_cannot_be_counted_costs_nothing(tmp_path):
     assert list(ledger.entries) == []
 
 
-def test_a_stream_without_a_hint_gets_the_default_and_its_label_says_what_to_give(tmp_path):
-    made = dpgram.release(TABLE.to_reader(), SCHEMA, mechanism="auto", **DRAWN)
+def test_a_stream_without_a_hint_that_is_not_kept_gets_the_default_and_its_label_says_what_to_give(tmp_path):
+    made = dpgram.release(TABLE.to_reader(), SCHEMA, mechanism="auto", cache=False, **DRAWN)
     named = dpgram.release(TABLE, SCHEMA, mechanism="gaussian-noise", **DRAWN)
     assert made.mechanism == "gaussian-noise"
     assert made.choice.startswith(

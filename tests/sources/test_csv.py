@@ -1,13 +1,19 @@
 """CSV files as people make them: ragged, quoted, badly encoded. Nothing in a row can raise."""
 
+import csv
 import gzip
+import io
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import dpgram
 from dpgram.engines.local import LocalPass
 from dpgram.errors import DpgramError, MissingColumnError, TableError, UnreadableTableError
+from dpgram.sources import csv as csv_source
+from dpgram.sources.csv import CsvFile
 from dpgram.sources.open import open_source
 
 SCHEMA = dpgram.Schema(unit="p", columns=[dpgram.Numeric("x", 0, 10, missing=10), dpgram.Numeric("y", 0, 10, missing=10)])
@@ -51,6 +57,8 @@ def expected(rows):
         (b"x,y\n\xef\xbb\xbf1,2\n3,4,5\n", [(None, 2), (3, 4)]),
         (b"x,y\n\xef\xbb\xbf1,2", [(None, 2)]),
         (b"x,y\nTrue,false\n", [(1, 0)]),
+        (b"x,y\nNA,2\n3,null\n-,N/A\n1e0,NaN\n", [(None, 2), (3, None), (None, None), (1, None)]),  # cast at once
+        (b"x,y\nNA,2\n3, null\n-,true\n 1,NaN\n", [(None, 2), (3, None), (None, 1), (1, None)]),  # looked at one by one
     ],
 )  # fmt: skip
 def test_rows(tmp_path, content, rows):
@@ -62,8 +70,6 @@ def test_a_cell_of_ten_megabytes_is_a_cell(tmp_path):
 
 
 def test_the_field_limit_of_others_is_restored(tmp_path):
-    import csv
-
     before = csv.field_size_limit()
     gram(tmp_path, b'x,y\n"1",2\n')
     assert csv.field_size_limit() == before
@@ -122,3 +128,51 @@ def test_a_draft_never_repeats_a_row(tmp_path):
     draft = dpgram.draft_schema(path)
     assert draft.count("[[columns]]") == 2
     assert "JONES" not in draft
+
+
+# Quotes: what Arrow splits is what Python's csv module finds
+
+BITS = st.sampled_from(
+    [b'"', b'""', b",", b"\n", b"\r", b"\r\n", b"a", b" ", b'"a"', b'"b,\n"', b',"', b'",', b"\xff", b"\x00"]
+)
+
+
+def found_by_python(content: bytes, width: int) -> list[list[bytes | None]]:
+    """The cells of all rows, None where there is none. Of one column a blank line is a row."""
+    text = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", errors="surrogateescape", newline="")
+    rows = [[cell.encode("utf-8", "surrogateescape") for cell in row] for row in csv.reader(text)]
+    return [[(row[i] if i < len(row) else b"") or None for i in range(width)] for row in rows if row or width == 1]
+
+
+def found_by_source(path) -> list[list[bytes | None]]:
+    source = CsvFile(path)
+    batches = [piece.batch for piece in source.pieces(source.columns.names)]
+    return [[cell or None for cell in row.values()] for batch in batches for row in batch.to_pylist()]
+
+
+@settings(max_examples=1000)
+@given(st.lists(BITS, max_size=30).map(b"".join), st.integers(1, 3), st.integers(1, 40))
+def test_cells_do_not_depend_on_quotes_or_on_where_blocks_end(tmp_path_factory, content, width, block):
+    path = tmp_path_factory.getbasetemp() / "quotes.csv"
+    path.write_bytes(b"x,y,z\n"[: 2 * width - 1] + b"\n" + content)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csv_source, "BLOCK_BYTES", block)
+        assert found_by_source(path) == found_by_python(content, width)
+
+
+@pytest.mark.parametrize("text", ['"a, b"', '"two\nlines"', '"say ""yes"""', '""'])
+def test_well_formed_quotes_are_left_to_arrow(tmp_path, monkeypatch, text):
+    """Python's csv module takes twenty times as long."""
+    path = tmp_path / "t.csv"
+    path.write_text("x,y\n" + f"1,{text}\n" * 1000, newline="")
+    monkeypatch.setattr(csv_source, "BLOCK_BYTES", 101)
+    expected = found_by_python(path.read_bytes(), 2)[1:]
+    monkeypatch.setattr(CsvFile, "_slow", lambda *_: pytest.fail("read row by row"))
+    assert found_by_source(path) == expected
+
+
+@pytest.mark.parametrize("text", ['5"', '"a"b', 'a"b"', '"a" '])
+def test_other_quotes_are_not(tmp_path, text):
+    path = tmp_path / "t.csv"
+    path.write_text(f"x,y\n1,2\n3,{text}\n5,6\n")
+    assert found_by_source(path) == found_by_python(path.read_bytes(), 2)[1:]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from cyclopts import App, CycloptsError, Parameter
 
@@ -94,7 +96,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def run(argv: Sequence[str]) -> int:
     """Run one command and return its exit code."""
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), noted_log():
         warnings.simplefilter("always", DpgramWarning)
         warnings.showwarning = lambda message, *_, **__: note(f"warning: {message}")
         try:
@@ -112,6 +114,25 @@ def run(argv: Sequence[str]) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains once more at exit
             return BROKEN_PIPE
     return code if isinstance(code, int) else 0
+
+
+@contextmanager
+def noted_log() -> Iterator[None]:
+    """Within it what the library logs, which is what it does by itself and can be told not to do, is said."""
+    log, handler = logging.getLogger("dpgram"), _Notes()
+    level = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+        log.removeHandler(handler)
+
+
+class _Notes(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        note(record.getMessage())
 
 
 def notes_of(error: BaseException) -> list[str]:

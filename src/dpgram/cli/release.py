@@ -11,7 +11,7 @@ from dpgram.cli.app import note
 from dpgram.cli.dry_run import show_without_release
 from dpgram.cli.options import Calibration, Delta, OptionTexts, given_options, with_flags
 from dpgram.cli.output import print_json, working_bar
-from dpgram.errors import OutputError
+from dpgram.errors import OptionError, OutputError
 from dpgram.mechanisms.registry import AUTO, TABLE_ROWS
 from dpgram.report.fact import Planned
 from dpgram.report.facts import label_data
@@ -41,6 +41,8 @@ def release(
     option: OptionTexts = (),
     ledger: Path | None = None,
     cache: Path | None = None,
+    no_cache: bool = False,
+    memory: float = curator.MEMORY,
     arithmetic: str | None = None,
     insecure_seed: int | None = None,
     overwrite: bool = False,
@@ -65,9 +67,11 @@ def release(
         device: Sum the rows there with PyTorch, such as cuda.
         threads: How many threads read and sum; by default one per core.
         ledger: The account of the dataset (`dpgram ledger open`): the budget is set aside there before any row is summed.
-        cache: A folder in which a query's result is kept while a mechanism of several rounds reads it again and again:
-            in a file without a name that only you can read, and that is gone when the command ends.
-            Files and tables are read again without it.
+        cache: A folder for rows that do not fit into --memory. CSV and what a database answers are read once, also where a
+            mechanism has several rounds: the declared columns are kept until the release is made, in memory, and beyond it
+            encrypted in a file without a name that is gone when the command ends. By default the system's temporary folder.
+        no_cache: Keep no rows: CSV is read, and a database asked, again for every round.
+        memory: How many MB of rows may be kept in memory.
         arithmetic: exact (rounded once; the default up to 200 columns, and beyond where it takes a minute at most) or float
             (leakage through floating-point rounding is not excluded).
         insecure_seed: Draw the noise from this seed, for tests and experiments only: the release is then NOT PRIVATE and says so.
@@ -75,6 +79,8 @@ def release(
         dry_run: Show the label as far as it is known, and with --table-rows a forecast. DATA is not opened, and nothing is spent.
             Under neighbours = "replace" auto chooses by --table-rows, and needs it here.
         json: Print the release's label as JSON, as `dpgram inspect --json` does."""
+    if no_cache and cache is not None:
+        raise OptionError("--cache names a folder for rows that --no-cache forbids to keep: pass one of the two.")
     declared = Schema.load(schema)
     budget = Budget(epsilon, delta)
     width = len(declared.encoded)
@@ -118,7 +124,8 @@ def release(
             insecure_seed=insecure_seed,
             ledger=ledger,
             out=out,
-            cache=cache,
+            cache=False if no_cache else cache,
+            memory=memory,
             progress=progress,
             **given,
         )

@@ -8,7 +8,7 @@ import queue
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
-from functools import reduce
+from functools import partial, reduce
 from typing import Self
 
 import numpy as np
@@ -96,9 +96,12 @@ class LocalPass:
         """Give every batch of the table to one of the ``adders``, one for each thread, with the places that ``coins`` choose, where there
         are any. Returns the number of rows."""
         parts = self._source.parts(names)
-        team = _Team(self.where, adders, len(parts), Steps(progress), coins)
+        team = _Team(self.where, [partial(self._add, add) for add in adders], len(parts), Steps(progress), coins)
         team.run(_jobs(parts, self._threads))
         return team.rows
+
+    def _add(self, add: Adder | Keeper, batch: Batch, *chosen: Array) -> None:
+        add(self._source.kept(batch), *chosen)
 
     def encoded(self) -> Array:
         """The rows themselves in scaled units, one below the other, as they are before the clip. Unprotected."""

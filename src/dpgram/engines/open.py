@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
+from functools import partial
 
+from dpgram.encoding.parsed import parsed
 from dpgram.engines.base import Pass, Progress
 from dpgram.engines.local import LocalPass
 from dpgram.engines.spark import SparkPass, find_table, is_spark
 from dpgram.engines.torch import DevicePass, holds_tensors, open_tensors
 from dpgram.errors import TableError
 from dpgram.sources.base import Source
-from dpgram.sources.cache import Cached
+from dpgram.sources.cache import Cached, Keep
 from dpgram.sources.open import open_source
 from dpgram.terms.schema import Schema
 
@@ -24,13 +25,13 @@ def open_pass(
     query: str | None = None,
     device: str | None = None,
     threads: int | None = None,
-    cache: Path | None = None,
+    keep: Keep | None = None,
     progress: Progress | None = None,
 ) -> Pass:
     """The pass over ``table``. ``query`` is asked of a database, ``device`` is where PyTorch sums, ``threads`` how
-    many sum here. Rows are kept in the folder ``cache`` while ``one_state`` lasts, if they are a query's or can be read once."""
+    many sum here. Rows are kept as ``keep`` says while ``one_state`` lasts, if the table cannot be read again, or only at a price."""
     if is_spark(table):
-        if cache is not None:
+        if keep is not None and keep.asked:
             raise TableError(
                 "cache= would bring the rows to this machine: a Spark frame is cached by Spark itself (persist), so leave it out."
             )
@@ -47,8 +48,8 @@ def open_pass(
         source, device = open_tensors(table, columns, device)
     else:
         source = open_source(table, columns=columns, query=query)
-    if cache is not None and (source.rows_of == "result" or not source.rereadable):
-        source = Cached(source, cache)
+    if keep is not None and (source.costly or not source.rereadable):
+        source = Cached(source, schema.names, partial(parsed, schema), keep)
     if device is not None:
         return DevicePass(source, schema, device, progress)
     return LocalPass(source, schema, progress=progress, threads=threads)

@@ -208,7 +208,7 @@ MECHANISM = Mechanism(
     several=True,
     options=by_name(
         LOOKS,
-        whitening.STEERING_MEMORY,
+        whitening.MEMORY,
         Option(
             "table_rows",
             float,

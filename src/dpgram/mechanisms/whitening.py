@@ -36,8 +36,8 @@ ENOUGH = 40.0  # rows that steer, times mu_i / d^1.5
 FEWEST_STEERING, ON_TOP = 200_000, 0.02  # of them, and of all rows
 COINS = 2**16  # a sample is a multiple of one over this
 CELL_BYTES = 8  # of a kept row, for each declared column
-STEERING_MEMORY = Option(
-    "steering_memory",
+MEMORY = Option(
+    "memory",
     float,
     "megabytes for the rows that all rounds but the last sum over; where they need more, each round reads the table",
     default=256.0,
@@ -104,7 +104,7 @@ def _rules(mu: float, rounds: int, early: float) -> Rules:
 def sampled(rules: Rules, rows: float | None, task: Task) -> float | None:
     """The sample for about so many rows of the task's table, within the memory that it may take."""
     columns = task.dim if task.schema is None else len(task.schema.columns)
-    return rules.sample(task.dim, rows, STEERING_MEMORY.of(task.options) * 1e6 / (CELL_BYTES * columns))
+    return rules.sample(task.dim, rows, MEMORY.of(task.options) * 1e6 / (CELL_BYTES * columns))
 
 
 def first_map(dim: int, row_bound: float, stretches: Sequence[float] | float = 1.0) -> PublicMap:

@@ -178,7 +178,7 @@ def _passes(mechanism: Mechanism | None, of: GramRelease | Planned) -> list[Fact
         told = "once, and its rows are kept in memory; once for each round, and each look at columns, where they do not fit"
     else:
         told = "once" if rounds else "as often as follows from the number of rows, which is counted first"
-    again = "it must be one that can be read again, or be kept in a cache while the release is made"
+    again = "CSV, what a database answers, and streams are read once, and kept while the release is made"
     return [Fact(Group.MECHANISM, Point.MECHANISM, (), "passes", f"the table is read {told}; {again}")]
 
 

@@ -86,6 +86,7 @@ class Source:
     typed_by_format: bool = True  # False for CSV: nothing about kinds is declared
     rows_of: str = "table"  # what one row is a row of: "table", or "result" of a query, a lazy frame or a stream
     rereadable: bool = False  # whether ``pieces`` can be asked for again, with the same rows
+    costly: bool = False  # whether that takes so long that rows are better kept: text is read again, a database asked again
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         """The rows, with just the columns ``names``, in that order."""
@@ -94,6 +95,10 @@ class Source:
     def parts(self, names: Sequence[str]) -> list[Part]:
         """Parts of the table that several threads may read at a time, each its own."""
         return [lambda: self.pieces(names)]
+
+    def kept(self, batch: Batch) -> Batch:
+        """What is to be added of a batch of ``parts``, asked in the thread that adds it. A source that keeps rows does so here."""
+        return batch
 
     def count(self, names: Sequence[str]) -> int | None:
         """How many rows ``pieces`` would give, where the source can tell without them; else None. Asked only where it is public."""

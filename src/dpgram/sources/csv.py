@@ -2,9 +2,9 @@
 
 The header is strict: it must be UTF-8 and hold the column names. Below it, a row with too few fields has missing cells,
 fields beyond the header are ignored, blank lines are skipped (in a file of one column they are missing cells), and bytes
-that are not UTF-8 are left for the encoder to call missing. Blocks without a quote character are split by Arrow; from the
-first quote on, Python's csv module reads (one row then is what the CSV grammar says it is: a quoted field may hold line
-breaks, and a quote that is never closed swallows the lines after it)."""
+that are not UTF-8 are left for the encoder to call missing. Blocks of whole rows are split by Arrow, as long as each quote opens
+or closes a cell, or is one of two that stand for one. From the first block with another quote on, Python's csv module reads, twenty
+times slower (a quoted cell may hold line breaks, and a quote that is never closed swallows the lines after it)."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
@@ -28,6 +29,7 @@ from dpgram.sources.base import BATCH_ROWS, OneFile, Piece, quiet_iterator, quie
 
 BLOCK_BYTES = 4 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+QUOTE = ord('"')
 OPENERS: dict[str, Callable[[BinaryIO], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
 
@@ -36,6 +38,7 @@ class CsvFile(OneFile):
 
     form = "CSV"
     typed_by_format = False
+    costly = True
 
     def __init__(self, path: Path):
         super().__init__(path)
@@ -87,25 +90,35 @@ class CsvFile(OneFile):
         rest = b""
         while block := stream.read(BLOCK_BYTES):
             block = rest + block
-            if b'"' in block or block.startswith(BYTE_ORDER_MARK):  # Arrow would drop the mark
+            cut = _after_rows(block)
+            if not self._is_plain(block[:cut]):
                 yield from self._slow(chain([block], iter(lambda: stream.read(BLOCK_BYTES), b"")), wanted)
                 return
-            cut = max(block.rfind(b"\n"), block.rfind(b"\r", 0, -1)) + 1  # a final \r may be half of \r\n
             rest = block[cut:]
             if cut:
                 yield from self._fast(block[:cut], wanted)
         if rest:
-            yield from (self._slow(iter([rest]), wanted) if rest.startswith(BYTE_ORDER_MARK) else self._fast(rest, wanted))
+            yield from (self._fast(rest, wanted) if self._is_plain(rest) else self._slow(iter([rest]), wanted))
+
+    def _is_plain(self, rows: bytes) -> bool:
+        """Whether Arrow splits the rows as Python's csv module does, which it is not asked where a quote stands within a cell."""
+        if rows.startswith(BYTE_ORDER_MARK):  # Arrow would drop it
+            return False
+        return b'"' not in rows or _quoted_plainly(rows, ord(self._delimiter))
 
     def _fast(self, block: bytes, wanted: list[int]) -> Iterator[list[pa.Array]]:
-        """Whole rows without a quote: split by Arrow, or row by row where some row has another number of fields."""
+        """Whole rows: split by Arrow, or row by row where some row has another number of fields."""
         places = [str(i) for i in range(len(self.columns))]
+        quote = '"' if b'"' in block else False
         try:
             table = pyarrow.csv.read_csv(
                 pa.BufferReader(block),
                 read_options=pyarrow.csv.ReadOptions(column_names=places, use_threads=False, block_size=len(block) + 1),
                 parse_options=pyarrow.csv.ParseOptions(
-                    delimiter=self._delimiter, quote_char=False, ignore_empty_lines=len(places) > 1
+                    delimiter=self._delimiter,
+                    quote_char=quote,
+                    newlines_in_values=bool(quote),
+                    ignore_empty_lines=len(places) > 1,
                 ),
                 convert_options=pyarrow.csv.ConvertOptions(
                     column_types=dict.fromkeys(places, pa.binary()),
@@ -128,6 +141,30 @@ class CsvFile(OneFile):
         rows = (row for row in _rows(text, self._delimiter) if row or single)
         while some := list(islice(rows, BATCH_ROWS)):
             yield [_column(some, i) for i in wanted]
+
+
+def _after_rows(block: bytes) -> int:
+    """Where the last whole row of a block ends, which begins with one: after a line break that has an even number of quotes before it."""
+    cut = max(block.rfind(b"\n"), block.rfind(b"\r", 0, -1)) + 1  # a final \r may be half of \r\n
+    if block.count(b'"', 0, cut) % 2 == 0:
+        return cut
+    cells = np.frombuffer(block, dtype=np.uint8)[:cut]
+    breaks = np.flatnonzero((cells == ord("\n")) | (cells == ord("\r")))
+    outside = breaks[np.searchsorted(np.flatnonzero(cells == QUOTE), breaks) % 2 == 0]
+    return int(outside[-1]) + 1 if len(outside) else cut
+
+
+def _quoted_plainly(rows: bytes, delimiter: int) -> bool:
+    """Whether quotes open a cell and close it in turn; two that stand for one close it, and open it again at once."""
+    padded = np.frombuffer(b"\n%b\n" % rows, dtype=np.uint8)
+    quotes = np.flatnonzero(padded == QUOTE)
+    if len(quotes) % 2:
+        return False
+    opening, closing = quotes[0::2], quotes[1::2]
+    again = opening[1:] == closing[:-1] + 1
+    between = np.isin(np.arange(256), [delimiter, *b"\n\r"])
+    begins, ends = between[padded[opening - 1]], between[padded[closing + 1]]
+    return bool(begins[0] and ends[-1] and (begins[1:] | again).all() and (ends[:-1] | again).all())
 
 
 def _rows(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:

@@ -91,7 +91,7 @@ class ManyFiles(Source):
         self._files = files
         self.where = f"the table of {len(files)} files at {where}"
         self.columns, self.untyped = files[0].columns, files[0].untyped
-        self.typed_by_format = files[0].typed_by_format
+        self.typed_by_format, self.costly = files[0].typed_by_format, files[0].costly
 
     def count(self, names: Sequence[str]) -> int | None:
         """The number of rows of all files, where each can tell its own."""

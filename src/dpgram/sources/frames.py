@@ -66,6 +66,7 @@ class PolarsLazyFrame(Source):
     where = "the table (a polars LazyFrame)"
     rows_of = "result"
     rereadable = True  # it is computed again, from what it reads by then
+    costly = True
 
     def __init__(self, frame: pl.LazyFrame):
         self._frame = frame

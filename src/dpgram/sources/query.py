@@ -52,6 +52,7 @@ class Query(Source):
     A database says which ``_expressions`` stand for the result's columns, each in a type that loses nothing on the way."""
 
     rereadable = True
+    costly = True
     _query: str
     _expressions: list[str]
 

@@ -27,7 +27,7 @@ from dpgram.audits.neighbours import Contrast, Pair, Rows
 from dpgram.linalg.rounds import unmapped
 from dpgram.mechanisms.conversation import Conversation, Mechanism, Outcome, Task
 from dpgram.mechanisms.whitened_noise import hinted_rows
-from dpgram.mechanisms.whitening import STEERING_MEMORY, Rules
+from dpgram.mechanisms.whitening import MEMORY, Rules
 from dpgram.terms.budget import Neighbours
 from dpgram.terms.noise import Round, WhitenedGaussian
 from dpgram.terms.public_map import PublicMap
@@ -48,7 +48,7 @@ class WhitenedNoiseLaw(MechanismLaw):
     @classmethod
     def prepared(cls, task: Task) -> Task:
         """The number of rows of the tables is known where it is public. All rounds are over all rows: none costs less over a sample."""
-        task = replace(task, options={**task.options, STEERING_MEMORY.name: 0.0})
+        task = replace(task, options={**task.options, MEMORY.name: 0.0})
         if task.neighbours is not Neighbours.REPLACE or hinted_rows(task) is not None:
             return task
         return replace(task, rows=MANY)
