@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -139,6 +140,7 @@ def unshrunk(gram: Array, kept: float, rows: float | None) -> tuple[Array, float
     return (white + (gram - white) / response) / kept, 1 / (kept * response)
 
 
+@lru_cache(maxsize=256)  # a release asks for the same number after every round
 def share_shrunk(dim: int, kept: float, mean_square: float | None = None) -> float:
     """About the number of rows of norm one over the sum of all squares, for rows that were shrunk to norm one.
 
