@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from dpgram import curator
 from dpgram.cli.app import note
 from dpgram.cli.options import Calibration, Delta, Json, OptionTexts, given_options, listed_names, with_flags
 from dpgram.cli.output import print_json, print_table
@@ -15,7 +14,7 @@ from dpgram.mechanisms.registry import TABLE_ROWS
 from dpgram.planning.answers import Width
 from dpgram.planning.assumed import Assumptions
 from dpgram.planning.curves import Quantity, curve
-from dpgram.planning.plan import Plan
+from dpgram.planning.plan import Plan, check_sample, make_plan
 from dpgram.report import forecast as words
 from dpgram.report.figures import check_figure_path
 from dpgram.terms.schema import Schema
@@ -66,21 +65,26 @@ def plan(
     given = given_options(option, {**options, TABLE_ROWS: table_rows})
     declared = Schema.load(schema)
     table_rows = given.pop(TABLE_ROWS, None)
-    made = curator.plan(
+    assumptions, sample_rows = given_assumptions(spread, correlation, signal), None
+    if sample is not None:
+        from dpgram import curator  # slow to import: all that reads tables comes with it
+
+        check_sample(sample_is_public, assumptions)
+        sample_rows = curator.encoded_rows(sample, declared)
+    made = make_plan(
         declared,
         epsilon=epsilon,
         delta=delta,
-        table_rows=table_rows,
+        rows=table_rows,
         target=target,
         features=listed_names(declared, features),
         mechanisms=mechanism or None,
         calibration=calibration,
-        assumptions=given_assumptions(spread, correlation, signal),
-        sample=sample,
-        sample_is_public=sample_is_public,
+        assumptions=assumptions,
+        sample=sample_rows,
         target_width=given_width(target_width),
         solve=solve,
-        **given,
+        options=given,
     )
     curves = [
         curve(

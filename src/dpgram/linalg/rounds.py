@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dpgram.linalg.roots import root
 from dpgram.linalg.special import chdtr, chdtrc
 from dpgram.linalg.symmetric import square_root
 
@@ -172,7 +173,5 @@ def _left(dim: int, log_room: float) -> float:
 
 def _root(rising: Callable[[float], float]) -> float:
     """Where a function of the logarithm of a length changes its sign; the end of the range where it does not."""
-    from scipy.optimize import brentq  # slow to import, and most releases and fits ask for no root
-
     low, high = -12.0, 6.0
-    return low if rising(low) >= 0 else high if rising(high) <= 0 else float(brentq(rising, low, high, xtol=1e-12))
+    return low if rising(low) >= 0 else high if rising(high) <= 0 else root(rising, low, high)

@@ -15,8 +15,9 @@ from dpgram.accounting.gaussian import calibrate_mu
 from dpgram.accounting.roots import largest
 from dpgram.errors import PlanError
 from dpgram.mechanisms import registry
+from dpgram.mechanisms.conversation import Mechanism
 from dpgram.planning.curves import LARGEST, SMALLEST_EPSILON, Quantity, at_value
-from dpgram.planning.expected import CONFIDENCE, FEWEST, Expected, How, expect
+from dpgram.planning.expected import CONFIDENCE, FEWEST, Expected, How, default_copies, expect
 from dpgram.planning.forecast import Forecast, listed
 from dpgram.planning.ground import Ground
 from dpgram.terms.budget import Budget
@@ -160,27 +161,29 @@ def _least(
 ) -> tuple[float | None, str]:
     """The smallest epsilon, or number of rows, up to ``most`` that is good enough, rounded up, and by which mechanism."""
     lowest = SMALLEST_EPSILON if quantity == "epsilon" else float(len(ground.truth) + 2)
-    found, chosen = None, ""
 
     def rounded(value: float, limit: float) -> float:
         within = min(max(value, lowest), limit)
         return float(math.ceil(within)) if quantity == "rows" else _round_up(within)
 
+    def search(mechanism: Mechanism, start: float, limit: float, told: How) -> float | None:
+        def curve(inverse: float) -> float:
+            return excess(expect(ground, mechanism, *at_value(quantity, rounded(1 / inverse, limit), budget, rows), **told))
+
+        ends = {"lowest": 1 / limit, "ceiling": 1 / lowest}
+        inverse = largest(curve, 1.0, 1 / start, slope=1.0, precision=PRECISION, height=math.log, **ends)
+        return rounded(1 / inverse, limit) if inverse else None
+
+    found, chosen, copies = None, "", how.get("copies") or default_copies(ground)
     for name in listed(mechanisms, how.get("options")):
-        limit = most if found is None else found / BETTER
+        mechanism, limit = registry.find(name), most if found is None else found / BETTER
         if limit < lowest:
             break
-
-        def curve(inverse: float, name: str = name, limit: float = limit) -> float:
-            value = rounded(1 / inverse, limit)
-            return excess(expect(ground, registry.find(name), *at_value(quantity, value, budget, rows), **how))
-
-        start = START[quantity] if found is None else limit
-        inverse = largest(
-            curve, 1.0, 1 / start, slope=1.0, precision=PRECISION, lowest=1 / limit, ceiling=1 / lowest, height=math.log
-        )
-        if inverse:
-            found, chosen = rounded(1 / inverse, limit), name
+        start: float | None = START[quantity] if found is None else limit
+        if start is not None and not mechanism.batched and copies > 2 * FEWEST:  # slow to draw: fewer say where to start
+            start = search(mechanism, start, limit, {**how, "copies": FEWEST})
+        if start is not None and (least := search(mechanism, start, limit, how)) is not None:
+            found, chosen = least, name
     return found, chosen
 
 

@@ -20,7 +20,16 @@ from dpgram.errors import BudgetError, MechanismError, ModelError
 from dpgram.evidence.evidence import Evidence
 from dpgram.inference.intervals import quantile, uncertainty, weakly_identified
 from dpgram.mechanisms import registry
-from dpgram.mechanisms.conversation import EXACT_CURVE, CountsQuestion, GramAnswer, Mechanism, Question, Task, hold
+from dpgram.mechanisms.conversation import (
+    EXACT_CURVE,
+    CountsQuestion,
+    GramAnswer,
+    GramQuestion,
+    Mechanism,
+    Question,
+    Task,
+    hold,
+)
 from dpgram.mechanisms.registry import TABLE_ROWS
 from dpgram.planning.ground import NORMAL_MEDIAN, Ground
 from dpgram.regression.channel import channel
@@ -29,7 +38,7 @@ from dpgram.sampling.seeded import SeededSource
 from dpgram.terms.bins import Bins
 from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.noise import NoiseModel
-from dpgram.terms.scales import ONE_CLIP
+from dpgram.terms.scales import ONE_CLIP, Scales
 from dpgram.terms.schema import Schema
 
 Array = np.ndarray
@@ -240,15 +249,16 @@ class _ManyAtOnce(SeededSource):
 def _one_by_one(ground: Ground, mechanism: Mechanism, task: Task, rows: int, copies: int) -> MadeUpReleases:
     """Releases of a mechanism whose later questions follow from its noise; fewer, because each is made by itself."""
     asked: list[_Shrunk] = []
+    first: dict[tuple[float, bytes, Scales], list[Array]] = {}  # the first question, which is the same for all
 
     def answer(question: Question) -> GramAnswer:
         if isinstance(question, CountsQuestion):
             return GramAnswer(_fitting_counts(question.bins, ground.schema, rows), _public(task, rows))
         through = None if question.through is None else question.through.matrix
-        if through is None or question.scales == ONE_CLIP:
-            each = [ground.moments(question.row_bound, through)]
-        else:
-            each = ground.moments_at(through, question.scales)
+        key = (question.row_bound, b"" if through is None else through.tobytes(), question.scales)
+        each = first.get(key) or _moments(ground, question, through)
+        if not asked:
+            first[key] = each
         asked.append(_Shrunk(question.row_bound, through, each[0], len(asked) + 1))
         gram, *outer = (rows * (moments if through is None else through @ moments @ through.T) for moments in each)
         return GramAnswer(gram, _public(task, rows), tuple(outer))
@@ -258,6 +268,13 @@ def _one_by_one(ground: Ground, mechanism: Mechanism, task: Task, rows: int, cop
         asked.clear()
         outcome = hold(mechanism.start(task, SeededSource(SEED + place)), answer)
         yield outcome.gram, outcome.noise, asked[-1]
+
+
+def _moments(ground: Ground, question: GramQuestion, through: Array | None) -> list[Array]:
+    """The mean of z z' at each of the scales that are asked for."""
+    if through is None or question.scales == ONE_CLIP:
+        return [ground.moments(question.row_bound, through)]
+    return ground.moments_at(through, question.scales)
 
 
 def _fitting_counts(bins: Bins, schema: Schema, rows: int) -> Array:
