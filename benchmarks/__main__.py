@@ -68,6 +68,14 @@ SECTIONS = [
         quick=("--columns", "22", "--repeats", "1"),
     ),
     Section(
+        "Planning",
+        "bench_plan",
+        "Processor seconds at 22 encoded columns and 300,000 rows, start-up included but for `auto`'s choice with imports done; each in a "
+        "process of its own, with as many BLAS threads as it takes by itself. `flights` are the bundled table's columns, `numbers` 21 "
+        "numbers.",
+        quick=("--quick",),
+    ),
+    Section(
         "Regressions from a release",
         "bench_regress",
         "The columns are found by name in both.",

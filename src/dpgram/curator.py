@@ -35,6 +35,7 @@ from dpgram.terms.schema import Schema
 from dpgram.version import __version__
 
 if TYPE_CHECKING:
+    from dpgram.planning.answers import Width
     from dpgram.planning.assumed import Assumptions
     from dpgram.planning.curves import Quantity
     from dpgram.planning.plan import Plan
@@ -177,7 +178,7 @@ def plan(
     assumptions: Assumptions | None = None,
     sample: object = None,
     sample_is_public: bool = False,
-    target_width: float | None = None,
+    target_width: Width | None = None,
     solve: Quantity = "epsilon",
     **options: float | str,
 ) -> Plan:
@@ -186,7 +187,8 @@ def plan(
     The regression looked at is that of ``target`` (by default the first number) on ``features`` (all others). What rows look like is
     taken from ``assumptions``, or from a ``sample`` in any form that ``release`` takes, which must be public: ``sample_is_public`` says so.
     With ``target_width`` the smallest epsilon (``solve`` "epsilon") or number of rows ("rows") is found for which the typical 95 %
-    interval is that narrow, and the plan is made for it. ``options`` go to the mechanisms that have them."""
+    interval is that narrow, or that of each coefficient in a dict such as ``{"age": 0.1}``, and the plan is made for it.
+    ``options`` go to the mechanisms that have them."""
     from dpgram.planning.plan import check_sample, make_plan  # slow to import, and a release needs none of it
 
     _check_schema(schema)

@@ -278,3 +278,29 @@ def test_rounds_that_cannot_be_calibrated_are_refused_in_words(capsys, more, sai
     code, _, err = call(f"{line} {more}", capsys)
     assert code == 2
     assert said in err
+
+
+def test_a_target_width_can_name_coefficients(folder, capsys):
+    line = f"plan --schema schema.toml --delta 1e-6 --table-rows 20000 --target y --json {ONE}"
+    found = json.loads(call(f"{line} --target-width x=0.5 --target-width c[b]=2", capsys)[1])
+    assert found["answer"]["widths"] == {"x": 0.5, "c[b]": 2.0}
+    assert found["answer"]["value"] == found["epsilon"]
+    widths = {c["name"]: c["width"] for c in found["mechanisms"][0]["coefficients"]}
+    assert widths["x"] <= 0.5
+    assert widths["c[b]"] <= 2
+    for wrong, words in (("nonsense=1", "nonsense"), ("x=wide", "NAME=VALUE"), ("x=1 --target-width 2", "more than once")):
+        code, _, err = call(f"{line} --target-width {wrong}", capsys)
+        assert code == 2
+        assert words in err
+
+
+def test_a_plan_that_identifies_nothing_says_what_would(folder, capsys):
+    line = f"plan --schema schema.toml --epsilon 0.02 --delta 1e-6 --table-rows 2000 --target y {ONE}"
+    code, _, err = call(line, capsys)
+    assert code == 0
+    assert "No coefficient will be identified at epsilon 0.02 with 2,000 rows" in err
+    found = json.loads(call(f"{line} --json", capsys)[1])["unidentified"]
+    assert found["in_words"] in err.replace("\n", " ")
+    assert found["epsilon"] > 0.02
+    assert found["rows"] > 2000
+    assert "identified at" not in call(line.replace("2000", "200000").replace("0.02", "2"), capsys)[2]

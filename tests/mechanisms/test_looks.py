@@ -383,3 +383,27 @@ def test_numbers_at_a_bound_far_from_zero_are_no_reason_to_stop():
 def test_an_interval_that_no_release_can_have_learnt_is_refused(ends):
     with pytest.raises(SchemaError):
         dpgram.Schema(unit="row", columns=[dpgram.Numeric("x", 0, 10)], learnt={"x": ends})
+
+
+def found_slowly(counts, sd):
+    """What ``scales._found`` says, as its words have it: windows from the shortest, of each length the strongest first."""
+    mass, free = np.zeros(len(counts)), np.ones(len(counts), dtype=bool)
+    for width in scales.WINDOWS:
+        while True:
+            places = [at for at in range(len(counts) - width + 1) if free[at : at + width].all()]
+            sums = {at: math.fsum(counts[at : at + width]) for at in places}
+            at = max(places, key=sums.__getitem__, default=None)
+            if at is None or sums[at] < scales.SURE * sd * math.sqrt(width):
+                break
+            mass[at : at + width], free[at : at + width] = sums[at] / width, False
+    return mass
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_windows_that_stand_out_are_taken_one_after_the_other(seed):
+    rng = np.random.default_rng(seed)
+    counts = rng.normal(0, 10, int(rng.integers(1, 90)))
+    counts[rng.integers(0, len(counts), 3)] += rng.exponential(60, 3)
+    start = int(rng.integers(0, len(counts)))
+    counts[start : start + 20] += rng.choice([8.0, 15.0, 25.0])
+    assert scales._found(counts, 10.0) == pytest.approx(found_slowly(counts, 10.0), rel=1e-12)

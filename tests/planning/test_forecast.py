@@ -1,5 +1,6 @@
 """Forecasts are right where they can be computed otherwise, and sensible at the edges."""
 
+import dataclasses
 import math
 from itertools import pairwise
 
@@ -10,6 +11,7 @@ import dpgram
 from dpgram.curator import encoded_rows
 from dpgram.errors import MechanismError, PlanError
 from dpgram.mechanisms import registry
+from dpgram.planning import expected as expecting
 from dpgram.planning.assumed import Assumptions, assumed_table, default_target
 from dpgram.planning.bounds import row_bounds
 from dpgram.planning.expected import expect
@@ -195,6 +197,40 @@ def test_no_row_bounds_are_compared_for_a_mechanism_that_shrinks_rows_by_its_own
     other = dpgram.plan(GROUND.schema, mechanisms=["gaussian-noise"], **asked)
     assert other.bounds
     assert other.to_dict()["no_row_bounds"] is None
+
+
+BATCHED = [name for name, mechanism in registry.MECHANISMS.items() if mechanism.batched]
+
+
+def one_by_one(*given, at_once=expecting._all_at_once):
+    return ((gram, noise, by) for grams, noise, by in at_once(*given) for gram in grams)
+
+
+@pytest.mark.parametrize("name", BATCHED)
+def test_many_releases_are_read_at_once_as_they_are_one_by_one(name, monkeypatch):
+    """Weak and strong noise, so that some coefficients are identified and some are not."""
+    mechanism, many = registry.find(name), {"sketch_rows": 60.0, "degrees_of_freedom": 60.0, "rho": 2.0}
+    own = {option: value for option, value in many.items() if option in mechanism.options}
+    for epsilon in (0.05, 0.4, 5.0):
+        together = expect(GROUND, mechanism, Budget(epsilon, 1e-6), 3000, options=own, copies=FEW)
+        with monkeypatch.context() as patch:
+            patch.setattr(expecting, "_all_at_once", one_by_one)
+            alone = expect(GROUND, mechanism, Budget(epsilon, 1e-6), 3000, options=own, copies=FEW)
+        assert not together.refused
+        for one, other in zip(together.coefficients, alone.coefficients, strict=True):
+            assert dataclasses.astuple(one)[1:] == pytest.approx(dataclasses.astuple(other)[1:], rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["gaussian-sketch-adaptive", "inverse-wishart-adaptive"])
+def test_the_few_steps_of_a_first_stage_change_a_forecast_by_less_than_its_chance(name, monkeypatch):
+    mechanism = registry.find(name)
+    for epsilon, rows in ((0.3, 20_000), (1.0, 100_000), (3.0, 10_000)):
+        few = expect(GROUND, mechanism, Budget(epsilon, 1e-6), rows, copies=48)
+        with monkeypatch.context() as patch:
+            patch.setattr(expecting, "STEPS", 48)  # each by itself
+            exact = expect(GROUND, mechanism, Budget(epsilon, 1e-6), rows, copies=48)
+        assert few.typical.error == pytest.approx(exact.typical.error, rel=0.3 * exact.wobble)
+        assert few.typical.width == pytest.approx(exact.typical.width, rel=0.3 * exact.wobble)
 
 
 def test_refusals_of_rounds_are_told():

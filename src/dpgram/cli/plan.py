@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from dpgram import curator
 from dpgram.cli.app import note
 from dpgram.cli.options import Calibration, Delta, Json, OptionTexts, given_options, listed_names, with_flags
 from dpgram.cli.output import print_json, print_table
 from dpgram.errors import PlanError
 from dpgram.mechanisms.registry import TABLE_ROWS
+from dpgram.planning.answers import Width
 from dpgram.planning.assumed import Assumptions
 from dpgram.planning.curves import Quantity, curve
-from dpgram.planning.plan import Plan
+from dpgram.planning.plan import Plan, check_sample, make_plan
 from dpgram.report import forecast as words
 from dpgram.report.figures import check_figure_path
 from dpgram.terms.schema import Schema
@@ -36,7 +36,7 @@ def plan(
     signal: float | None = None,
     sample: str | None = None,
     sample_is_public: bool = False,
-    target_width: float | None = None,
+    target_width: tuple[str, ...] = (),
     solve: Quantity = "epsilon",
     option: OptionTexts = (),
     json: Json = False,
@@ -57,28 +57,34 @@ def plan(
         signal: Assumed: share of the target's variance that the features explain; 0.5 by default.
         sample: A table of the same columns that stands in for the assumptions. It must be public.
         sample_is_public: Says that the sample is public; without it, it is not read.
-        target_width: Find the smallest epsilon, or number of rows, for which a typical 95 % interval is this narrow.
+        target_width: Find the smallest epsilon, or number of rows, for which a typical 95 % interval is this narrow; NAME=VALUE for the
+            interval of one coefficient, such as age=0.1. The latter may be repeated.
         solve: Which of the two: epsilon or rows.
         plot: Figure of errors against epsilon and against the number of rows (.png, .svg or .pdf)."""
     check_figure_path(plot)
     given = given_options(option, {**options, TABLE_ROWS: table_rows})
     declared = Schema.load(schema)
     table_rows = given.pop(TABLE_ROWS, None)
-    made = curator.plan(
+    assumptions, sample_rows = given_assumptions(spread, correlation, signal), None
+    if sample is not None:
+        from dpgram import curator  # slow to import: all that reads tables comes with it
+
+        check_sample(sample_is_public, assumptions)
+        sample_rows = curator.encoded_rows(sample, declared)
+    made = make_plan(
         declared,
         epsilon=epsilon,
         delta=delta,
-        table_rows=table_rows,
+        rows=table_rows,
         target=target,
         features=listed_names(declared, features),
         mechanisms=mechanism or None,
         calibration=calibration,
-        assumptions=given_assumptions(spread, correlation, signal),
-        sample=sample,
-        sample_is_public=sample_is_public,
-        target_width=target_width,
+        assumptions=assumptions,
+        sample=sample_rows,
+        target_width=given_width(target_width),
         solve=solve,
-        **given,
+        options=given,
     )
     curves = [
         curve(
@@ -115,20 +121,39 @@ def print_plan(made: Plan, *, coefficients: bool = True) -> None:
     if made.answer is not None:
         note(made.answer.in_words)
     note(made.forecast.why)
+    if made.unidentified is not None:
+        note(made.unidentified.in_words)
 
 
 def given_assumptions(spread: Sequence[str], correlation: float | None, signal: float | None) -> Assumptions | None:
     """The assumptions that were given, the others by default; None where none was."""
     given: dict = {name: value for name, value in (("correlation", correlation), ("signal", signal)) if value is not None}
     spreads: dict[str, float] = {}
-    for text in spread:
+    for name, number in _named_numbers("--spread", spread):
+        if name is None:
+            given["spread"] = number
+        else:
+            spreads[name] = number
+    return Assumptions(**given, spreads=spreads) if given or spreads else None
+
+
+def given_width(texts: Sequence[str]) -> Width | None:
+    """The wanted width of a typical interval, or those of single coefficients by name; None where none was given."""
+    numbers = list(_named_numbers("--target-width", texts))
+    widths = {name: number for name, number in numbers if name is not None}
+    if not widths and len(numbers) == 1:
+        return numbers[0][1]
+    if len(widths) < len(numbers):
+        raise PlanError(
+            "--target-width is given more than once: give one number, or NAME=VALUE once for each of some coefficients."
+        )
+    return widths or None
+
+
+def _named_numbers(option: str, texts: Sequence[str]) -> Iterator[tuple[str | None, float]]:
+    for text in texts:
         name, equals, value = text.rpartition("=")
         try:
-            number = float(value)
+            yield (name if equals else None), float(value)
         except ValueError:
-            raise PlanError(f"--spread is {text!r} and must be a number, or NAME=VALUE, such as income=0.1.") from None
-        if equals:
-            spreads[name] = number
-        else:
-            given["spread"] = number
-    return Assumptions(**given, spreads=spreads) if given or spreads else None
+            raise PlanError(f"{option} is {text!r} and must be a number, or NAME=VALUE, such as income=0.1.") from None

@@ -186,15 +186,16 @@ def _searched(accepted: Test, which: Array, sign: Array) -> Array:
 def weakly_identified(seen: Channel, combinations: Array | None = None, *, below: float = WEAK) -> Array:
     """Which coefficients, or ``combinations`` of them, owe most of their variance to directions whose gain may well be zero.
 
-    All coefficients, where that is so for more than half: small standard errors are then picked out by the noise, and hold too seldom."""
+    All coefficients, where that is so for more than half: small standard errors are then picked out by the noise, and hold too seldom.
+    Of a stack, those of each."""
     rows = seen.to_own if combinations is None else combinations @ seen.to_own
     weak = seen.gain < below * seen.gain_sd
     if not weak.any():
-        return np.zeros(len(rows), dtype=bool)
+        return np.zeros(rows.shape[:-1], dtype=bool)
     variance = seen.noise_variance(seen.estimate) / seen.debiased**2
-    shares = rows**2 * variance
-    mostly = shares[:, weak].sum(axis=1) > shares.sum(axis=1) / 2
-    return np.full(len(mostly), True) if combinations is None and mostly.mean() > 0.5 else mostly
+    shares = rows**2 * variance[..., None, :]
+    mostly = np.where(weak[..., None, :], shares, 0.0).sum(axis=-1) > shares.sum(axis=-1) / 2
+    return mostly if combinations is not None else mostly | (mostly.mean(axis=-1, keepdims=True) > 0.5)
 
 
 def automatic(seen: Channel, confidence: float) -> Intervals:

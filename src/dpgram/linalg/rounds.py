@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from dpgram.linalg.roots import root
 from dpgram.linalg.special import chdtr, chdtrc
 from dpgram.linalg.symmetric import square_root
 
@@ -162,6 +164,7 @@ def unshrunk(gram: Array, kept: float, rows: float | None) -> tuple[Array, float
     return (white + (gram - white) / response) / kept, 1 / (kept * response)
 
 
+@lru_cache(maxsize=256)  # a release asks for the same number after every round
 def share_shrunk(dim: int, kept: float, mean_square: float | None = None) -> float:
     """About the number of rows of norm one over the sum of all squares, for rows that were shrunk to norm one.
 
@@ -193,7 +196,5 @@ def _left(dim: int, log_room: float) -> float:
 
 def _root(rising: Callable[[float], float]) -> float:
     """Where a function of the logarithm of a length changes its sign; the end of the range where it does not."""
-    from scipy.optimize import brentq  # slow to import, and most releases and fits ask for no root
-
     low, high = -12.0, 6.0
-    return low if rising(low) >= 0 else high if rising(high) <= 0 else float(brentq(rising, low, high, xtol=1e-12))
+    return low if rising(low) >= 0 else high if rising(high) <= 0 else root(rising, low, high)

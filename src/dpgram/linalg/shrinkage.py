@@ -17,25 +17,27 @@ def symmetric_shrinkage(values: Array, variance: float) -> tuple[Array, Array]:
 
     N is of the Gaussian orthogonal ensemble with off-diagonal ``variance``; ``values`` are the eigenvalues of the sum. The
     rotation-invariant estimate of free probability (Bun, Bouchaud and Potters 2017), with the resolvent smoothed over a
-    fraction of the noise's own width, because the dimension is finite."""
-    p = len(values)
+    fraction of the noise's own width, because the dimension is finite. ``values`` may be stacks, one spectrum along the last axis."""
+    p = values.shape[-1]
     width = np.sqrt(variance) * p**0.25 / 2
-    apart = values[:, None] - values[None, :]
+    apart = values[..., :, None] - values[..., None, :]
     size = apart**2 + width**2
-    np.fill_diagonal(size, np.inf)
+    size[..., range(p), range(p)] = np.inf
     size[size == 0] = np.inf
-    pull, density = (apart / size).sum(axis=1), (width / size).sum(axis=1)
+    pull, density = (apart / size).sum(axis=-1), (width / size).sum(axis=-1)
     spread = variance * p - variance**2 * (pull**2 + density**2) - variance
     return values - 2 * variance * pull, np.maximum(spread, 0.0)
 
 
 def wishart_shrinkage(values: Array, degrees: float) -> Array:
-    """Eigenvalues of S from those of W(S, degrees) / degrees: each eigenvector's mean in S (Ledoit and Peche 2011)."""
-    p = len(values)
+    """Eigenvalues of S from those of W(S, degrees) / degrees: each eigenvector's mean in S (Ledoit and Peche 2011).
+
+    ``values`` may be stacks, one spectrum along the last axis."""
+    p = values.shape[-1]
     width = values * degrees**-0.5 * p**0.25 / 2
-    apart = values[None, :] - values[:, None] - 1j * width[:, None]
-    np.fill_diagonal(apart, np.inf)
-    resolvent = np.sum(1 / apart, axis=1) / degrees
+    apart = values[..., None, :] - values[..., :, None] - 1j * width[..., :, None]
+    apart[..., range(p), range(p)] = np.inf
+    resolvent = np.sum(1 / apart, axis=-1) / degrees
     return values / np.abs(1 - p / degrees - values * resolvent) ** 2
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -98,6 +99,7 @@ def _bases(lower: float, upper: float) -> list[float]:
     return [lower, lower / 2 + upper / 2, upper] + [0.0] * (lower < 0 < upper)
 
 
+@lru_cache(maxsize=1024)  # many releases of one table are made up for a plan
 def _logarithmic(lower: float, upper: float) -> tuple[float, ...]:
     """Inner edges around each base, at distances that double."""
     distances = (upper / 2 - lower / 2) * 2.0 ** -np.arange(FINEST)
@@ -134,16 +136,17 @@ def _place(counts: Array, sd: float, rows: float | None = None) -> tuple[int, in
 
 def _found(counts: Array, sd: float) -> Array:
     """The counts without noise, as far as can be told: those of windows that stand out, the shortest and strongest first."""
-    mass, free = np.zeros(len(counts)), np.ones(len(counts), dtype=bool)
-    for width in WINDOWS:
-        while width <= len(counts):
-            sums = np.convolve(np.where(free, counts, 0.0), np.ones(width), "valid")
-            whole = np.convolve(free, np.ones(width), "valid") > width - 0.5
-            standing_out = np.where(whole, sums / (sd * math.sqrt(width)), -math.inf)
-            at = int(np.argmax(standing_out))
-            if standing_out[at] < SURE:
-                break
+    alone = counts / sd >= SURE
+    mass, free = np.where(alone, counts, 0.0), ~alone
+    for width in WINDOWS[1:]:
+        if width > len(counts):
+            break
+        sums = np.convolve(counts, np.ones(width), "valid")
+        whole = np.convolve(free, np.ones(width), "valid") > width - 0.5
+        standing_out = np.where(whole, sums / (sd * math.sqrt(width)), -math.inf)
+        while standing_out[at := int(np.argmax(standing_out))] >= SURE:
             mass[at : at + width], free[at : at + width] = sums[at] / width, False
+            standing_out[max(at - width + 1, 0) : at + width] = -math.inf  # windows that share a bin with this one
     return mass
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from threadpoolctl import threadpool_limits
+
 from dpgram.errors import MechanismError, ModelError, PlanError
 from dpgram.mechanisms import registry
 from dpgram.mechanisms.conversation import EXACT_CURVE, Mechanism
@@ -31,6 +33,7 @@ def check_hint(rows: int | None, options: Mapping[str, object]) -> None:
         check_rows(rows)
 
 
+@threadpool_limits.wrap(limits=1, user_api="blas")  # as for a plan
 def choose(
     schema: Schema, rows: int | None, budget: Budget, calibration: str = EXACT_CURVE, *, rereadable: bool = True
 ) -> tuple[Mechanism, str]:

@@ -20,7 +20,16 @@ from dpgram.errors import BudgetError, MechanismError, ModelError
 from dpgram.evidence.evidence import Evidence
 from dpgram.inference.intervals import quantile, uncertainty, weakly_identified
 from dpgram.mechanisms import registry
-from dpgram.mechanisms.conversation import EXACT_CURVE, CountsQuestion, GramAnswer, Mechanism, Question, Task, hold
+from dpgram.mechanisms.conversation import (
+    EXACT_CURVE,
+    CountsQuestion,
+    GramAnswer,
+    GramQuestion,
+    Mechanism,
+    Question,
+    Task,
+    hold,
+)
 from dpgram.mechanisms.registry import TABLE_ROWS
 from dpgram.planning.ground import NORMAL_MEDIAN, Ground
 from dpgram.regression.channel import channel
@@ -29,7 +38,7 @@ from dpgram.sampling.seeded import SeededSource
 from dpgram.terms.bins import Bins
 from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.noise import NoiseModel
-from dpgram.terms.scales import ONE_CLIP
+from dpgram.terms.scales import ONE_CLIP, Scales
 from dpgram.terms.schema import Schema
 
 Array = np.ndarray
@@ -40,6 +49,7 @@ WIDE = 100  # columns, beyond which there are fewer releases
 FEW, SLOWER = 8, 6  # releases of a mechanism that is drawn one at a time: so many fewer, and no fewer than a few,
 NARROW, FEWEST_WIDE = 50, 3  # but fewer still beyond so many columns, where each has many coefficients to take a median over
 SEED = 0  # of the first release
+STEPS = 16  # in which what a first stage publishes varies between releases
 BATCHES = 8  # of a mechanism's releases, whose own errors say how sure a forecast is
 NORMALS = ndtri((np.arange(40) + 0.5) / 40)
 
@@ -77,6 +87,11 @@ class Expected:
     def error(self) -> float:
         """Of the typical coefficient; infinite where the mechanism is refused."""
         return math.inf if self.typical is None else self.typical.error
+
+    @property
+    def identified(self) -> bool:
+        """Whether the interval of the typical coefficient has ends."""
+        return self.typical is not None and math.isfinite(self.typical.width) and math.isfinite(self.typical.error)
 
 
 class How(TypedDict, total=False):
@@ -177,54 +192,70 @@ def draw(ground: Ground, mechanism: Mechanism, task: Task, rows: int, copies: in
 
     The same underlying normal numbers stand behind every budget and number of rows, so that curves are smooth."""
     made = _all_at_once if mechanism.batched else _one_by_one
-    out: list[tuple[Array, Array, Array, float, float, int, int]] = []
+    out: list[tuple[Array, ...]] = []
     first: _Shrunk | None = None
-    moments = truth = np.empty(0)
-    for gram, noise, by in made(ground, mechanism, task, rows, copies):
-        if by.moments is not moments:
-            moments = by.moments
-            truth = solve(moments, ground.design)
+    for grams, noise, by in made(ground, mechanism, task, rows, copies):
         first = first or by
-        evidence = Evidence.made(ground.schema, gram, noise, _public(task, rows))
+        evidence = Evidence.made(ground.schema, grams, noise, _public(task, rows))
         seen = channel(evidence, ground.design)
         se = np.where(weakly_identified(seen), np.inf, uncertainty(seen).se)
         reach = quantile(CONFIDENCE, seen.degrees)
-        errors = fit_linear(evidence, ground.design, "shrunk") - truth
+        errors = fit_linear(evidence, ground.design, "shrunk") - solve(by.moments, ground.design)
         effect = (reach + float(ndtri(POWER))) * se
-        out.append(
-            (errors, 2 * reach * se, effect, noise.sd_off_diagonal, noise.degrees_of_freedom, by.passes, len(noise.rounds))
-        )
+        numbers = (noise.sd_off_diagonal, noise.degrees_of_freedom, by.passes, by.rounds)
+        many = 1 if grams.ndim == 2 else len(grams)
+        out.append((*(np.atleast_2d(each) for each in (errors, 2 * reach * se, effect)), *(np.full(many, x) for x in numbers)))
     assert first is not None
-    return DrawnErrors((first.row_bound, first.through), *(np.array(column) for column in zip(*out, strict=True)))
+    return DrawnErrors((first.row_bound, first.through), *(np.concatenate(column) for column in zip(*out, strict=True)))
 
 
 class _Shrunk(NamedTuple):
-    """What rows were shrunk to, after which map, and their moments then; how often the table was read by then."""
+    """What rows were shrunk to, after which map, and their moments then; how often the table was read by then, and for how many rounds."""
 
     row_bound: float
     through: Array | None
     moments: Array
     passes: int = 1
+    rounds: int = 1
 
 
 MadeUpReleases = Iterator[tuple[Array, NoiseModel, _Shrunk]]
+"""Some releases with the same noise, (any number, d, d), or one of them, (d, d)."""
 
 
 def _all_at_once(ground: Ground, mechanism: Mechanism, task: Task, rows: int, copies: int) -> MadeUpReleases:
-    """Releases of a mechanism that asks for one sum: most of the cost is in the calibration."""
-    rng = SeededSource(SEED)
-    rng.copies = (copies,)
+    """Releases of a mechanism that asks for one sum, those with the same noise together."""
     by = _Shrunk(task.row_bound, None, ground.moments(task.row_bound))
     answer = GramAnswer(rows * by.moments, _public(task, rows))
-    outcome = hold(mechanism.start(task, rng), lambda question: answer)
+    outcome = hold(mechanism.start(task, _ManyAtOnce(copies)), lambda question: answer)
+    alike: dict[NoiseModel, list[int]] = {}
     for place in range(copies):
-        yield outcome.gram[place], _of_copy(outcome.noise, place), by
+        alike.setdefault(_of_copy(outcome.noise, place), []).append(place)
+    for noise, places in alike.items():
+        yield outcome.gram[places], noise, by
+
+
+class _ManyAtOnce(SeededSource):
+    """Many copies from the first seed. What a first stage publishes takes a few values only, each the mean of some copies that are close
+    together: every one of them is calibrated for by itself, which costs more than all else."""
+
+    def __init__(self, copies: int):
+        super().__init__(SEED)
+        self.copies = (copies,)
+
+    def publish_below(self, number: Array, step: float) -> Array:
+        alike = np.array_split(np.argsort(number), min(STEPS, len(number)))
+        out = np.empty_like(number)
+        for places in alike:
+            out[places] = number[places].mean()
+        return out
 
 
 def _one_by_one(ground: Ground, mechanism: Mechanism, task: Task, rows: int, copies: int) -> MadeUpReleases:
     """Releases of a mechanism whose later questions follow from its noise; fewer, because each is made by itself."""
     asked: list[_Shrunk] = []
     read: list[float | None] = []  # for what the table was read: rows to keep, or a sum over all of them
+    first: dict[tuple[float, bytes, Scales], list[Array]] = {}  # the first question, which is the same for all
 
     def answer(question: Question) -> GramAnswer:
         if question.sample is None or question.sample not in read:
@@ -233,11 +264,13 @@ def _one_by_one(ground: Ground, mechanism: Mechanism, task: Task, rows: int, cop
             counts = _fitting_counts(question.bins, ground.schema, rows)
             return GramAnswer(counts * (question.sample or 1.0), _public(task, rows))
         through = None if question.through is None else question.through.matrix
-        if through is None or question.scales == ONE_CLIP:
-            each = [ground.moments(question.row_bound, through)]
-        else:
-            each = ground.moments_at(through, question.scales)
-        asked.append(_Shrunk(question.row_bound, through, each[0], len(read)))
+        key = (question.row_bound, b"" if through is None else through.tobytes(), question.scales)
+        each = first.get(key) or _moments(ground, question, through)
+        if not asked:
+            first[key] = each
+        again = bool(asked) and np.array_equal(asked[-1].through, through)  # the same sum at other scales
+        rounds = (asked[-1].rounds if asked else 0) + (not again)
+        asked.append(_Shrunk(question.row_bound, through, each[0], len(read), rounds))
         summed = rows * (question.sample or 1.0)
         gram, *outer = (summed * (moments if through is None else through @ moments @ through.T) for moments in each)
         return GramAnswer(gram, _public(task, rows), tuple(outer))
@@ -248,6 +281,13 @@ def _one_by_one(ground: Ground, mechanism: Mechanism, task: Task, rows: int, cop
         read.clear()
         outcome = hold(mechanism.start(task, SeededSource(SEED + place)), answer)
         yield outcome.gram, outcome.noise, asked[-1]
+
+
+def _moments(ground: Ground, question: GramQuestion, through: Array | None) -> list[Array]:
+    """The mean of z z' at each of the scales that are asked for."""
+    if through is None or question.scales == ONE_CLIP:
+        return [ground.moments(question.row_bound, through)]
+    return ground.moments_at(through, question.scales)
 
 
 def _fitting_counts(bins: Bins, schema: Schema, rows: int) -> Array:

@@ -7,12 +7,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from dpgram.errors import PlanError
 from dpgram.mechanisms.conversation import EXACT_CURVE
+from dpgram.planning.answers import Answer, Unidentified, Width, smallest, unidentified
 from dpgram.planning.assumed import Assumptions, assumed_rows, default_target
 from dpgram.planning.bounds import BoundTrade, bound_hardly_matters, row_bounds
-from dpgram.planning.curves import Answer, Quantity, plain_data, smallest
+from dpgram.planning.curves import Quantity, plain_data
 from dpgram.planning.expected import How
 from dpgram.planning.forecast import Forecast, forecast
 from dpgram.planning.ground import NORMAL_MEDIAN, Ground, ground_of
@@ -33,6 +35,7 @@ class Plan:
     bounds: tuple[BoundTrade, ...] = ()
     no_bounds: str = ""  # why there is no trade of row bounds, in words
     answer: Answer | None = None
+    unidentified: Unidentified | None = None  # where most coefficients will not be identified: what would do
 
     @property
     def best(self) -> str:
@@ -85,10 +88,12 @@ class Plan:
                 "recommended_row_bound": self.recommended_row_bound,
                 "no_row_bounds": self.no_bounds or None,
                 "answer": None if self.answer is None else asdict(self.answer),
+                "unidentified": None if self.unidentified is None else asdict(self.unidentified),
             }
         )
 
 
+@threadpool_limits.wrap(limits=1, user_api="blas")  # matrices are small: more threads would only wait for each other
 def make_plan(
     schema: Schema,
     *,
@@ -101,7 +106,7 @@ def make_plan(
     calibration: str = EXACT_CURVE,
     assumptions: Assumptions | None = None,
     sample: Array | None = None,
-    target_width: float | None = None,
+    target_width: Width | None = None,
     solve: Quantity = "epsilon",
     options: Mapping[str, float | str] | None = None,
 ) -> Plan:
@@ -130,7 +135,8 @@ def make_plan(
     made = forecast(ground, budget, rows, mechanisms=mechanisms, **how)
     why_not = bound_hardly_matters(made.best) if made.best else ""
     trade = row_bounds(ground, made.best, budget, rows, **how) if made.best and not why_not else ()
-    return Plan(made, ground, words, data, trade, why_not, answer)
+    hidden = unidentified(made, ground, mechanisms=mechanisms, **how)
+    return Plan(made, ground, words, data, trade, why_not, answer, hidden)
 
 
 def check_sample(public: bool, assumptions: Assumptions | None) -> None:

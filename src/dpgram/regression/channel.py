@@ -128,17 +128,19 @@ class Channel(Seen):
         return np.sqrt(2 * self.spread) * self.weight
 
     @cached_property
-    def scale(self) -> float:
+    def scale(self) -> Array:
         """About what b^2 would be if the regressors explained the label: its sum of squares over theirs, about their means."""
         block, ones = self.basis.block, self.basis.ones
-        p, sd, shift = len(block) - 1, self.law.sd_off_diagonal, self.law.shift
-        label, features = float(block[-1, -1]) - shift, float(np.trace(block)) - float(block[-1, -1]) - p * shift
+        p, sd, shift = block.shape[-1] - 1, self.law.sd_off_diagonal, self.law.shift
+        label = block[..., -1, -1] - shift
+        features = np.linalg.trace(block) - block[..., -1, -1] - p * shift
         if ones is not None and p > 1:
-            cross = block @ ones - shift * ones
-            size = ones @ cross
-            if ones[:-1] @ ones[:-1] > 0.5 and size > sd:
-                features, label = features - cross[:-1] @ cross[:-1] / size, label - cross[-1] ** 2 / size
-        return float(max(label, sd, TINY) / max(features, sd * np.sqrt(p), TINY))
+            cross = (block @ ones[..., None])[..., 0] - shift * ones
+            size = np.sum(ones * cross, axis=-1)
+            told = (np.sum(ones[..., :-1] ** 2, axis=-1) > 0.5) & (size > sd)
+            known = np.where(told, size, np.inf)
+            features, label = features - np.sum(cross[..., :-1] ** 2, axis=-1) / known, label - cross[..., -1] ** 2 / known
+        return np.maximum(label, max(sd, TINY)) / np.maximum(features, max(sd * np.sqrt(p), TINY))
 
 
 def channel(evidence: Evidence, design: Design, *, together: bool = False) -> Channel:

@@ -45,18 +45,19 @@ def shrunk(seen: Channel) -> Array:
     The best linear prediction of b from what was observed, direction by direction, under b ~ N(0, tau^2): the gain counts with
     its mean and mean square given the whole spectrum and that it is positive; tau^2 is averaged over its posterior, whose
     prior is about ``scale`` with the weight of a few coefficients, so that a few directions full of noise cannot make
-    everything vanish."""
+    everything vanish. Of a stack, those of each."""
     gain, others = seen.expected
     mean, square = positive_moments(gain, seen.gain_sd)
     square = square + others
     noise = seen.label * seen.weight
-    log_size = np.log(seen.scale) + GRID
+    log_size = np.log(seen.scale)[..., None] + GRID
     size = np.exp(log_size)
-    total = size[:, None] * square + noise
+    total = size[..., None] * square[..., None, :] + noise[..., None, :]
     over = 1 / total
-    likely = -0.5 * (np.log(total).sum(axis=1) + over @ seen.observed**2 + PSEUDO_COEFFICIENTS * (log_size + PRIOR))
-    chance = np.exp(likely - likely.max())
-    factor = mean * ((chance * size) @ over) / chance.sum()
+    explained = (over @ seen.observed[..., None] ** 2)[..., 0]
+    likely = -0.5 * (np.log(total).sum(axis=-1) + explained + PSEUDO_COEFFICIENTS * (log_size + PRIOR))
+    chance = np.exp(likely - likely.max(axis=-1, keepdims=True))
+    factor = mean * ((chance * size)[..., None, :] @ over)[..., 0, :] / chance.sum(axis=-1, keepdims=True)
     return seen.own(factor * seen.observed)
 
 
