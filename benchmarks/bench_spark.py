@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -75,7 +76,13 @@ def ways(frame, schema: dpgram.Schema) -> dict[str, Callable[[], object]]:
         "every row to the noop sink": lambda: frame.write.format("noop").mode("overwrite").save(),
         "mapInArrow that counts": lambda: frame.mapInArrow(counting, "rows long").collect(),
         "dpgram": lambda: open_pass(frame, schema).gram(bound),
+        **{f"release, {name}": partial(release, frame, schema, name) for name in ("gaussian-noise", "whitened-noise")},
     }
+
+
+def release(frame, schema: dpgram.Schema, mechanism: str) -> object:
+    """A whole release: one job, or, of whitened-noise, a count, a job for the rows that steer, and one for the last round."""
+    return dpgram.release(frame, schema, epsilon=1.0, delta=1e-8, mechanism=mechanism)
 
 
 def cpu_seconds() -> float:
@@ -167,7 +174,7 @@ def main() -> None:
     options = argparse.ArgumentParser(prog="python -m benchmarks.bench_spark", description=__doc__)
     options.add_argument("--rows", type=int, default=1_000_000)
     options.add_argument("--columns", type=int, default=22)
-    options.add_argument("--workers", default="1,2", help="numbers of cores to try, such as 1,2")
+    options.add_argument("--workers", default="1,2,4", help="numbers of cores to try, such as 1,2")
     options.add_argument("--repeats", type=int, default=3)
     options.add_argument("--cluster", action="store_true", help="executors as processes of their own, which start slowly")
     options.add_argument("--json", action="store_true")

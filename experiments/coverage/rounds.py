@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -33,21 +34,26 @@ def release_rows(
     seed: int,
     delta: float = DELTA,
     half_ranges: tuple[float, ...] = (),
+    sample: Array | None = None,
 ) -> GramRelease:
     """One release of ``rows`` (n, d), intercept first and in scaled units, under the schema's relation, with noise from ``seed``.
 
-    ``half_ranges`` tells which columns are indicators; without it all are numbers."""
+    ``half_ranges`` tells which columns are indicators; without it all are numbers. ``sample`` holds the rows that steer, where a rule asks
+    for a sample; otherwise all rows do, whatever their number."""
     chosen = registry.find(MECHANISM)
     rng = SeededSource(seed)
     public = len(rows) if schema.neighbours is Neighbours.REPLACE else None
     budget = Budget(epsilon, delta)
     dim = rows.shape[1]
     task = registry.task(chosen, budget, schema.neighbours, dim, row_bound, intercept=True, half_ranges=half_ranges)
+    task = task if sample is None else replace(task, rows=public)
 
     def answer(question: GramQuestion) -> GramAnswer:
         assert question.through is not None
         assert question.row_bound == 1.0
-        gram, *outer = grams(mapped(rows, question.through.matrix), question.scales, SWITCH)
+        summed = rows if question.sample is None else sample
+        assert summed is not None
+        gram, *outer = grams(mapped(summed, question.through.matrix), question.scales, SWITCH)
         return GramAnswer(gram, public, tuple(outer))
 
     outcome = hold(chosen.start(task, rng), answer)

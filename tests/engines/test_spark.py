@@ -23,6 +23,7 @@ import pytest
 import dpgram
 from dpgram.engines import spark as engine
 from dpgram.engines.open import open_pass
+from dpgram.engines.persisted import is_plain, persisted
 from dpgram.engines.spark import SparkPass
 from dpgram.errors import ColumnTypeError, EmptyTableError, MechanismError, MissingColumnError, TableError, UnreadableTableError
 from dpgram.mechanisms import whitening
@@ -241,6 +242,54 @@ def test_a_whitened_release_takes_two_jobs_over_the_rows_and_repeats_itself(clas
     first = release(frame, schema, **given)
     assert jobs == [*counting, "kept", "gram"]
     assert np.array_equal(first, release(frame, schema, **given))
+
+
+def counted(frame, tmp_path):
+    """The frame by way of a Python function, and how many times a partition of it was computed."""
+    log = tmp_path / "computed"
+    log.touch()
+
+    def through(batches):
+        with open(log, "a") as file:
+            file.write("x")
+        yield from batches
+
+    return frame.mapInArrow(through, frame.schema), log
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_is_more_than_a_scan_is_computed_once_and_let_go_of(spark, classic, folder, tmp_path, monkeypatch, fails):
+    monkeypatch.setattr(whitening, "FEWEST_STEERING", 100)
+    monkeypatch.setattr(whitening, "ENOUGH", 5.0)
+    frame, log = counted(spark.read.parquet(str(folder)).drop("unused"), tmp_path)
+    parts = len(list(folder.glob("*.parquet")))
+    given = {"mechanism": "whitened-noise", "epsilon": 5}
+    if fails:
+        monkeypatch.setattr(SparkPass, "gram", lambda self, *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            release(frame, **given)
+    else:
+        release(frame, **given)
+    assert len(log.read_text()) == parts
+    assert not frame.storageLevel.useMemory
+    assert classic.sparkContext._jsc.getPersistentRDDs().size() == 0
+
+
+def test_a_plain_scan_is_not_persisted_and_what_the_user_keeps_stays(spark, folder):
+    scan = spark.read.parquet(str(folder))
+    assert is_plain(scan)
+    assert is_plain(scan.where("k > 1").select("x", "k"))
+    for long in (scan.groupBy("k").count(), scan.orderBy("x"), scan.join(scan.select("k").distinct(), "k")):
+        assert not is_plain(long)
+    own = scan.groupBy("k").count().persist()
+    own.count()
+    try:
+        assert is_plain(own)
+        with persisted(own) as same:
+            assert same is own
+        assert own.storageLevel.useMemory
+    finally:
+        own.unpersist()
 
 
 def test_spark_counts_the_rows_that_it_sums(spark, folder):

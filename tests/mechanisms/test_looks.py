@@ -386,14 +386,14 @@ def test_an_interval_that_no_release_can_have_learnt_is_refused(ends):
 
 
 def found_slowly(counts, sd):
-    """What ``scales._found`` says, as its words have it: windows from the shortest, of each length the strongest first."""
+    """What ``ranges._found`` says, as its words have it: windows from the shortest, of each length the strongest first."""
     mass, free = np.zeros(len(counts)), np.ones(len(counts), dtype=bool)
-    for width in scales.WINDOWS:
+    for width in ranges.WINDOWS:
         while True:
             places = [at for at in range(len(counts) - width + 1) if free[at : at + width].all()]
             sums = {at: math.fsum(counts[at : at + width]) for at in places}
             at = max(places, key=sums.__getitem__, default=None)
-            if at is None or sums[at] < scales.SURE * sd * math.sqrt(width):
+            if at is None or sums[at] < ranges.SURE * sd * math.sqrt(width):
                 break
             mass[at : at + width], free[at : at + width] = sums[at] / width, False
     return mass
@@ -406,4 +406,4 @@ def test_windows_that_stand_out_are_taken_one_after_the_other(seed):
     counts[rng.integers(0, len(counts), 3)] += rng.exponential(60, 3)
     start = int(rng.integers(0, len(counts)))
     counts[start : start + 20] += rng.choice([8.0, 15.0, 25.0])
-    assert scales._found(counts, 10.0) == pytest.approx(found_slowly(counts, 10.0), rel=1e-12)
+    assert ranges._found(counts, 10.0) == pytest.approx(found_slowly(counts, 10.0), rel=1e-12)

@@ -14,7 +14,7 @@ import sys
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, Self, TypeVar
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ from dpgram.engines.base import Pass, Progress, Steps
 from dpgram.engines.kept import KeptRows
 from dpgram.engines.local import LocalPass
 from dpgram.engines.partial import add_pieces, count_part, count_pieces, from_kept, from_pieces, keep_part, sum_part
+from dpgram.engines.persisted import persisted
 from dpgram.engines.shipping import shipped
 from dpgram.errors import ColumnTypeError, MissingExtraError, TableError
 from dpgram.rows.bin_counts import COUNT_BOUND
@@ -84,17 +85,27 @@ class SparkPass:
     """Sums the Gram of the rows of a Spark frame, on the cluster that holds them.
 
     Every sum is a job of its own: that a frame is the same in all of them, persisted or read from a table that keeps its versions, is for
-    whoever made it."""
+    whoever made it. What is more than a scan is persisted while ``one_state`` lasts, so that no job computes it again."""
 
-    rereadable, one_state = True, nullcontext
+    rereadable = True
 
     def __init__(self, table: SparkTable, schema: Schema, progress: Progress | None = None):
         self.rows_of, self.where = table.rows_of, table.where
         self._table, self._schema, self._progress = table, schema, progress
+        self._kept_frame: DataFrame | None = None  # the declared columns, while ``one_state`` lasts
         if _asked(self.where, lambda: table.frame.isStreaming):
             raise TableError(f"{self.where} is a stream, which has no end: write it to a table first.")
         check_columns(table, schema.names)
         _check_types(table, schema)
+
+    @contextmanager
+    def one_state(self) -> Iterator[None]:
+        """As ``Pass`` says: as far as Spark keeps what it has computed."""
+        with persisted(_asked(self.where, self._declared)) as self._kept_frame:
+            try:
+                yield
+            finally:
+                self._kept_frame = None
 
     def count(self) -> int:
         """The number of rows, counted by Spark in a job of its own.
@@ -153,6 +164,8 @@ class SparkPass:
 
         They are taken by name: Connect looks at a table or view anew when it runs, and another column may stand in that place by
         then. Where names differ by their case alone, which Spark does not tell apart, they are taken by place."""
+        if self._kept_frame is not None:
+            return self._kept_frame
         frame, names = self._table.frame, self._table.columns.names
         if len({name.lower() for name in names}) == len(names):
             plain_names = all(name.isidentifier() for name in self._names)

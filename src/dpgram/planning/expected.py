@@ -256,6 +256,7 @@ def _one_by_one(ground: Ground, mechanism: Mechanism, task: Task, rows: int, cop
     asked: list[_Shrunk] = []
     read: list[float | None] = []  # for what the table was read: rows to keep, or a sum over all of them
     first: dict[tuple[float, bytes, Scales], list[Array]] = {}  # the first question, which is the same for all
+    maps: set[bytes] = set()
 
     def answer(question: Question) -> GramAnswer:
         if question.sample is None or question.sample not in read:
@@ -268,9 +269,8 @@ def _one_by_one(ground: Ground, mechanism: Mechanism, task: Task, rows: int, cop
         each = first.get(key) or _moments(ground, question, through)
         if not asked:
             first[key] = each
-        again = bool(asked) and np.array_equal(asked[-1].through, through)  # the same sum at other scales
-        rounds = (asked[-1].rounds if asked else 0) + (not again)
-        asked.append(_Shrunk(question.row_bound, through, each[0], len(read), rounds))
+        maps.add(key[1])  # a sum at other scales is the same round's
+        asked.append(_Shrunk(question.row_bound, through, each[0], len(read), len(maps)))
         summed = rows * (question.sample or 1.0)
         gram, *outer = (summed * (moments if through is None else through @ moments @ through.T) for moments in each)
         return GramAnswer(gram, _public(task, rows), tuple(outer))
@@ -279,6 +279,7 @@ def _one_by_one(ground: Ground, mechanism: Mechanism, task: Task, rows: int, cop
     for place in range(max(FEWEST_WIDE, round(few * min(1.0, NARROW / len(ground.schema.encoded))))):
         asked.clear()
         read.clear()
+        maps.clear()
         outcome = hold(mechanism.start(task, SeededSource(SEED + place)), answer)
         yield outcome.gram, outcome.noise, asked[-1]
 
