@@ -69,9 +69,9 @@ int32_t dpgram_points(int32_t isa, const struct column *columns, int32_t d, int6
 }
 
 /* Doubles of scratch for rows through a map. */
-int64_t dpgram_map_scratch(int32_t d) { return (2 * (int64_t)d + MAP_PANEL - 1) * MAP_LD; }
+int64_t dpgram_map_scratch(int32_t d) { return (int64_t)d * MAP_LD; }
 
-/* The same rows through a map that has one clip. */
+/* The same rows through a map that has one clip; `ld` is at least n rounded up to MAP_STEP, and `out` has d rows rounded up to MAP_PANEL. */
 int32_t dpgram_mapped_points(int32_t isa, const struct column *columns, int32_t d, int64_t start, int64_t n, double most,
                              const struct map *map, double *scratch, double *out, int64_t ld) {
     return mapped_of(isa)(columns, d, start, n, most, map, scratch, out, ld, NULL);
@@ -80,7 +80,7 @@ int32_t dpgram_mapped_points(int32_t isa, const struct column *columns, int32_t 
 /* Doubles of scratch that dpgram_add needs, through a map or not, at one scale and `outer` more. */
 int64_t dpgram_scratch(int32_t d, int32_t outer) {
     const int64_t dpad = (d + PAD - 1) / PAD * PAD;
-    return dpad * (GRAM_ROWS + 8) + dpad * dpad + dpgram_map_scratch(d) + outer * dpad * OUTER_LD;
+    return dpad * (GRAM_ROWS + 8) + dpad * dpad + dpgram_map_scratch(d) + outer * dpad * OUTER_LD + LINE / sizeof(double);
 }
 
 static void add_sums(int64_t d, int64_t dpad, const double *sums, int64_t *total) {
@@ -107,7 +107,8 @@ static void add_gathered(gram_function gram_at, struct gathered *from, int64_t k
 int32_t dpgram_add(int32_t isa, const struct column *columns, int32_t d, int64_t n, double most, const struct map *map,
                    double *scratch, int64_t *total) {
     const int64_t dpad = (d + PAD - 1) / PAD * PAD, ld = GRAM_ROWS + 8;
-    double *points = scratch, *sums = scratch + dpad * ld, *work = sums + dpad * dpad;
+    double *points = (double *)(((uintptr_t)scratch + LINE - 1) / LINE * LINE); /* no load then crosses two lines of the cache */
+    double *sums = points + dpad * ld, *work = sums + dpad * dpad;
     const int64_t outer = map ? map->outer : 0;
     struct gathered gathered = {work + dpgram_map_scratch(d), dpad * OUTER_LD, {0}};
     const points_function points_at = points_of(isa);

@@ -56,7 +56,7 @@ class MapPanels:
         padded = np.zeros((-(-dim // PANEL) * PANEL, dim))
         padded[:dim] = whole
         self._panels = np.ascontiguousarray(padded.reshape(-1, PANEL, dim).transpose(0, 2, 1))
-        self._powers = np.ldexp(1.0, -exponents)
+        self._powers = np.ldexp(1.0, -np.pad(exponents, (0, len(padded) - dim)))
         self._scales = np.array(scales[1:])
         places = (held.ctypes.data for held in (self._panels, self._powers, self._scales))
         self.table = np.array([(*places, len(self._scales))], dtype=MAP)
