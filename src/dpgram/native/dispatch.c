@@ -144,3 +144,18 @@ int32_t dpgram_add(int32_t isa, const struct column *columns, int32_t d, int64_t
 
 /* Adds whole numbers, d by d, to total: the upper triangle alone. */
 void dpgram_add_sums(int32_t d, const double *sums, int64_t *total) { add_sums(d, d, sums, total); }
+
+/* The level of each of n cells: `levels[place]` by the cell's place in a dictionary of `values`, and `levels[values]` where its validity bit
+ * is zero (`valid` is NULL if none is). Zero, or one if a place is outside the dictionary; `out` is then worthless. */
+int32_t dpgram_levels(const int32_t *places, const uint8_t *valid, int64_t first_valid, int64_t n, const uint16_t *levels,
+                      int64_t values, uint16_t *restrict out) {
+    int outside = 0;
+    for (int64_t r = 0; r < n; r++) {
+        const int64_t bit = first_valid + r;
+        const uint32_t place = (uint32_t)places[r]; /* a negative one is far outside */
+        const int there = valid ? valid[bit >> 3] >> (bit & 7) & 1 : 1, within = place < values;
+        outside |= there & !within;
+        out[r] = levels[there & within ? place : values];
+    }
+    return outside;
+}

@@ -5,13 +5,14 @@
 
 #include <stdint.h>
 
-enum cells { F64, F32, I8, I16, I32, I64, U8, U16, U32, U64 };
+/* Times are ticks since 1970 in 64 bits, and read as days; eight truth values are packed into a byte of BITS. */
+enum cells { F64, F32, I8, I16, I32, I64, U8, U16, U32, U64, TIME_S, TIME_MS, TIME_US, TIME_NS, BITS };
 enum rule { CONSTANT_ONE, NUMBER, TRUTH, LEVEL };
 
 /* One encoded column of some rows. */
 struct column {
     const void *data;       /* its first cell */
-    int64_t stride;         /* bytes from one cell to the next */
+    int64_t stride;         /* bytes from one cell to the next; BITS: the place of the first row's bit */
     const uint8_t *valid;   /* one bit per row, zero where the cell is missing; NULL if none is */
     int64_t first_valid;    /* the place of the first row's bit */
     int32_t cells, rule;

@@ -11,40 +11,86 @@
 #error "doubles are not rounded to doubles here: build without the kernel, and NumPy will do its work"
 #endif
 
+#define DAY 86400
+#define ONE_AS_BITS UINT64_C(0x3ff0000000000000)
+#define NAN_AS_BITS UINT64_C(0x7ff8000000000000)
+
+/* Whole quotients, rounded down. */
+static inline int64_t floored(int64_t a, int64_t b) { return a / b - (a % b < 0); }
+
+/* Ticks since 1970 as days, cut to the second: one division and one sum, as in encoding/cells.py. */
+static inline double days(int64_t ticks, int64_t per_second) {
+    const int64_t seconds = floored(ticks, per_second), rest = seconds % DAY;
+    return (double)floored(seconds, DAY) + (double)(rest < 0 ? rest + DAY : rest) / DAY;
+}
+
+#define TO_DOUBLE(x) (double)(x)
+#define DAYS_OF_S(x) days(x, 1)
+#define DAYS_OF_MS(x) days(x, 1000)
+#define DAYS_OF_US(x) days(x, 1000000)
+#define DAYS_OF_NS(x) days(x, 1000000000)
+
 /* n cells of a column, `stride` apart and aligned as they may be, as doubles. */
-#define READ(type)                                                                                \
-    {                                                                                             \
-        typedef type loose __attribute__((aligned(1)));                                           \
-        const char *from = (const char *)column->data + start * column->stride;                   \
-        const int64_t stride = column->stride;                                                    \
-        if (stride == (int64_t)sizeof(type)) {                                                    \
-            const loose *cell = (const loose *)from;                                              \
-            for (int64_t r = 0; r < n; r++) out[r] = (double)cell[r];                             \
-        } else {                                                                                  \
-            for (int64_t r = 0; r < n; r++) out[r] = (double)*(const loose *)(from + r * stride); \
-        }                                                                                         \
-        break;                                                                                    \
+#define READ(type, AS)                                                                          \
+    {                                                                                           \
+        typedef type loose __attribute__((aligned(1)));                                         \
+        const char *from = (const char *)column->data + start * column->stride;                 \
+        const int64_t stride = column->stride;                                                  \
+        if (stride == (int64_t)sizeof(type)) {                                                  \
+            const loose *cell = (const loose *)from;                                            \
+            for (int64_t r = 0; r < n; r++) out[r] = AS(cell[r]);                               \
+        } else {                                                                                \
+            for (int64_t r = 0; r < n; r++) out[r] = AS(*(const loose *)(from + r * stride));   \
+        }                                                                                       \
+        break;                                                                                  \
     }
 
-static void read_cells(const struct column *column, int64_t start, int64_t n, double *restrict out) {
-    switch (column->cells) {
-        case F64: READ(double)
-        case F32: READ(float)
-        case I8: READ(int8_t)
-        case I16: READ(int16_t)
-        case I32: READ(int32_t)
-        case I64: READ(int64_t)
-        case U8: READ(uint8_t)
-        case U16: READ(uint16_t)
-        case U32: READ(uint32_t)
-        case U64: READ(uint64_t)
+typedef uint64_t eight __attribute__((vector_size(64), aligned(8), may_alias));
+
+static const eight PLACES = {1, 2, 4, 8, 16, 32, 64, 128};
+
+/* Eight bits from place `first` on, and perhaps some more. No byte is read that holds none of the n bits from there on. */
+static inline uint64_t bits_at(const uint8_t *bits, int64_t first, int64_t n) {
+    const uint64_t next = (first & 7) + n > 8 ? bits[(first >> 3) + 1] : 0;
+    return (bits[first >> 3] | next << 8) >> (first & 7);
+}
+
+/* All ones for each of eight bits that is set, else zero. */
+#define SPREAD(bits) ((eight)((PLACES & (bits)) != 0))
+
+/* One where a bit is set, else zero, for n cells and up to a multiple of 8. */
+static void read_bits(const struct column *column, int64_t start, int64_t n, double *out) {
+    const eight one = (eight){0} + ONE_AS_BITS;
+    for (int64_t r = 0; r < n; r += 8) *(eight *)(out + r) = SPREAD(bits_at(column->data, column->stride + start + r, n - r)) & one;
+}
+
+/* NaN where a validity bit is zero; the cells up to a multiple of 8 are overwritten. */
+static void mark_missing(const struct column *column, int64_t start, int64_t n, double *out) {
+    const eight nan = (eight){0} + NAN_AS_BITS;
+    for (int64_t r = 0; r < n; r += 8) {
+        const eight there = SPREAD(bits_at(column->valid, column->first_valid + start + r, n - r));
+        eight *cells = (eight *)(out + r);
+        *cells = (*cells & there) | (nan & ~there);
     }
 }
 
-static void mark_missing(const struct column *column, int64_t start, int64_t n, double *restrict out) {
-    for (int64_t r = 0; r < n; r++) {
-        const int64_t bit = column->first_valid + start + r;
-        if (!((column->valid[bit >> 3] >> (bit & 7)) & 1)) out[r] = NAN;
+static void read_cells(const struct column *column, int64_t start, int64_t n, double *restrict out) {
+    switch (column->cells) {
+        case F64: READ(double, TO_DOUBLE)
+        case F32: READ(float, TO_DOUBLE)
+        case I8: READ(int8_t, TO_DOUBLE)
+        case I16: READ(int16_t, TO_DOUBLE)
+        case I32: READ(int32_t, TO_DOUBLE)
+        case I64: READ(int64_t, TO_DOUBLE)
+        case U8: READ(uint8_t, TO_DOUBLE)
+        case U16: READ(uint16_t, TO_DOUBLE)
+        case U32: READ(uint32_t, TO_DOUBLE)
+        case U64: READ(uint64_t, TO_DOUBLE)
+        case TIME_S: READ(int64_t, DAYS_OF_S)
+        case TIME_MS: READ(int64_t, DAYS_OF_MS)
+        case TIME_US: READ(int64_t, DAYS_OF_US)
+        case TIME_NS: READ(int64_t, DAYS_OF_NS)
+        case BITS: read_bits(column, start, n, out);
     }
 }
 
