@@ -102,6 +102,20 @@ def test_every_number_of_rows(compiled, rows):
 
 
 @EVERY
+@pytest.mark.parametrize("dim", [1, 4, 5, 9, 22])
+@pytest.mark.parametrize("shape", ["lower", "upper", "diagonal", "one column", "one entry", "nothing"])
+def test_maps_with_zeros(compiled, shape, dim):
+    """What is zero in four rows at a time is left out, wherever it is."""
+    dense = np.random.default_rng(dim).normal(size=(dim, dim))
+    shapes = {"lower": np.tril(dense), "upper": np.triu(dense), "diagonal": np.diag(np.diag(dense)), "nothing": 0 * dense}
+    shapes["one column"], shapes["one entry"] = 0 * dense, 0 * dense
+    shapes["one column"][:, dim // 2], shapes["one entry"][-1, dim // 2] = 1.5, 1.5
+    table = np.random.default_rng(0).uniform(-1, 1, (700, dim))
+    for scales in (ONE_CLIP, first_scales(3)):
+        assert_same(compiled, matrix_batch(table), numbers(dim, intercept=False), 1.0, PublicMap.near(shapes[shape]), scales)
+
+
+@EVERY
 @pytest.mark.parametrize("scales", [1, 4])
 @pytest.mark.parametrize("dim", [1, 3, 8])
 def test_images_around_the_largest_that_are_squared_exactly(compiled, dim, scales):

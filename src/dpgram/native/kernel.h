@@ -25,6 +25,7 @@ struct column {
 /* A public map of d columns, by which rows of grid points are multiplied before the clip, and the scales of the clip but the first. */
 struct map {
     const double *panels; /* its whole numbers, four rows side by side: [i][j][k] is row 4 i + k, column j, and zero from row d on */
+    const int64_t *spans; /* for every four rows the first column in which one of them is not zero, and the one after the last */
     const double *powers; /* of two, one for each of its rows, and one for each that fills up the last four */
     const double *scales; /* powers of two, rising */
     int64_t outer;        /* how many there are, at most MOST_OUTER; rows have one clip where it is zero */

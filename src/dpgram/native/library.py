@@ -46,7 +46,7 @@ COLUMN = np.dtype(
 
 
 # ``struct map`` of kernel.h.
-MAP = np.dtype([("panels", np.uintp), ("powers", np.uintp), ("scales", np.uintp), ("outer", np.int64)], align=True)
+MAP = np.dtype([*((name, np.uintp) for name in ("panels", "spans", "powers", "scales")), ("outer", np.int64)], align=True)
 PANEL = 4  # rows of a map that stand side by side
 
 
@@ -58,9 +58,11 @@ class MapPanels:
         padded = np.zeros((-(-dim // PANEL) * PANEL, dim))
         padded[:dim] = whole
         self._panels = np.ascontiguousarray(padded.reshape(-1, PANEL, dim).transpose(0, 2, 1))
+        used = (self._panels != 0).any(axis=2)
+        self._spans = np.array([(row.argmax(), (dim - row[::-1].argmax()) * row.any()) for row in used])
         self._powers = np.ldexp(1.0, -np.pad(exponents, (0, len(padded) - dim)))
         self._scales = np.array(scales[1:])
-        places = (held.ctypes.data for held in (self._panels, self._powers, self._scales))
+        places = (held.ctypes.data for held in (self._panels, self._spans, self._powers, self._scales))
         self.table = np.array([(*places, len(self._scales))], dtype=MAP)
 
 

@@ -28,7 +28,7 @@ static inline vec truncated(vec x) { return (vec){trunc(x[0]), trunc(x[1])}; }
     q0 += a * a, q1 += b * b, q2 += c * c;                                         \
     y += to;
 
-/* Four rows of the map, w[4 j + i], times three vectors of points; the sums of squares grow by those of the images. */
+/* Four rows of the map, w[4 j + i], of d columns, times three vectors of points; the sums of squares grow by those of the images. */
 static inline void tile(const double *w, const double *powers, const double *x, int64_t ld, int64_t d, double *y, int64_t to,
                         double *squares) {
     vec s00 = {0}, s01 = {0}, s02 = {0}, s10 = {0}, s11 = {0}, s12 = {0}, s20 = {0}, s21 = {0}, s22 = {0}, s30 = {0}, s31 = {0},
@@ -58,11 +58,14 @@ static inline void tile(const double *w, const double *powers, const double *x, 
 
 /* y[i][r] = sum over j of whole_ij x[j][r], times the power of row i and truncated, for n rows r, a multiple of MAP_STEP, which are the
  * columns of `x` and `y`, `ld` and `to` doubles from one column of the table to the next. `squares` are exact where all images of a row
- * are below 2^21, and at least 2^42 elsewhere. A few rows of points stay in the first cache while the map passes by them. */
+ * are below 2^21, and at least 2^42 elsewhere. Columns in which four rows of the map are zero are left out. A few rows of points stay in the first cache while the map passes by them. */
 void ISA_NAME(images)(const struct map *map, const double *x, int64_t ld, int64_t d, int64_t n, double *y, int64_t to,
                       double *squares) {
     for (int64_t r = 0; r < n; r++) squares[r] = 0.0;
     for (int64_t r = 0; r < n; r += 3 * LANES)
-        for (int64_t i = 0; i < d; i += MAP_PANEL)
-            tile(map->panels + i * d, map->powers + i, x + r, ld, d, y + i * to + r, to, squares + r);
+        for (int64_t i = 0; i < d; i += MAP_PANEL) {
+            const int64_t *span = map->spans + i / MAP_PANEL * 2;
+            tile(map->panels + i * d + span[0] * MAP_PANEL, map->powers + i, x + span[0] * ld + r, ld, span[1] - span[0],
+                 y + i * to + r, to, squares + r);
+        }
 }
