@@ -20,16 +20,78 @@ from benchmarks.timing import best_times, machine, note, options, peak_memory, p
 from dpgram.engines import local
 from dpgram.engines.local import LocalPass
 from dpgram.engines.summing import Summing
-from dpgram.sources.base import Source
+from dpgram.sources.base import Source, batch_rows
 from dpgram.sources.open import open_source
+from dpgram.sources.parquet import READ_BUFFER
 
 GROUP_ROWS = 2**17
+WORDS = {"city": 12, "kind": 6, "code": 30}  # columns of text, and how many values they have
 
 
 def make_table(rows: int, width: int, seed: int = 0) -> pa.Table:
     """Numbers that compress a little, as real ones do: rounded to four decimals, some of them repeated."""
     rng = np.random.default_rng(seed)
     return pa.table({f"x{i}": np.round(rng.normal(size=rows), 4) for i in range(width)})
+
+
+def make_mixed(rows: int, seed: int = 0) -> pa.Table:
+    """Numbers, text of few values, dates and truth values, some of each missing."""
+    rng = np.random.default_rng(seed)
+
+    def holes(cells: np.ndarray, share: float = 0.05) -> pa.Array:
+        return pa.array(cells, mask=rng.random(rows) < share)
+
+    words = {name: np.array([f"{name} {i}" for i in range(count)], dtype=object) for name, count in WORDS.items()}
+    return pa.table(
+        {
+            **{f"x{i}": np.round(rng.normal(size=rows), 4) for i in range(4)},
+            **{f"n{i}": holes(np.round(rng.normal(size=rows), 4), 0.1) for i in range(4)},
+            "count": holes(rng.integers(0, 50, rows)),
+            **{name: holes(values[rng.integers(0, len(values), rows)]) for name, values in words.items()},
+            "yes": holes(rng.random(rows) < 0.3),
+            "no": rng.random(rows) < 0.3,
+            "day": holes((18_000 + rng.integers(0, 700, rows)).astype("datetime64[D]")),
+            "time": (1_600_000_000 * 10**6 + rng.integers(0, 10**13, rows)).astype("datetime64[us]"),
+        }
+    )
+
+
+def mixed_schema() -> dpgram.Schema:
+    return dpgram.Schema(
+        unit="row",
+        row_bound=4,
+        columns=[
+            *(dpgram.Numeric(f"{letter}{i}", -4, 4) for letter in "xn" for i in range(4)),
+            dpgram.Numeric("count", 0, 50),
+            *(dpgram.Categorical(name, [f"{name} {i}" for i in range(6)], other=True) for name in WORDS),
+            dpgram.Boolean("yes"),
+            dpgram.Boolean("no"),
+            dpgram.Date("day", "2019-01-01", "2022-01-01"),
+            dpgram.Date("time", "2020-01-01", "2021-01-01"),
+        ],
+    )
+
+
+def bench_mixed(rows: int, seconds: float, folder: Path) -> dict:
+    """A Parquet file of text, dates and missing cells, in processor time of one thread: from the file to the sum, over decoding the same
+    batches, and over what Arrow takes by itself, which decodes text as text."""
+    path, schema = folder / "mixed.parquet", mixed_schema()
+    pq.write_table(make_mixed(rows), path, row_group_size=GROUP_ROWS)
+
+    def whole() -> None:
+        LocalPass(open_source(path), schema, threads=1).gram(4.0)
+
+    def decode() -> None:
+        with decoding_only():
+            whole()
+
+    def arrow() -> None:
+        with pq.ParquetFile(path, pre_buffer=False, buffer_size=READ_BUFFER) as file:
+            for _ in file.iter_batches(batch_size=batch_rows(len(schema.names)), columns=list(schema.names), use_threads=False):
+                pass
+
+    best = best_times({"decode": decode, "arrow": arrow, "sum": whole}, seconds=seconds, clock=time.process_time)
+    return {"rows": rows, "encoded": len(schema.encoded), **{f"{name}_s": taken for name, taken in best.items()}}
 
 
 def write_tables(folder: Path, rows: int, width: int, csv_rows: int) -> dict[str, Path]:
@@ -122,10 +184,18 @@ def bench(rows: int, width: int, csv_rows: int, seconds: float, folder: Path, po
     several = {"CSV": bench_rounds(str(paths["CSV"]), width, csv_rows, seconds, time.process_time)}
     databases, asked = bench_databases(paths["Parquet"], width, seconds, folder, postgres)
     timings, several = timings | databases, several | asked
+    note("Parquet with text, dates and missing cells")
+    mixed = bench_mixed(min(rows, 2**20), seconds, folder)
     memory = release_memory(paths["Parquet"], width, folder)
     shutil.rmtree(folder)
-    sizes = {"rows": rows, **memory}
-    return {"machine": machine(), "columns": width, "sources": timings, "several_rounds": several, "release_parquet": sizes}
+    return {
+        "machine": machine(),
+        "columns": width,
+        "sources": timings,
+        "several_rounds": several,
+        "mixed": mixed,
+        "release_parquet": {"rows": rows, **memory},
+    }
 
 
 def bench_databases(parquet: Path, width: int, seconds: float, folder: Path, postgres: str | None) -> tuple[dict, dict]:
@@ -178,7 +248,12 @@ def table(result: dict) -> None:
         ["source", "rows", "gaussian-noise s", "whitened-noise s", "whitened / one pass"],
         [[name, s["rows"], s["one_s"], s["whitened_s"], s["over_one"]] for name, s in result["several_rounds"].items()],
     )
-    memory = result["release_parquet"]
+    mixed, memory = result["mixed"], result["release_parquet"]
+    print(
+        f"Parquet with text, dates and missing cells, {mixed['rows']:,} rows by {mixed['encoded']} encoded columns, processor time of one "
+        f"thread: {mixed['sum_s']:.2f} s, {mixed['sum_s'] / mixed['decode_s']:.2f} times decoding the same batches, "
+        f"{mixed['sum_s'] / mixed['arrow_s']:.2f} times Arrow's own decoding, with text as text\n"
+    )
     print(
         f"dpgram release of {memory['rows']:,} rows of Parquet: {memory['seconds']:.1f} s in all, at most {memory['peak_mb']:.0f} MB"
     )

@@ -2,20 +2,28 @@
 
 Bare is ``np.dot(A.T, A)`` on one thread of BLAS. The memory limit is the time to read the array once, the arithmetic limit that of
 d (d + 1) / 2 multiply-adds per row at the speed of a large product of matrices; both are measured in the same run, on one core. A pass
-through a public map, d^2 more of them per row, is compared with the plain pass on the same rows, of which it shrinks the same ones."""
+through a public map, d^2 more of them per row, is compared with the plain pass on the same rows, of which it shrinks the same ones; for
+each instruction set of the machine, at one clip and at several scales, in processor time."""
 
 from __future__ import annotations
+
+import time
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 import dpgram
 from benchmarks.timing import best_times, machine, note, options, print_table, show
+from dpgram.engines import summing
 from dpgram.engines.local import LocalPass
+from dpgram.native.library import FILE, INSTRUCTIONS, Kernel
 from dpgram.sources.open import open_source
 from dpgram.terms.public_map import PublicMap
+from dpgram.terms.scales import first_scales
 
 WIDTHS = (10, 22, 41, 200, 1000)
+MAPPED_WIDTHS = (22, 41)
+LONG = 0.05  # of the rows: those that are shared between scales, or shrunk
 CELLS = 4e7  # of the array, unless that leaves fewer than 40,000 rows
 
 
@@ -68,6 +76,47 @@ def bench_width(width: int, dtype: str, *, clipped: float, seconds: float, cells
     }
 
 
+def bench_mapped(width: int, kernel: Kernel, *, seconds: float, cells: float) -> dict:
+    """The kernel's mapped pass over its plain one, by columns of float64 as a file gives them."""
+    rows, names = int(cells / width), [f"x{i}" for i in range(width)]
+    array = np.asfortranarray(np.random.default_rng(0).uniform(-1, 1, (rows, width)))
+    schema = dpgram.Schema(unit="row", intercept=False, columns=[dpgram.Numeric(name, -1, 1) for name in names])
+    bound = float(np.quantile(np.linalg.norm(array[:4096], axis=1), 1 - LONG))
+    turn = np.linalg.qr(np.random.default_rng(2).normal(size=(width, width)))[0]
+    triangle = np.linalg.cholesky(np.cov(array[:4096].T)) * np.sqrt(3) / bound
+
+    def run(bound: float, through: np.ndarray | None = None, count: int = 1) -> None:
+        given = None if through is None else PublicMap.near(through)
+        LocalPass(open_source(array, columns=names), schema, threads=1).gram(bound, given, first_scales(count))
+
+    before, summing.kernel = summing.kernel, lambda: kernel
+    try:
+        best = best_times(
+            {
+                "plain": lambda: run(bound),
+                "clip": lambda: run(1.0, turn / bound),
+                "scales": lambda: run(1.0, turn / bound, 4),
+                "triangle": lambda: run(1.0, triangle, 4),
+            },
+            seconds=seconds,
+            clock=time.process_time,
+        )
+    finally:
+        summing.kernel = before
+    return {
+        "columns": width,
+        "rows": rows,
+        "instructions": INSTRUCTIONS[kernel.isa],
+        "plain_ns_per_row": 1e9 * best["plain"] / rows,
+        **{f"{name}_over_plain": best[name] / best["plain"] for name in ("clip", "scales", "triangle")},
+    }
+
+
+def every_kernel() -> list[Kernel]:
+    """One for each instruction set of this machine that is worth a measurement."""
+    return [Kernel(FILE, isa) for isa in range(1, Kernel(FILE).isa + 1)] if FILE.is_file() else []
+
+
 def bench(
     widths: tuple[int, ...] = WIDTHS,
     dtypes: tuple[str, ...] = ("float64", "float32"),
@@ -80,7 +129,12 @@ def bench(
         for width in widths:
             note(f"{dtype}, {width} columns")
             timings.append(bench_width(width, dtype, clipped=clipped, seconds=seconds, cells=cells))
-    return {"machine": machine(), "clipped": clipped, "arrays": timings}
+    mapped = []
+    for kernel in every_kernel():
+        for width in sorted(set(widths) & set(MAPPED_WIDTHS)):
+            note(f"mapped, {INSTRUCTIONS[kernel.isa]}, {width} columns")
+            mapped.append(bench_mapped(width, kernel, seconds=seconds, cells=cells))
+    return {"machine": machine(), "clipped": clipped, "arrays": timings, "mapped": mapped}
 
 
 def table(result: dict) -> None:
@@ -112,6 +166,21 @@ def table(result: dict) -> None:
                 a["million_rows_per_s"],
             ]
             for a in result["arrays"]
+        ],
+    )
+    print(f"rows through a public map over the plain pass, {LONG:.0%} of rows long, processor time of one thread")
+    print_table(
+        ["instructions", "columns", "ns/row plain", "one clip", "4 scales", "4 scales, triangular map"],
+        [
+            [
+                m["instructions"],
+                m["columns"],
+                m["plain_ns_per_row"],
+                m["clip_over_plain"],
+                m["scales_over_plain"],
+                m["triangle_over_plain"],
+            ]
+            for m in result["mapped"]
         ],
     )
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
+import mmap
 import os
 import re
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +17,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpgram
+from dpgram.encoding.cells import TICKS
 from dpgram.encoding.encode import Encoder
 from dpgram.engines import summing
 from dpgram.errors import BoundBrokenError, OptionError
 from dpgram.native import library
 from dpgram.native.library import Kernel, kernel
+from dpgram.rows import table
 from dpgram.rows.clip import clip, largest_square
 from dpgram.rows.gram_sum import integer_gram
 from dpgram.rows.table import CellTable
@@ -109,6 +115,112 @@ def test_every_type_of_cell(compiled, dtype, nulls, rows):
         assert_same(compiled, batch, schema, row_bound)
 
 
+DATES = [pa.date32(), pa.date64(), *(pa.timestamp(unit) for unit in library.TIMES), pa.timestamp("us", "Asia/Tokyo")]
+
+
+def ticks(rng, kind: pa.DataType, rows: int) -> np.ndarray:
+    """Dates before and after 1970, on the hour and off it, and the farthest that the type holds."""
+    if kind == pa.date32():
+        return np.where(
+            rng.random(rows) < 0.1, rng.choice([-(2**31), 2**31 - 1], rows), rng.integers(-4000, 20_000, rows)
+        ).astype("i4")
+    per_second = TICKS[getattr(kind, "unit", "ms")]
+    near = rng.integers(-4000, 20_000, rows) * 86_400 * per_second + rng.choice([0, 3600, -1, 59], rows) * per_second
+    near += rng.choice([0, -1, 1, per_second - 1], rows)
+    return np.where(rng.random(rows) < 0.1, rng.choice([-(2**63), 2**63 - 1, -1, 0], rows), near)
+
+
+@EVERY
+@pytest.mark.parametrize("rows", [1, 7, 8, 9, 255, 1000])
+@pytest.mark.parametrize("nulls", [False, True])
+@pytest.mark.parametrize("kind", DATES, ids=str)
+def test_every_type_of_date(compiled, kind, nulls, rows):
+    rng = np.random.default_rng([rows, DATES.index(kind), nulls])
+    cells = [arrow(ticks(rng, kind, rows), rng, nulls=nulls).view(kind) for _ in range(5)]
+    bounds = [("1969-01-01", "2020-01-01"), ("1970-01-01T12:00:00", "1970-03-01"), ("2000-01-01", "2000-01-02")]
+    columns = [dpgram.Date(name, *bounds[place % 3]) for place, name in enumerate("abcde")]
+    batch = pa.RecordBatch.from_arrays(cells, names=list("abcde"))
+    assert_same(compiled, batch, dpgram.Schema(unit="row", columns=columns), 1.3)
+
+
+@EVERY
+@pytest.mark.parametrize("rows", [1, 7, 8, 9, 255, 1000])
+@pytest.mark.parametrize("nulls", [False, True])
+def test_truth_values_that_are_packed(compiled, nulls, rows):
+    rng = np.random.default_rng([rows, nulls])
+    cells = [arrow(rng.random(rows) < 0.4, rng, nulls=nulls) for _ in range(6)]
+    columns = [
+        dpgram.Boolean("a"),
+        dpgram.Boolean("b", missing=True),
+        *(dpgram.Numeric(name, -1, 3, missing=2) for name in "cdef"),
+    ]
+    batch = pa.RecordBatch.from_arrays(cells, names=list("abcdef"))
+    assert_same(compiled, batch, dpgram.Schema(unit="row", columns=columns), 1.3)
+
+
+@EVERY
+def test_bits_are_read_no_further_than_the_last_row(compiled):
+    """The byte after that of the last bit belongs to somebody else: it is at the end of what this process may read."""
+    page = mmap.PAGESIZE
+    with closing(mmap.mmap(-1, 2 * page)) as room:
+        libc = ctypes.CDLL(None, use_errno=True)
+        begin = ctypes.addressof(ctypes.c_char.from_buffer(room))
+        assert libc.mprotect(ctypes.c_void_p(begin + page), ctypes.c_size_t(page), 0) == 0
+        schema = dpgram.Schema(unit="row", columns=[dpgram.Boolean("a")])
+        for rows in (1, 7, 8, 9, 100):
+            bits = pa.foreign_buffer(begin + page - (rows + 7) // 8, (rows + 7) // 8)
+            cells = pa.Array.from_buffers(pa.bool_(), rows, [bits, bits])
+            assert_same(compiled, pa.RecordBatch.from_arrays([cells], names=["a"]), schema, 1.0)
+            del cells, bits
+        gc.collect()
+
+
+CATEGORICAL = [
+    dpgram.Categorical("c", ["a", "b", "z"]),
+    dpgram.Categorical("c", ["b", "a"], other=True, missing="level"),
+    dpgram.Categorical("c", ["b", "a", "d"], missing="level"),
+]
+
+
+@EVERY
+@pytest.mark.parametrize("places", [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint32()], ids=str)
+@pytest.mark.parametrize("column", CATEGORICAL, ids=lambda column: f"{column.other}-{column.missing}")
+def test_dictionaries_that_change_from_batch_to_batch(compiled, column, places, monkeypatch):
+    """The same column is encoded from one batch after the other, as a pass does it: of the same dictionary, in another order, of another
+    size, with a null or an empty text among its values, with cells that have no place in it, and without a dictionary."""
+    monkeypatch.setattr(table, "kernel", lambda: compiled)
+    rng, schema = np.random.default_rng(4), dpgram.Schema(unit="row", columns=[column])
+    held, encoder = CellTable(schema), Encoder(schema)
+    for values in (
+        ["a", "b", "q"],
+        ["a", "b", "q"],
+        ["b", "q", "a"],
+        ["d", None, "a", "", "b"],
+        ["z"] * 127,
+        [],
+        ["a", "b", "q"],
+    ):
+        found = rng.integers(0, max(1, len(values)), 300)
+        indices = pa.array(found, places, mask=(rng.random(300) < 0.2) | (len(values) == 0))
+        cells = pa.DictionaryArray.from_arrays(indices, pa.array(values, pa.string())).slice(3, 290)
+        for some in (cells, cells.slice(5, 7), cells.dictionary_decode()):
+            batch = pa.RecordBatch.from_arrays([some], names=["c"])
+            held.hold(batch)
+            expected = clip(encoder.encode(batch), 1.0).points
+            np.testing.assert_array_equal(compiled.points(held.columns, len(some), largest_square(1.0)), expected)
+
+
+@pytest.mark.parametrize("place", [-1, 3, 2**31 - 1, -(2**31)])
+def test_a_place_outside_a_dictionary_is_an_error(place):
+    if kernel() is None:
+        pytest.skip("there is no compiled kernel")
+    held = CellTable(dpgram.Schema(unit="row", columns=[CATEGORICAL[0]]))
+    indices = pa.array([0, 1, place, 2], pa.int32())
+    cells = pa.DictionaryArray.from_arrays(indices, pa.array(["a", "b", "q"]), safe=False)
+    with pytest.raises(IndexError):
+        held.hold(pa.RecordBatch.from_arrays([cells], names=["c"]))
+
+
 @EVERY
 @pytest.mark.parametrize("dim", [1, 2, 3, 4, 5, 11, 12, 13, 22, 41, 47, 48, 49, 97, 130])
 def test_every_width(compiled, dim):
@@ -116,7 +228,7 @@ def test_every_width(compiled, dim):
     rows = rng.uniform(-1.2, 1.2, (5000, dim))
     schema = dpgram.Schema(unit="row", columns=[dpgram.Numeric(f"x{i}", -1, 1) for i in range(dim)], intercept=dim % 2 == 0)
     types = pa.schema([(f"x{i}", pa.float64()) for i in range(dim)])
-    for table in (
+    for cells in (
         rows,
         np.asfortranarray(rows),
         rows[::-1],
@@ -124,10 +236,10 @@ def test_every_width(compiled, dim):
         rows.astype("f4"),
         np.asfortranarray(rows.astype("f4")),
     ):
-        kind = pa.schema([(name, pa.from_numpy_dtype(table.dtype)) for name in types.names])
-        batch = ArrayBatch({f"x{i}": table[:, i] for i in range(dim)}, kind, len(table))
+        kind = pa.schema([(name, pa.from_numpy_dtype(cells.dtype)) for name in types.names])
+        batch = ArrayBatch({f"x{i}": cells[:, i] for i in range(dim)}, kind, len(cells))
         assert_same(compiled, batch, schema, np.sqrt(dim) / 2)
-        assert_same(compiled, MatrixBatch(table, kind), schema, np.sqrt(dim) / 2)
+        assert_same(compiled, MatrixBatch(cells, kind), schema, np.sqrt(dim) / 2)
 
 
 @EVERY
@@ -189,8 +301,11 @@ def test_sums_spill_before_they_overflow(compiled, monkeypatch):
 def test_python_and_c_agree_on_the_constants():
     header = (Path(library.__file__).parent / "kernel.h").read_text()
     assert [name.strip().lower() for name in re.search(r"enum cells \{(.*?)\}", header)[1].split(",")] == [
-        f"{kind[0]}{8 * int(kind[1])}" for kind in library.CELLS
+        *(f"{kind[0]}{8 * int(kind[1])}" for kind in library.CELLS),
+        *(f"time_{unit}" for unit in library.TIMES),
+        "bits",
     ]
+    assert [*library.TIMES.values(), library.BITS] == list(range(len(library.CELLS), len(library.CELLS) + 5))
     assert re.search(r"enum rule \{(.*?)\}", header)[1].split() == ["CONSTANT_ONE,", "NUMBER,", "TRUTH,", "LEVEL"]
     assert (library.ONE, library.NUMBER, library.TRUTH, library.LEVEL) == (0, 1, 2, 3)
 

@@ -21,6 +21,7 @@ from dpgram.rows.gram_sum import integer_gram
 from dpgram.rows.table import CellTable
 from dpgram.sources.base import ArrayBatch, MatrixBatch
 from dpgram.terms.public_map import MOST_EXPONENT, PublicMap
+from dpgram.terms.scales import ONE_CLIP, first_scales
 from tests.native.test_kernel import EVERY
 
 
@@ -48,7 +49,7 @@ def mapped_points(compiled: Kernel, columns: np.ndarray, rows: int, largest_squa
     """The rows as grid points, (columns, rows), multiplied by ``through`` and then shrunk: what ``add`` sums, seen before it is summed."""
     library = compiled._library
     library.dpgram_map_scratch.restype = c_int64
-    out = np.empty((len(columns), max(8, -(-rows // 8) * 8)))
+    out = np.empty((-(-len(columns) // 4) * 4, max(24, -(-rows // 24) * 24)))
     scratch = np.empty(library.dpgram_map_scratch(c_int32(len(columns))))
     broken = library.dpgram_mapped_points(
         c_int32(compiled.isa),
@@ -64,18 +65,20 @@ def mapped_points(compiled: Kernel, columns: np.ndarray, rows: int, largest_squa
     )
     if broken:
         raise BoundBrokenError
-    return out[:, :rows]
+    return out[: len(columns), :rows]
 
 
-def assert_same(compiled, batch, schema, row_bound, through):
+def assert_same(compiled, batch, schema, row_bound, through, scales=ONE_CLIP):
     table, most, dim = CellTable(schema), largest_square(row_bound), len(schema.encoded)
     table.hold(batch)
-    panels = MapPanels(through.whole, through.exponents)
-    total = np.zeros((dim, dim), dtype=np.int64)
-    compiled.add(table.columns, batch.num_rows, most, compiled.scratch(dim), total, panels)
-    expected = mapped(Encoder(schema).encode(batch), row_bound, through).points
-    np.testing.assert_array_equal(mapped_points(compiled, table.columns, batch.num_rows, most, panels), expected)
-    np.testing.assert_array_equal(np.triu(total), np.triu(integer_gram(expected)))
+    panels = MapPanels(through.whole, through.exponents, scales)
+    total = np.zeros((len(scales), dim, dim), dtype=np.int64)
+    compiled.add(table.columns, batch.num_rows, most, compiled.scratch(dim, len(scales)), total, panels)
+    expected = mapped(Encoder(schema).encode(batch), row_bound, through, scales)
+    if scales == ONE_CLIP:
+        np.testing.assert_array_equal(mapped_points(compiled, table.columns, batch.num_rows, most, panels), expected.points)
+    for found, points in zip(total, (expected.points, *expected.outer), strict=True):
+        np.testing.assert_array_equal(np.triu(found), np.triu(integer_gram(points)))
 
 
 @EVERY
@@ -96,6 +99,44 @@ def test_every_number_of_rows(compiled, rows):
     assert_same(
         compiled, matrix_batch(table), numbers(6), 1.0, PublicMap.near(np.random.default_rng(1).normal(size=(7, 7)) / 2)
     )
+
+
+@EVERY
+@pytest.mark.parametrize("dim", [1, 4, 5, 9, 22])
+@pytest.mark.parametrize("shape", ["lower", "upper", "diagonal", "one column", "one entry", "nothing"])
+def test_maps_with_zeros(compiled, shape, dim):
+    """What is zero in four rows at a time is left out, wherever it is."""
+    dense = np.random.default_rng(dim).normal(size=(dim, dim))
+    shapes = {"lower": np.tril(dense), "upper": np.triu(dense), "diagonal": np.diag(np.diag(dense)), "nothing": 0 * dense}
+    shapes["one column"], shapes["one entry"] = 0 * dense, 0 * dense
+    shapes["one column"][:, dim // 2], shapes["one entry"][-1, dim // 2] = 1.5, 1.5
+    table = np.random.default_rng(0).uniform(-1, 1, (700, dim))
+    for scales in (ONE_CLIP, first_scales(3)):
+        assert_same(compiled, matrix_batch(table), numbers(dim, intercept=False), 1.0, PublicMap.near(shapes[shape]), scales)
+
+
+@EVERY
+@pytest.mark.parametrize("scales", [1, 4])
+@pytest.mark.parametrize("dim", [1, 3, 8])
+def test_images_around_the_largest_that_are_squared_exactly(compiled, dim, scales):
+    """Entries at 2^21 and next to it, alone and many in a row: their squares alone do not say whether one of them is too large."""
+    rng = np.random.default_rng(dim)
+    table = np.concatenate([np.eye(dim), np.ones((1, dim)), rng.choice([-1.0, 0.0, 1.0], (100, dim))])
+    for entry in (2**20, 2**21 - 1, 2**21, 2**21 + 1, 2**22 - 1, 2**22, 2**33):
+        through = PublicMap(entry * np.eye(dim, dtype=np.int64), np.full(dim, 20))
+        assert_same(compiled, matrix_batch(table), numbers(dim, intercept=False), 1.0, through, first_scales(scales))
+
+
+@EVERY
+@pytest.mark.parametrize("scales", [1, 4])
+@pytest.mark.parametrize("rows", [1, 3, 7, 9, 25, 97])
+def test_places_without_a_row_do_no_harm(compiled, rows, scales):
+    """A block is filled up with cells of zero, which are no zeros once they are encoded; the images of those may be huge."""
+    schema = numbers(5, columns=[dpgram.Numeric(f"x{i}", 1, 3) for i in range(5)])
+    rng = np.random.default_rng(rows)
+    for exponent in (-MOST_EXPONENT, 0, 28):
+        through = PublicMap(rng.integers(-(2**30), 2**30, (6, 6)), np.full(6, exponent))
+        assert_same(compiled, matrix_batch(rng.uniform(1, 3, (rows, 5))), schema, 1.0, through, first_scales(scales))
 
 
 @EVERY

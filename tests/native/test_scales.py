@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpgram.encoding.encode import Encoder
 from dpgram.engines import summing
 from dpgram.errors import BoundBrokenError
 from dpgram.native.library import MapPanels
-from dpgram.rows.clip import largest_square, mapped
-from dpgram.rows.gram_sum import GramSum, integer_gram
+from dpgram.rows.clip import largest_square
+from dpgram.rows.gram_sum import GramSum
 from dpgram.rows.table import CellTable
 from dpgram.terms.public_map import MOST_EXPONENT, PublicMap, digest_of
 from dpgram.terms.scales import MOST_SCALES, first_scales
 from tests.native.test_kernel import EVERY
+from tests.native.test_mapped import assert_same as assert_batch
 from tests.native.test_mapped import matrix_batch, numbers, wild_map
 
 
@@ -26,14 +26,7 @@ def some_long(dim: int, share: float) -> PublicMap:
 
 
 def assert_same(compiled, table, schema, through, scales):
-    batch, dim, held = matrix_batch(table), len(schema.encoded), CellTable(schema)
-    held.hold(batch)
-    total = np.zeros((len(scales), dim, dim), dtype=np.int64)
-    panels = MapPanels(through.whole, through.exponents, scales)
-    compiled.add(held.columns, batch.num_rows, largest_square(1.0), compiled.scratch(dim, len(scales)), total, panels)
-    rows = mapped(Encoder(schema).encode(batch), 1.0, through, scales)
-    for found, points in zip(total, (rows.points, *rows.outer), strict=True):
-        np.testing.assert_array_equal(np.triu(found), np.triu(integer_gram(points)))
+    assert_batch(compiled, matrix_batch(table), schema, 1.0, through, scales)
 
 
 @EVERY
@@ -100,6 +93,20 @@ def test_blas_the_kernel_and_numpy_add_up_to_the_same(compiled, rows, monkeypatc
         assert other.high.shape == (4, 31, 31)
         np.testing.assert_array_equal(other.low, totals[0].low)
         np.testing.assert_array_equal(other.high, totals[0].high)
+
+
+@EVERY
+@pytest.mark.parametrize("offset", range(8))
+def test_room_that_begins_anywhere_is_enough(compiled, offset):
+    held, dim = CellTable(numbers(4)), 5
+    held.hold(matrix_batch(np.ones((600, 4))))
+    panels = MapPanels(2**20 * np.eye(dim, dtype=np.int64), np.full(dim, 18), (1.0, 4.0))
+    needed = len(compiled.scratch(dim, 2))
+    around = np.full(needed + 64, 7.0)
+    total = np.zeros((2, dim, dim), dtype=np.int64)
+    compiled.add(held.columns, 600, largest_square(1.0), around[8 + offset :][:needed], total, panels)
+    assert (around[: 8 + offset] == 7).all()
+    assert (around[8 + offset + needed :] == 7).all()
 
 
 @EVERY

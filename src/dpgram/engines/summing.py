@@ -12,7 +12,7 @@ from dpgram.native.library import ROWS_PER_TOTAL, MapPanels, kernel
 from dpgram.rows.clip import bounded_images, check_map, clip, largest_square, mapped
 from dpgram.rows.gram_sum import GramSum, stacked
 from dpgram.rows.table import CellTable
-from dpgram.sources.base import slices
+from dpgram.sources.base import BATCH_ROWS, slices
 from dpgram.terms.public_map import PublicMap, digest_of
 from dpgram.terms.scales import ONE_CLIP, Scales
 from dpgram.terms.schema import Schema
@@ -68,7 +68,7 @@ def summing_for(
 class _Compiled(Summing):
     """The kernel does it all, rows and products."""
 
-    block_rows = 32_768  # rows in flight; the kernel has blocks of its own
+    block_rows = BATCH_ROWS  # most batches are no larger, and the kernel has blocks of its own
 
     def _prepare(self, schema: Schema, untyped: frozenset[str]) -> None:
         compiled = kernel()

@@ -69,9 +69,9 @@ int32_t dpgram_points(int32_t isa, const struct column *columns, int32_t d, int6
 }
 
 /* Doubles of scratch for rows through a map. */
-int64_t dpgram_map_scratch(int32_t d) { return (2 * (int64_t)d + MAP_PANEL - 1) * MAP_LD; }
+int64_t dpgram_map_scratch(int32_t d) { return (int64_t)d * MAP_LD; }
 
-/* The same rows through a map that has one clip. */
+/* The same rows through a map that has one clip; `ld` is at least n rounded up to MAP_STEP, and `out` has d rows rounded up to MAP_PANEL. */
 int32_t dpgram_mapped_points(int32_t isa, const struct column *columns, int32_t d, int64_t start, int64_t n, double most,
                              const struct map *map, double *scratch, double *out, int64_t ld) {
     return mapped_of(isa)(columns, d, start, n, most, map, scratch, out, ld, NULL);
@@ -80,7 +80,7 @@ int32_t dpgram_mapped_points(int32_t isa, const struct column *columns, int32_t 
 /* Doubles of scratch that dpgram_add needs, through a map or not, at one scale and `outer` more. */
 int64_t dpgram_scratch(int32_t d, int32_t outer) {
     const int64_t dpad = (d + PAD - 1) / PAD * PAD;
-    return dpad * (GRAM_ROWS + 8) + dpad * dpad + dpgram_map_scratch(d) + outer * dpad * OUTER_LD;
+    return dpad * (GRAM_ROWS + 8) + dpad * dpad + dpgram_map_scratch(d) + outer * dpad * OUTER_LD + LINE / sizeof(double);
 }
 
 static void add_sums(int64_t d, int64_t dpad, const double *sums, int64_t *total) {
@@ -107,7 +107,8 @@ static void add_gathered(gram_function gram_at, struct gathered *from, int64_t k
 int32_t dpgram_add(int32_t isa, const struct column *columns, int32_t d, int64_t n, double most, const struct map *map,
                    double *scratch, int64_t *total) {
     const int64_t dpad = (d + PAD - 1) / PAD * PAD, ld = GRAM_ROWS + 8;
-    double *points = scratch, *sums = scratch + dpad * ld, *work = sums + dpad * dpad;
+    double *points = (double *)(((uintptr_t)scratch + LINE - 1) / LINE * LINE); /* no load then crosses two lines of the cache */
+    double *sums = points + dpad * ld, *work = sums + dpad * dpad;
     const int64_t outer = map ? map->outer : 0;
     struct gathered gathered = {work + dpgram_map_scratch(d), dpad * OUTER_LD, {0}};
     const points_function points_at = points_of(isa);
@@ -143,3 +144,18 @@ int32_t dpgram_add(int32_t isa, const struct column *columns, int32_t d, int64_t
 
 /* Adds whole numbers, d by d, to total: the upper triangle alone. */
 void dpgram_add_sums(int32_t d, const double *sums, int64_t *total) { add_sums(d, d, sums, total); }
+
+/* The level of each of n cells: `levels[place]` by the cell's place in a dictionary of `values`, and `levels[values]` where its validity bit
+ * is zero (`valid` is NULL if none is). Zero, or one if a place is outside the dictionary; `out` is then worthless. */
+int32_t dpgram_levels(const int32_t *places, const uint8_t *valid, int64_t first_valid, int64_t n, const uint16_t *levels,
+                      int64_t values, uint16_t *restrict out) {
+    int outside = 0;
+    for (int64_t r = 0; r < n; r++) {
+        const int64_t bit = first_valid + r;
+        const uint32_t place = (uint32_t)places[r]; /* a negative one is far outside */
+        const int there = valid ? valid[bit >> 3] >> (bit & 7) & 1 : 1, within = place < values;
+        outside |= there & !within;
+        out[r] = levels[there & within ? place : values];
+    }
+    return outside;
+}

@@ -6,13 +6,24 @@ typedef double vec __attribute__((vector_size(8 * LANES), aligned(8)));
 
 #define LOAD(p) (*(const vec *)(p))
 
+#if LANES >= 4 && !defined(__clang__)
+typedef double four __attribute__((vector_size(32), aligned(8)));
+typedef int64_t places __attribute__((vector_size(32)));
+#define PICK(a, b, i, j, k, l) __builtin_shuffle(a, b, (places){i, j, k, l})
+#if LANES == 8
+#include <immintrin.h>
+#define FOUR(x) ((four)_mm512_castpd512_pd256((__m512d)(x)) + (four)_mm512_extractf64x4_pd((__m512d)(x), 1))
+#else
+#define FOUR(x) (x)
+#endif
+#endif
+
 /* Adds the sums over the lanes of four vectors to four doubles. */
 static inline void add_lanes(double *o, vec a, vec b, vec c, vec d) {
-#if LANES == 4 && !defined(__clang__)
-    typedef int64_t places __attribute__((vector_size(32)));
-    const vec ab = __builtin_shuffle(a, b, (places){0, 4, 2, 6}) + __builtin_shuffle(a, b, (places){1, 5, 3, 7});
-    const vec cd = __builtin_shuffle(c, d, (places){0, 4, 2, 6}) + __builtin_shuffle(c, d, (places){1, 5, 3, 7});
-    *(vec *)o += __builtin_shuffle(ab, cd, (places){0, 1, 4, 5}) + __builtin_shuffle(ab, cd, (places){2, 3, 6, 7});
+#ifdef FOUR
+    const four a4 = FOUR(a), b4 = FOUR(b), c4 = FOUR(c), d4 = FOUR(d);
+    const four ab = PICK(a4, b4, 0, 4, 2, 6) + PICK(a4, b4, 1, 5, 3, 7), cd = PICK(c4, d4, 0, 4, 2, 6) + PICK(c4, d4, 1, 5, 3, 7);
+    *(four *)o += PICK(ab, cd, 0, 1, 4, 5) + PICK(ab, cd, 2, 3, 6, 7);
 #else
     for (int l = 0; l < LANES; l++) {
         o[0] += a[l];
@@ -32,12 +43,16 @@ static inline void tile(const double *a0, const double *b0, const double *b1, co
     for (int64_t r = 0; r < n; r += LANES) {
         const vec x0 = LOAD(a0 + r), x1 = LOAD(a1 + r), x2 = LOAD(a2 + r);
         vec y = LOAD(b0 + r);
+        HOLD(y)
         s00 += x0 * y; s10 += x1 * y; s20 += x2 * y;
         y = LOAD(b1 + r);
+        HOLD(y)
         s01 += x0 * y; s11 += x1 * y; s21 += x2 * y;
         y = LOAD(b2 + r);
+        HOLD(y)
         s02 += x0 * y; s12 += x1 * y; s22 += x2 * y;
         y = LOAD(b3 + r);
+        HOLD(y)
         s03 += x0 * y; s13 += x1 * y; s23 += x2 * y;
     }
     add_lanes(o, s00, s01, s02, s03);

@@ -5,13 +5,14 @@
 
 #include <stdint.h>
 
-enum cells { F64, F32, I8, I16, I32, I64, U8, U16, U32, U64 };
+/* Times are ticks since 1970 in 64 bits, and read as days; eight truth values are packed into a byte of BITS. */
+enum cells { F64, F32, I8, I16, I32, I64, U8, U16, U32, U64, TIME_S, TIME_MS, TIME_US, TIME_NS, BITS };
 enum rule { CONSTANT_ONE, NUMBER, TRUTH, LEVEL };
 
 /* One encoded column of some rows. */
 struct column {
     const void *data;       /* its first cell */
-    int64_t stride;         /* bytes from one cell to the next */
+    int64_t stride;         /* bytes from one cell to the next; BITS: the place of the first row's bit */
     const uint8_t *valid;   /* one bit per row, zero where the cell is missing; NULL if none is */
     int64_t first_valid;    /* the place of the first row's bit */
     int32_t cells, rule;
@@ -24,14 +25,16 @@ struct column {
 /* A public map of d columns, by which rows of grid points are multiplied before the clip, and the scales of the clip but the first. */
 struct map {
     const double *panels; /* its whole numbers, four rows side by side: [i][j][k] is row 4 i + k, column j, and zero from row d on */
-    const double *powers; /* of two, one for each of its rows */
+    const int64_t *spans; /* for every four rows the first column in which one of them is not zero, and the one after the last */
+    const double *powers; /* of two, one for each of its rows, and one for each that fills up the last four */
     const double *scales; /* powers of two, rising */
     int64_t outer;        /* how many there are, at most MOST_OUTER; rows have one clip where it is zero */
 };
 
 enum {
+    LINE = 64,         /* bytes of a line of the cache */
     BLOCK_ROWS = 4096, /* sums over so many rows stay below 2^53 */
-    GRAM_ROWS = 512,   /* rows multiplied at a time: their points stay in the second cache */
+    GRAM_ROWS = 480,   /* rows multiplied at a time, a multiple of MAP_ROWS: their points stay in the second cache */
     LEAST_SUB_ROWS = 64, MOST_SUB_ROWS = 256, SUB_POINTS = 2560, /* rows made at a time: their points stay in the first cache */
     PANEL = 48,        /* rows of points that stay in the second cache while they are multiplied; a multiple of 12 */
     PAD = 12,
@@ -58,6 +61,13 @@ struct gathered {
 #define SWITCH 0.8                                        /* of a scale: longer squares go to the next one */
 #define LEAST_POWER (1.0 / GRID)                          /* of two: what was scaled by less is beyond every scale */
 #define MOST_TOGETHER (1.0 - 1.0 / 2251799813685248.0)    /* 1 - 2^-51 */
+
+/* Keeps a vector that is used several times in a register: compilers would read it from memory each time. */
+#if defined(__x86_64__) && LANES >= 4
+#define HOLD(x) __asm__("" : "+v"(x));
+#else
+#define HOLD(x)
+#endif
 
 #define JOIN2(a, b) a##b
 #define JOIN(a, b) JOIN2(a, b)

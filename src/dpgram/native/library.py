@@ -18,6 +18,8 @@ Array = np.ndarray
 CHOICE = "DPGRAM_KERNEL"
 FILE = Path(__file__).parent / "_kernel.so"
 CELLS = ("f8", "f4", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")  # in the order of kernel.h
+TIMES = {unit: len(CELLS) + place for place, unit in enumerate(("s", "ms", "us", "ns"))}  # ticks since 1970, by their unit
+BITS = len(CELLS) + len(TIMES)
 ONE, NUMBER, TRUTH, LEVEL = range(4)
 ROWS_PER_TOTAL = 2**22  # at most: 2^22 products of at most 2^40 stay below 2^63
 INSTRUCTIONS = ("plain", "AVX2", "AVX-512")
@@ -44,7 +46,7 @@ COLUMN = np.dtype(
 
 
 # ``struct map`` of kernel.h.
-MAP = np.dtype([("panels", np.uintp), ("powers", np.uintp), ("scales", np.uintp), ("outer", np.int64)], align=True)
+MAP = np.dtype([*((name, np.uintp) for name in ("panels", "spans", "powers", "scales")), ("outer", np.int64)], align=True)
 PANEL = 4  # rows of a map that stand side by side
 
 
@@ -56,9 +58,11 @@ class MapPanels:
         padded = np.zeros((-(-dim // PANEL) * PANEL, dim))
         padded[:dim] = whole
         self._panels = np.ascontiguousarray(padded.reshape(-1, PANEL, dim).transpose(0, 2, 1))
-        self._powers = np.ldexp(1.0, -exponents)
+        used = (self._panels != 0).any(axis=2)
+        self._spans = np.array([(row.argmax(), (dim - row[::-1].argmax()) * row.any()) for row in used])
+        self._powers = np.ldexp(1.0, -np.pad(exponents, (0, len(padded) - dim)))
         self._scales = np.array(scales[1:])
-        places = (held.ctypes.data for held in (self._panels, self._powers, self._scales))
+        places = (held.ctypes.data for held in (self._panels, self._spans, self._powers, self._scales))
         self.table = np.array([(*places, len(self._scales))], dtype=MAP)
 
 
@@ -67,6 +71,7 @@ ARGUMENTS = {  # of the kernel's functions, as kernel.h declares them
     "dpgram_add": (c_int32, c_void_p, c_int32, c_int64, c_double, c_void_p, c_void_p, c_void_p),
     "dpgram_points": (c_int32, c_void_p, c_int32, c_int64, c_int64, c_double, c_void_p, c_int64),
     "dpgram_add_sums": (c_int32, c_void_p, c_void_p),
+    "dpgram_levels": (c_void_p, c_void_p, c_int64, c_int64, c_void_p, c_int64, c_void_p),
 }
 
 
@@ -114,6 +119,16 @@ class Kernel:
     def add_sums(self, sums: Array, total: Array) -> None:
         """Add whole numbers in float64 to the upper triangle of ``total``, both (columns, columns)."""
         self._library.dpgram_add_sums(len(total), sums.ctypes.data, total.ctypes.data)
+
+    def levels(self, places: tuple[int, int, int], rows: int, levels: Array) -> Array:
+        """``levels[place]`` for each of some cells, the last of them where a cell is missing; uint16.
+
+        ``places`` are the addresses of whole numbers of 32 bits and of validity bits, zero if no cell is missing, and the place of the
+        first such bit. One that is no place among the levels but the last is an IndexError."""
+        found = np.empty(rows, np.uint16)
+        if self._library.dpgram_levels(*places, rows, levels.ctypes.data, len(levels) - 1, found.ctypes.data):
+            raise IndexError
+        return found
 
 
 @cache

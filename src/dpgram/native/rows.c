@@ -11,40 +11,86 @@
 #error "doubles are not rounded to doubles here: build without the kernel, and NumPy will do its work"
 #endif
 
+#define DAY 86400
+#define ONE_AS_BITS UINT64_C(0x3ff0000000000000)
+#define NAN_AS_BITS UINT64_C(0x7ff8000000000000)
+
+/* Whole quotients, rounded down. */
+static inline int64_t floored(int64_t a, int64_t b) { return a / b - (a % b < 0); }
+
+/* Ticks since 1970 as days, cut to the second: one division and one sum, as in encoding/cells.py. */
+static inline double days(int64_t ticks, int64_t per_second) {
+    const int64_t seconds = floored(ticks, per_second), rest = seconds % DAY;
+    return (double)floored(seconds, DAY) + (double)(rest < 0 ? rest + DAY : rest) / DAY;
+}
+
+#define TO_DOUBLE(x) (double)(x)
+#define DAYS_OF_S(x) days(x, 1)
+#define DAYS_OF_MS(x) days(x, 1000)
+#define DAYS_OF_US(x) days(x, 1000000)
+#define DAYS_OF_NS(x) days(x, 1000000000)
+
 /* n cells of a column, `stride` apart and aligned as they may be, as doubles. */
-#define READ(type)                                                                                \
-    {                                                                                             \
-        typedef type loose __attribute__((aligned(1)));                                           \
-        const char *from = (const char *)column->data + start * column->stride;                   \
-        const int64_t stride = column->stride;                                                    \
-        if (stride == (int64_t)sizeof(type)) {                                                    \
-            const loose *cell = (const loose *)from;                                              \
-            for (int64_t r = 0; r < n; r++) out[r] = (double)cell[r];                             \
-        } else {                                                                                  \
-            for (int64_t r = 0; r < n; r++) out[r] = (double)*(const loose *)(from + r * stride); \
-        }                                                                                         \
-        break;                                                                                    \
+#define READ(type, AS)                                                                          \
+    {                                                                                           \
+        typedef type loose __attribute__((aligned(1)));                                         \
+        const char *from = (const char *)column->data + start * column->stride;                 \
+        const int64_t stride = column->stride;                                                  \
+        if (stride == (int64_t)sizeof(type)) {                                                  \
+            const loose *cell = (const loose *)from;                                            \
+            for (int64_t r = 0; r < n; r++) out[r] = AS(cell[r]);                               \
+        } else {                                                                                \
+            for (int64_t r = 0; r < n; r++) out[r] = AS(*(const loose *)(from + r * stride));   \
+        }                                                                                       \
+        break;                                                                                  \
     }
 
-static void read_cells(const struct column *column, int64_t start, int64_t n, double *restrict out) {
-    switch (column->cells) {
-        case F64: READ(double)
-        case F32: READ(float)
-        case I8: READ(int8_t)
-        case I16: READ(int16_t)
-        case I32: READ(int32_t)
-        case I64: READ(int64_t)
-        case U8: READ(uint8_t)
-        case U16: READ(uint16_t)
-        case U32: READ(uint32_t)
-        case U64: READ(uint64_t)
+typedef uint64_t eight __attribute__((vector_size(64), aligned(8), may_alias));
+
+static const eight PLACES = {1, 2, 4, 8, 16, 32, 64, 128};
+
+/* Eight bits from place `first` on, and perhaps some more. No byte is read that holds none of the n bits from there on. */
+static inline uint64_t bits_at(const uint8_t *bits, int64_t first, int64_t n) {
+    const uint64_t next = (first & 7) + n > 8 ? bits[(first >> 3) + 1] : 0;
+    return (bits[first >> 3] | next << 8) >> (first & 7);
+}
+
+/* All ones for each of eight bits that is set, else zero. */
+#define SPREAD(bits) ((eight)((PLACES & (bits)) != 0))
+
+/* One where a bit is set, else zero, for n cells and up to a multiple of 8. */
+static void read_bits(const struct column *column, int64_t start, int64_t n, double *out) {
+    const eight one = (eight){0} + ONE_AS_BITS;
+    for (int64_t r = 0; r < n; r += 8) *(eight *)(out + r) = SPREAD(bits_at(column->data, column->stride + start + r, n - r)) & one;
+}
+
+/* NaN where a validity bit is zero; the cells up to a multiple of 8 are overwritten. */
+static void mark_missing(const struct column *column, int64_t start, int64_t n, double *out) {
+    const eight nan = (eight){0} + NAN_AS_BITS;
+    for (int64_t r = 0; r < n; r += 8) {
+        const eight there = SPREAD(bits_at(column->valid, column->first_valid + start + r, n - r));
+        eight *cells = (eight *)(out + r);
+        *cells = (*cells & there) | (nan & ~there);
     }
 }
 
-static void mark_missing(const struct column *column, int64_t start, int64_t n, double *restrict out) {
-    for (int64_t r = 0; r < n; r++) {
-        const int64_t bit = column->first_valid + start + r;
-        if (!((column->valid[bit >> 3] >> (bit & 7)) & 1)) out[r] = NAN;
+static void read_cells(const struct column *column, int64_t start, int64_t n, double *restrict out) {
+    switch (column->cells) {
+        case F64: READ(double, TO_DOUBLE)
+        case F32: READ(float, TO_DOUBLE)
+        case I8: READ(int8_t, TO_DOUBLE)
+        case I16: READ(int16_t, TO_DOUBLE)
+        case I32: READ(int32_t, TO_DOUBLE)
+        case I64: READ(int64_t, TO_DOUBLE)
+        case U8: READ(uint8_t, TO_DOUBLE)
+        case U16: READ(uint16_t, TO_DOUBLE)
+        case U32: READ(uint32_t, TO_DOUBLE)
+        case U64: READ(uint64_t, TO_DOUBLE)
+        case TIME_S: READ(int64_t, DAYS_OF_S)
+        case TIME_MS: READ(int64_t, DAYS_OF_MS)
+        case TIME_US: READ(int64_t, DAYS_OF_US)
+        case TIME_NS: READ(int64_t, DAYS_OF_NS)
+        case BITS: read_bits(column, start, n, out);
     }
 }
 
@@ -265,23 +311,27 @@ static void encode(const struct column *columns, int32_t d, int64_t start, int64
 }
 
 /* Shrinks the rows whose sum of squares is above `most`; n is a multiple of 8. Zero, or one if a row would not go below it. */
-static int shrink(int32_t d, int64_t n, double most, double *out, int64_t ld, double *squares) {
-    double factor[MOST_SUB_ROWS];
+static int shrink(int32_t d, int64_t n, double most, double *out, int64_t ld, const double *squares) {
+    double factor[MOST_SUB_ROWS], left[LANES];
     for (int64_t r = 0; r < n; r++) {
         const double f = sqrt(most / squares[r]) * JUST_BELOW_ONE;
         factor[r] = squares[r] > most ? f : 1.0;
-        squares[r] = 0.0;
-    }
-    for (int32_t c = 0; c < d; c++) {
-        double *to = out + c * ld;
-        for (int64_t r = 0; r < n; r += LANES) {
-            const lanes x = l_trunc(l_mul(l_load(to + r), l_load(factor + r)));
-            l_store(to + r, x);
-            l_store(squares + r, l_add(l_load(squares + r), l_mul(x, x)));
-        }
     }
     int broken = 0;
-    for (int64_t r = 0; r < n; r++) broken |= !(squares[r] <= most);
+    for (int64_t r = 0; r < n; r += LANES) {
+        int over = 0;
+        for (int l = 0; l < LANES; l++) over |= squares[r + l] > most;
+        if (!over) continue;
+        const lanes f = l_load(factor + r);
+        lanes sum = l_set(0.0);
+        for (int32_t c = 0; c < d; c++) {
+            const lanes x = l_trunc(l_mul(l_load(out + c * ld + r), f));
+            l_store(out + c * ld + r, x);
+            sum = l_add(sum, l_mul(x, x));
+        }
+        l_store(left, sum);
+        for (int l = 0; l < LANES; l++) broken |= !(left[l] <= most);
+    }
     return broken;
 }
 
@@ -302,36 +352,24 @@ int ISA_NAME(points)(const struct column *columns, int32_t d, int64_t start, int
     return 0;
 }
 
-void ISA_NAME(images)(const double *, const double *, int64_t, int64_t, int64_t, double *);
+void ISA_NAME(images)(const struct map *, const double *, int64_t, int64_t, int64_t, double *, int64_t, double *);
 
-/* Products with the map to grid points before the clip, and their sums of squares; n is a multiple of 8. A row that is too long for an
- * exact sum is first multiplied by a power of two that takes its largest entry into [2^20, 2^21), which is left in `largest`. */
-static void grid_images(int32_t d, int64_t n, const double *powers, double *images, double *out, int64_t ld, double *squares,
-                        double *largest) {
-    for (int64_t r = 0; r < n; r++) largest[r] = squares[r] = 0.0;
+/* Multiplies a row of images that is too long for an exact sum of squares by the power of two that takes its largest entry into
+ * [2^20, 2^21), which is returned, and truncates it again; its square becomes exact. */
+static double brought_down(int32_t d, double *row, int64_t ld, double *square) {
+    double largest = 0.0;
+    int exponent = MAPPED_BITS;
+    for (int32_t c = 0; c < d; c++) largest = fabs(row[c * ld]) > largest ? fabs(row[c * ld]) : largest;
+    if (largest < MAPPED) return 1.0;
+    frexp(largest, &exponent);
+    const double power = ldexp(1.0, MAPPED_BITS - exponent);
+    *square = 0.0;
     for (int32_t c = 0; c < d; c++) {
-        double *from = images + c * MAP_LD;
-        const lanes power = l_set(powers[c]), zero = l_set(0.0);
-        for (int64_t r = 0; r < n; r += LANES) {
-            const lanes x = l_mul(l_load(from + r), power);
-            l_store(from + r, x);
-            l_store(largest + r, l_max(l_load(largest + r), l_max(x, l_sub(zero, x))));
-        }
+        const double x = trunc(row[c * ld] * power);
+        row[c * ld] = x;
+        *square += x * x;
     }
-    for (int64_t r = 0; r < n; r++) {
-        int exponent = MAPPED_BITS;
-        if (largest[r] >= MAPPED) frexp(largest[r], &exponent);
-        largest[r] = ldexp(1.0, MAPPED_BITS - exponent);
-    }
-    for (int32_t c = 0; c < d; c++) {
-        const double *from = images + c * MAP_LD;
-        double *to = out + c * ld;
-        for (int64_t r = 0; r < n; r += LANES) {
-            const lanes x = l_trunc(l_mul(l_load(from + r), l_load(largest + r)));
-            l_store(to + r, x);
-            l_store(squares + r, l_add(l_load(squares + r), l_mul(x, x)));
-        }
-    }
+    return power;
 }
 
 /* What of a row of squared length s, above one, is for the first scale and for the one that is returned, as factors of its points. */
@@ -347,75 +385,48 @@ static int64_t share(double s, double squares, const struct map *map, double *in
     return k;
 }
 
-/* Shares the long ones of m rows between the first scale, whose part stays in `out`, and their own, whose part is gathered; `rest` is
- * overwritten. `powers` were multiplied with rows before they were truncated. Zero, or one if a bound could not be kept. */
-static int share_rows(int32_t d, int64_t m, const struct map *map, const double *powers, double *squares, double *out, int64_t ld,
-                      double *rest, struct gathered *to) {
-    double inner[MAP_ROWS], outer[MAP_ROWS], others[MAP_ROWS];
-    int64_t place[MAP_ROWS], rows[MAP_ROWS], longs = 0;
-    const int64_t whole = (m + 7) / 8 * 8;
-    int over = 0;
-    for (int64_t r = 0; r < m; r++) over |= squares[r] >= GRID * GRID; /* a row that was multiplied with a power has as much left */
-    if (!over) return 0;
-    for (int64_t r = 0; r < whole; r++) {
-        const double power = powers[r] > LEAST_POWER ? powers[r] : LEAST_POWER;
-        const double s = squares[r] / (GRID * GRID) / (power * power);
-        inner[r] = 1.0, outer[r] = 0.0, others[r] = 0.0;
-        if (r < m && s > 1.0) {
-            place[longs] = share(s, squares[r], map, inner + r, outer + r);
-            rows[longs++] = r;
-        }
-        squares[r] = 0.0;
-    }
-    if (!longs) return 0;
+/* Shares a row, which was multiplied with `power` before it was truncated, between the first scale, whose part stays, and its own, if it is
+ * a long one, whose part is gathered. Zero, or one if a bound could not be kept. */
+static int share_row(int32_t d, const struct map *map, double power, double square, double *row, int64_t ld, struct gathered *to) {
+    const double p = power > LEAST_POWER ? power : LEAST_POWER, s = square / (GRID * GRID) / (p * p);
+    if (!(s > 1.0)) return 0;
+    double inner, outer, one = 0.0, other = 0.0;
+    const int64_t k = share(s, square, map, &inner, &outer);
+    double *second = to->points + k * to->apart + to->held[k]++;
     for (int32_t c = 0; c < d; c++) {
-        double *to_first = out + c * ld, *to_rest = rest + c * MAP_LD;
-        for (int64_t r = 0; r < whole; r += LANES) {
-            const lanes x = l_load(to_first + r);
-            const lanes one = l_trunc(l_mul(x, l_load(inner + r))), other = l_trunc(l_mul(x, l_load(outer + r)));
-            l_store(to_first + r, one);
-            l_store(to_rest + r, other);
-            l_store(squares + r, l_add(l_load(squares + r), l_mul(one, one)));
-            l_store(others + r, l_add(l_load(others + r), l_mul(other, other)));
-        }
+        const double x = trunc(row[c * ld] * inner), y = trunc(row[c * ld] * outer);
+        row[c * ld] = x;
+        second[c * OUTER_LD] = y;
+        one += x * x;
+        other += y * y;
     }
-    for (int64_t i = 0; i < longs; i++) {
-        const double one = squares[rows[i]] / (GRID * GRID), other = others[rows[i]] / (GRID * GRID);
-        if (!(one * one + other * other <= MOST_TOGETHER)) return 1;
-    }
-    for (int64_t k = 0; k < map->outer; k++) {
-        int64_t mine[MAP_ROWS], count = 0;
-        for (int64_t i = 0; i < longs; i++)
-            if (place[i] == k) mine[count++] = rows[i];
-        double *points = to->points + k * to->apart + to->held[k];
-        for (int32_t c = 0; c < d; c++)
-            for (int64_t i = 0; i < count; i++) points[c * OUTER_LD + i] = rest[c * MAP_LD + mine[i]];
-        to->held[k] += count;
-    }
-    return 0;
+    one /= GRID * GRID, other /= GRID * GRID;
+    return !(one * one + other * other <= MOST_TOGETHER);
 }
 
-/* The same as `points` for rows that are multiplied by a map before they are shrunk. `work` holds 2 d + 3 columns of MAP_LD doubles. Where
- * the map has scales, what of long rows is not for the first is added to `to`, which has room for n of each. */
+/* The same as `points` for rows that are multiplied by a map before they are shrunk; `most` is at most 4^20. `out` has d rows rounded up to
+ * MAP_PANEL, and room in each for n rounded up to MAP_STEP. `work` holds d columns of MAP_LD doubles. Where the map has scales, what of
+ * long rows is not for the first is added to `to`, which has room for n of each. */
 int ISA_NAME(mapped)(const struct column *columns, int32_t d, int64_t start, int64_t n, double most, const struct map *map,
                      double *work, double *out, int64_t ld, struct gathered *to) {
-    double squares[MAP_ROWS], powers[MAP_ROWS], *images = work + d * MAP_LD;
+    double squares[MAP_ROWS];
     for (int64_t at = 0; at < n; at += MAP_ROWS) {
         const int64_t m = n - at < MAP_ROWS ? n - at : MAP_ROWS, whole = (m + 7) / 8 * 8;
         const int64_t steps = (m + MAP_STEP - 1) / MAP_STEP * MAP_STEP;
         for (int64_t r = 0; r < whole; r++) squares[r] = 0.0;
         encode(columns, d, start + at, m, 2 * MAP_ROWS, work, MAP_LD, squares);
         for (int32_t c = 0; c < d; c++)
-            for (int64_t r = whole; r < steps; r++) work[c * MAP_LD + r] = 0.0;
-        ISA_NAME(images)(map->panels, work, MAP_LD, d, steps, images);
-        grid_images(d, whole, map->powers, images, out + at, ld, squares, powers);
-        if (map->outer) {
-            if (share_rows(d, m, map, powers, squares, out + at, ld, images, to)) return 1;
-            continue;
-        }
+            for (int64_t r = m; r < steps; r++) work[c * MAP_LD + r] = 0.0;
+        ISA_NAME(images)(map, work, MAP_LD, d, steps, out + at, ld, squares);
         int over = 0;
         for (int64_t r = 0; r < m; r++) over |= squares[r] > most;
-        if (over && shrink(d, whole, most, out + at, ld, squares)) return 1;
+        if (!over) continue;
+        for (int64_t r = 0; r < m; r++) {
+            if (!(squares[r] > most)) continue;
+            const double power = squares[r] >= MAPPED * MAPPED ? brought_down(d, out + at + r, ld, squares + r) : 1.0;
+            if (map->outer && share_row(d, map, power, squares[r], out + at + r, ld, to)) return 1;
+        }
+        if (!map->outer && shrink(d, whole, most, out + at, ld, squares)) return 1;
     }
     return 0;
 }

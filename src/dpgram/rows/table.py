@@ -6,18 +6,23 @@ from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.types as pt
 
 from dpgram.encoding.derive import derived_values
-from dpgram.encoding.encode import Batch, Encoder, cells_in
+from dpgram.encoding.encode import Batch, Encoder, cells_in, cells_of
 from dpgram.errors import BoundBrokenError
-from dpgram.native.library import CELLS, COLUMN, LEVEL, NUMBER, ONE, TRUTH
+from dpgram.native.library import BITS, CELLS, COLUMN, LEVEL, NUMBER, ONE, TIMES, TRUTH, kernel
 from dpgram.terms.columns import Boolean, Categorical, Numeric, bounds
 from dpgram.terms.schema import MOST_ENCODED_COLUMNS, EncodedColumn, Schema
 
 Array = np.ndarray
 
 IN_NUMPY = {np.dtype(cells): place for place, cells in enumerate(CELLS)}
-IN_ARROW = {pa.from_numpy_dtype(dtype): place for dtype, place in IN_NUMPY.items()}
+IN_ARROW = {pa.from_numpy_dtype(dtype): place for dtype, place in IN_NUMPY.items()} | {
+    pa.date32(): CELLS.index("i4"),  # days
+    pa.date64(): TIMES["ms"],
+    pa.bool_(): BITS,
+}
 POINTERS = ["data", "stride", "valid", "first_valid", "cells"]  # the fields that a batch changes
 
 
@@ -29,13 +34,13 @@ class CellTable:
             raise BoundBrokenError  # sums of squares would not be exact
         self._schema = schema
         self._encoder = Encoder(schema, untyped=untyped)
-        self._plain = {  # columns that the kernel may read where they lie
-            column.name
-            for column in schema.columns
-            if isinstance(column, Numeric | Boolean) and column.name not in self._encoder.parents
-        }
+        self._only_numbers = not self._encoder.parents and all(isinstance(c, Numeric | Boolean) for c in schema.columns)
+        self._levels = {column.name: _Levels(column) for column in schema.columns if isinstance(column, Categorical)}
         self.columns = np.zeros(len(schema.encoded), dtype=COLUMN)
-        self._kept: list[object] = []  # what the addresses in `columns` point into
+        self._kept: list[pa.Array | Array] = []  # what the addresses in `columns` point into
+        spans = [len(range(*self._encoder.places[column.name].indices(len(self.columns)))) for column in schema.columns]
+        own = len(self.columns) - int(schema.intercept) - sum(spans)  # derived columns, each with cells of its own
+        self._sources = np.repeat(np.arange(len(spans) + own), spans + [1] * own)  # by encoded column: which of the cells
         self._declare()
 
     def _declare(self) -> None:
@@ -68,15 +73,14 @@ class CellTable:
         if self._hold_matrix(batch):
             return
         with np.errstate(all="ignore"):  # a warning would depend on somebody's row
-            cells = dict(self._cells(batch))
-        self._kept = list(cells.values())
-        pointers = self.columns[POINTERS]
-        pointers[list(cells)] = np.array([_address(one) for one in self._kept], dtype=pointers.dtype)
+            self._kept = list(self._cells(batch))
+        pointers = self.columns[POINTERS][int(self._schema.intercept) :]
+        pointers[:] = np.array([_address(one) for one in self._kept], dtype=pointers.dtype)[self._sources]
 
     def _hold_matrix(self, batch: Batch) -> bool:
         """Point at the columns of one matrix of numbers, all at once; False if the batch is none."""
         matrix: Array | None = getattr(batch, "matrix", None)
-        if matrix is None or matrix.dtype not in IN_NUMPY or len(self._plain) < len(self._schema.columns):
+        if matrix is None or matrix.dtype not in IN_NUMPY or not self._only_numbers:
             return False
         address, row, column = matrix.__array_interface__["data"][0], *matrix.strides
         places = slice(int(self._schema.intercept), int(self._schema.intercept) + matrix.shape[1])
@@ -86,42 +90,69 @@ class CellTable:
         self.columns["stride"][places], self.columns["cells"][places] = row, IN_NUMPY[matrix.dtype]
         return True
 
-    def _cells(self, batch: Batch) -> Iterator[tuple[int, pa.Array | Array]]:
-        """Each encoded column's place and its cells: where they lie, if the kernel can read them, else as float64 made here."""
+    def _cells(self, batch: Batch) -> Iterator[pa.Array | Array]:
+        """The cells of each column, then of each derived one: where they lie, if the kernel can read them, else as numbers made here."""
         parents: dict[str, Array] = {}
         for column in self._schema.columns:
-            place = self._encoder.places[column.name].start
             cells = batch.column(column.name)
-            if column.name in self._plain and _kind(cells) is not None:
-                yield place, cells
-                continue
-            values = cells_in(batch, column)
             if column.name in self._encoder.parents:
-                parents[column.name] = values
-            if not isinstance(column, Categorical):
-                yield place, values
-                continue
-            values = np.where(np.isnan(values), 0.0, values)  # a missing cell is the reference
-            for level in range(1, len(column.levels)):
-                yield place + level - 1, values
+                values = parents[column.name] = cells_in(batch, column)
+                yield _reference_if_missing(values) if isinstance(column, Categorical) else values
+            elif not isinstance(column, Categorical):
+                yield cells_in(batch, column) if _kind(cells) is None else cells
+            elif isinstance(cells, pa.DictionaryArray):
+                yield self._levels[column.name].of(cells)
+            else:
+                yield _reference_if_missing(cells_in(batch, column))
         for derived in self._schema.derived:
-            place = self._encoder.places[derived.name].start
-            for target, values in enumerate(derived_values(self._schema, derived, parents), place):
-                yield target, np.ascontiguousarray(values)
+            yield from map(np.ascontiguousarray, derived_values(self._schema, derived, parents))
+
+
+class _Levels:
+    """The levels of a categorical column's cells, where a missing cell is the reference, unless it has a level of its own.
+
+    Where cells come with a dictionary of Arrow's, its values are looked at once, for all batches that have the same."""
+
+    def __init__(self, column: Categorical):
+        self._column, self._missing = column, cells_of(column, pa.nulls(1))
+        self._values: pa.Array | None = None  # of the last dictionary
+        self._table = np.empty(0, np.uint16)  # their levels, below MOST_ENCODED_COLUMNS, and that of a missing cell
+
+    def of(self, cells: pa.DictionaryArray) -> Array:
+        """One number for each cell."""
+        if self._values is None or not self._values.equals(cells.dictionary):
+            each = np.append(cells_of(self._column, cells.dictionary), self._missing)
+            self._values, self._table = cells.dictionary, _reference_if_missing(each).astype(np.uint16)
+        compiled = kernel()
+        assert compiled is not None
+        indices = cells.indices.cast(pa.int32())  # perhaps new ones, which must outlive the call
+        data, _, valid, first, _ = _address(indices)
+        return compiled.levels((data, valid, first), len(cells), self._table)
+
+
+def _reference_if_missing(places: Array) -> Array:
+    return np.where(np.isnan(places), 0.0, places)
 
 
 def _kind(cells: pa.Array | Array) -> int | None:
     """Which of the kernel's types the cells have; None if it does not know theirs."""
-    return IN_NUMPY.get(cells.dtype) if isinstance(cells, np.ndarray) else IN_ARROW.get(cells.type)
+    if isinstance(cells, np.ndarray):
+        return IN_NUMPY.get(cells.dtype)
+    if pt.is_timestamp(cells.type):
+        return TIMES[cells.type.unit]
+    return IN_ARROW.get(cells.type)
 
 
 def _address(cells: pa.Array | Array) -> tuple[int, int, int, int, int | None]:
-    """Where cells of a known kind begin, bytes from one to the next, where their validity bits begin and which is the first (0 if
-    none is missing), and their kind."""
+    """Where cells of a known kind begin, bytes from one to the next (of bits: which is the first), where their validity bits begin and
+    which is the first (0 if none is missing), and their kind."""
     kind = _kind(cells)
     if isinstance(cells, np.ndarray):
         return cells.__array_interface__["data"][0], cells.strides[0], 0, 0, kind
     mask, data = cells.buffers()
-    size = cells.type.byte_width
     valid, first = (mask.address, cells.offset) if mask is not None and cells.null_count else (0, 0)
-    return (0 if data is None else data.address) + cells.offset * size, size, valid, first, kind
+    begin = 0 if data is None else data.address
+    if kind == BITS:
+        return begin, cells.offset, valid, first, kind
+    size = cells.type.byte_width
+    return begin + cells.offset * size, size, valid, first, kind

@@ -7,8 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dpgram.encoding.types import is_text
 from dpgram.errors import UnreadableTableError
-from dpgram.sources.base import OneFile, Part, Piece, batch_rows, declared_columns, explained, quiet_iterator
+from dpgram.sources.base import OneFile, Part, Piece, batch_rows, declared_columns, explained, quiet_iterator, quietly
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -30,10 +31,17 @@ class ParquetFile(OneFile):
             self.columns = declared_columns(self.where, lambda: file.schema_arrow)
             self._metadata = file.metadata
 
-    def _open(self, metadata: pq.FileMetaData | None = None) -> pq.ParquetFile:
+    def _open(self, metadata: pq.FileMetaData | None = None, as_dictionaries: Sequence[str] = ()) -> pq.ParquetFile:
         import pyarrow.parquet as pq  # slow to import, and most tables are something else
 
-        opening = partial(pq.ParquetFile, self._path, metadata=metadata, pre_buffer=False, buffer_size=READ_BUFFER)
+        opening = partial(
+            pq.ParquetFile,
+            self._path,
+            metadata=metadata,
+            pre_buffer=False,
+            buffer_size=READ_BUFFER,
+            read_dictionary=list(as_dictionaries),
+        )
         return explained(self.where, opening, lambda error: {"failure": type(error).__name__, "do": TRUNCATED})
 
     def count(self, names: Sequence[str]) -> int:
@@ -42,6 +50,15 @@ class ParquetFile(OneFile):
 
     def _rows(self, groups: range) -> int:
         return sum(self._metadata.row_group(group).num_rows for group in groups)
+
+    def _dictionaries(self, names: Sequence[str], groups: range) -> list[str]:
+        """Columns of text that the file keeps as dictionaries, by the first of the row groups. They stay dictionaries: no cell's text is
+        copied, and each value is looked at once. Others would have to be made into dictionaries, which is slower than to read them."""
+        if not groups:
+            return []
+        group = self._metadata.row_group(groups[0])
+        kept = {chunk.path_in_schema for chunk in map(group.column, range(group.num_columns)) if chunk.has_dictionary_page}
+        return [name for name in names if name in kept and is_text(self.columns.field(name).type)]
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         return self._read(names, range(self._metadata.num_row_groups), use_threads=True)
@@ -56,7 +73,7 @@ class ParquetFile(OneFile):
     def _read(self, names: Sequence[str], groups: range, *, use_threads: bool) -> Iterator[Piece]:
         rows = self._rows(groups)
         done = 0
-        with self._open(self._metadata) as file:
+        with self._open(self._metadata, quietly(self.where, self._dictionaries, names, groups)) as file:
             self._check_unchanged()
             batches = file.iter_batches(
                 batch_size=batch_rows(len(names)), row_groups=list(groups), columns=list(names), use_threads=use_threads

@@ -1,0 +1,62 @@
+"""Text that a Parquet file keeps as dictionaries is read as such, and sums have the bits that they have of plain text."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import dpgram
+from dpgram.engines.local import LocalPass
+from dpgram.sources.open import open_source
+
+WORDS = ["ab", "cd", "", "ef", None, "somebody's own words"]
+SCHEMA = dpgram.Schema(
+    unit="row",
+    columns=[
+        dpgram.Categorical("c", ["ab", "cd", "ef"], other=True, missing="level"),
+        dpgram.Categorical("d", ["ef", "ab"]),
+        dpgram.Numeric("x", -1, 1),
+    ],
+)
+
+
+def table(rows: int = 5000) -> pa.Table:
+    rng = np.random.default_rng(0)
+    text = {name: [WORDS[place] for place in rng.integers(0, len(WORDS), rows)] for name in "cd"}
+    return pa.table({**text, "x": rng.normal(size=rows)})
+
+
+def types_read(path) -> list[pa.DataType]:
+    return [field.type for field in next(iter(open_source(path).pieces(SCHEMA.names))).batch.schema]
+
+
+def test_dictionaries_stay_dictionaries_and_plain_text_plain(tmp_path):
+    pq.write_table(table(), tmp_path / "t.parquet", use_dictionary=["c", "x"])
+    assert types_read(tmp_path / "t.parquet") == [pa.dictionary(pa.int32(), pa.string()), pa.string(), pa.float64()]
+    assert open_source(tmp_path / "t.parquet").columns.field("c").type == pa.string()  # as it is declared
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary()], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"row_group_size": 700}, {"dictionary_pagesize_limit": 1}, {"use_dictionary": ["d"]}, {"data_page_size": 64}],
+    ids=lambda options: "-".join(options),
+)
+@pytest.mark.parametrize("kernel", ["", "numpy"])
+def test_sums_have_the_bits_of_plain_text(tmp_path, options, kind, kernel, monkeypatch):
+    """Row groups with a dictionary each, pages that fall back to plain text where a dictionary is full, and columns of both kinds."""
+    if kernel:
+        monkeypatch.setattr("dpgram.engines.summing.kernel", lambda: None)
+    expected = LocalPass(open_source(table()), SCHEMA).gram(1.5)
+    given = table().set_column(0, "c", table()["c"].cast(kind)).set_column(1, "d", table()["d"].cast(kind))
+    pq.write_table(given, tmp_path / "t.parquet", **options)
+    found = LocalPass(open_source(tmp_path / "t.parquet"), SCHEMA, threads=2).gram(1.5)
+    np.testing.assert_array_equal(found.low, expected.low)
+    np.testing.assert_array_equal(found.high, expected.high)
+
+
+def test_a_file_without_rows(tmp_path):
+    pq.write_table(table(0), tmp_path / "t.parquet")
+    assert LocalPass(open_source(tmp_path / "t.parquet"), SCHEMA).gram(1.5).rows == 0
