@@ -51,7 +51,8 @@ SECTIONS = [
     Section(
         "Spark",
         "bench_spark",
-        "Start-up excluded. [scaling.md](scaling.md) says what the figures mean for larger tables.",
+        "Start-up excluded. More workers than the machine has cores cannot be faster. "
+        "[scaling.md](scaling.md) says what the figures mean for larger tables.",
         quick=("--rows", "100000", "--repeats", "1"),
     ),
     Section(

@@ -81,10 +81,12 @@ def sums(read: LocalPass, schema: dpgram.Schema) -> list:
     ]
 
 
-@pytest.fixture(params=["arrow", "views", "dictionary", "csv", "parquet"])
-def given(request, tmp_path):
+@pytest.fixture(params=["arrow", "chunks", "views", "dictionary", "csv", "parquet"])
+def given(request, tmp_path, monkeypatch):
     whole = table()
     match request.param:
+        case "chunks":
+            return pa.Table.from_batches(whole.to_batches(max_chunksize=600))
         case "views":
             text = whole.column("level").combine_chunks().cast(pa.string_view())
             return whole.set_column(2, "level", text)
@@ -95,6 +97,7 @@ def given(request, tmp_path):
             return tmp_path / "t.csv"
         case "parquet":
             pq.write_table(whole, tmp_path / "t.parquet", row_group_size=700)
+            monkeypatch.setattr("dpgram.sources.parquet.batch_rows", lambda columns: 100)  # several batches in a part
             return tmp_path / "t.parquet"
     return whole
 
