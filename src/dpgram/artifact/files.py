@@ -21,7 +21,7 @@ from dpgram.artifact.matrices import InFile, stored, unpacked
 from dpgram.artifact.release import GramRelease
 from dpgram.errors import BudgetError, ReleaseFileError, SchemaError
 from dpgram.terms.budget import Budget, Neighbours
-from dpgram.terms.noise import ANY_SIZE, MANY_COLUMNS, SHAPES, NoiseModel, Pooled, Round
+from dpgram.terms.noise import ANY_SIZE, SHAPES, NoiseModel, Pooled, Round
 from dpgram.terms.scales import MOST_SCALES, first_scales
 from dpgram.terms.schema import Schema
 
@@ -239,7 +239,7 @@ class _Reader:
     def _check_counts(self, file: _File, noise: NoiseModel) -> None:
         """Rounds and scales are as many as the mechanism's parameters say, where they say it."""
         counted = {"scales": len(noise.rounds[-1].scales)} if noise.rounds else {}
-        if noise.rounds and len(noise.rounds[-1].gram) <= MANY_COLUMNS:  # else the others are told of together
+        if noise.rounds and noise.pooled is None:  # else the others are told of together
             counted["rounds"] = len(noise.rounds)
         for name, there in counted.items():
             if (said := file.mechanism.parameters.get(name, there)) != there:

@@ -61,8 +61,8 @@ class Coefficient:
     name: str
     size: float  # the coefficient itself, as assumed
     sampling_error: float  # of least squares on the rows themselves, not private
-    noise_error: float  # of the private estimate, from least squares on the shrunk rows
-    shrinking_error: float  # what shrinking rows to the row bound does to least squares
+    noise_error: float  # of the private estimate, from least squares on the shrunk rows, or on what it knows of them
+    shrinking_error: float  # what shrinking rows does to least squares, but for what estimates put back
     privacy_error: float  # both together: of the private estimate, from least squares on the rows themselves
     error: float  # of the private estimate, from the law that made the rows
     width: float  # of the 95 % interval
@@ -129,13 +129,14 @@ def expect(
     known = np.isfinite(sampling)
     moved = ground.shrinking(*drawn.shrunk_by)
     errors = drawn.errors + moved.bias
+    put_back = np.clip(-np.median(drawn.errors, axis=0), np.minimum(moved.bias, 0.0), np.maximum(moved.bias, 0.0))
     between = moved.per_row / math.sqrt(rows)
     whole = np.hypot(between, np.where(known, sampling, 0.0))
     columns = {
         "size": np.abs(ground.truth),
         "sampling_error": NORMAL_MEDIAN * sampling,
-        "noise_error": np.median(np.abs(drawn.errors), axis=0),
-        "shrinking_error": median_size(moved.bias[None], between),
+        "noise_error": np.median(np.abs(drawn.errors + put_back), axis=0),
+        "shrinking_error": median_size((moved.bias - put_back)[None], between),
         "privacy_error": median_size(errors, between),
         "error": np.where(known, median_size(errors, whole), np.inf),
         "width": np.median(drawn.widths, axis=0),

@@ -42,6 +42,7 @@ class NoiseModel:
     shift: float
     degrees_of_freedom: float = math.inf  # where noise multiplies
     rounds: tuple[Round, ...] = ()  # where the matrix came about in several
+    pooled: Pooled | None = None  # what they say together, where only the last is kept
 
     @classmethod
     def limits(cls, dim: int) -> Limits:
