@@ -131,3 +131,23 @@ def test_wishart_shrinkage_comes_closer_to_the_truth():
     assert closer > 85
     assert wishart_shrinkage(np.array([2.0, 5.0]), 1e15) == pytest.approx([2.0, 5.0])
     assert wishart_shrinkage(np.array([2.0]), 50.0) == pytest.approx([2.0 / (1 - 1 / 50) ** 2])
+
+
+def test_of_many_spectra_each_is_shrunk_as_the_formulas_say():
+    """Sums over all other eigenvalues, the resolvent smoothed over half a width: written out entry by entry."""
+    rng = np.random.default_rng(5)
+    spectra, variance, degrees = np.sort(rng.exponential(3.0, (4, 6)), axis=-1), 0.3, 25.0
+    means, spreads = symmetric_shrinkage(spectra, variance)
+    scaled = wishart_shrinkage(spectra, degrees)
+    p = spectra.shape[1]
+    for place, values in enumerate(spectra):
+        for i, own in enumerate(values):
+            others = np.delete(values, i)
+            width = np.sqrt(variance) * p**0.25 / 2
+            resolvent = np.sum(1 / (own - others - 1j * width))
+            spread = variance * p - variance**2 * abs(resolvent) ** 2 - variance
+            assert means[place, i] == pytest.approx(own - 2 * variance * resolvent.real, rel=1e-12)
+            assert spreads[place, i] == pytest.approx(max(spread, 0.0), rel=1e-9, abs=1e-12)
+            smooth = 1j * own * degrees**-0.5 * p**0.25 / 2
+            factor = abs(1 - p / degrees - own * np.sum(1 / (others - own - smooth)) / degrees) ** 2
+            assert scaled[place, i] == pytest.approx(own / factor, rel=1e-12)

@@ -27,7 +27,10 @@ Width = float | Mapping[str, float]
 """How wide a 95 % interval may be: a typical one, or those of coefficients by name."""
 
 START = {"epsilon": 1.0, "rows": 1e5}  # of a search
-PRECISION = 0.01  # relative, of what a search finds
+PRECISION, COARSE = (
+    0.01,
+    0.03,
+)  # relative, of what a search finds; the latter by a mechanism that is slow to draw, whose chance is larger
 ROUGHLY = 1.15  # within this factor, an epsilon that identifies anything is found
 MORE = 1.3  # by this factor, more rows are tried until they do
 BETTER = 1.05  # a mechanism that needs less by a smaller factor than this is not looked at
@@ -171,7 +174,8 @@ def _least(
             return excess(expect(ground, mechanism, *at_value(quantity, rounded(1 / inverse, limit), budget, rows), **told))
 
         ends = {"lowest": 1 / limit, "ceiling": 1 / lowest}
-        inverse = largest(curve, 1.0, 1 / start, slope=1.0, precision=PRECISION, height=math.log, **ends)
+        precision = PRECISION if mechanism.batched else COARSE
+        inverse = largest(curve, 1.0, 1 / start, slope=1.0, precision=precision, height=math.log, **ends)
         return rounded(1 / inverse, limit) if inverse else None
 
     found, chosen, copies = None, "", how.get("copies") or default_copies(ground)
