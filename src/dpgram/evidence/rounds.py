@@ -89,7 +89,11 @@ class RoundsEvidence(Evidence, reads=WhitenedGaussian):
 
     @cached_property
     def _pooled(self) -> Look:
-        return pooled(looks(self.noise.rounds, self.rows_summed, widest=WIDEST))
+        through, matrix, sd = pooled(looks(self.noise.rounds, self.rows_summed, widest=WIDEST))
+        if self.tails is not None:
+            there = np.linalg.solve(self.last.through.T, through.T).T
+            matrix = matrix + there @ self.tails.clear(self.alone.matrix / self.tails.size) @ there.T
+        return through, matrix, sd
 
     @cached_property
     def repaired_there(self) -> tuple[Array, Array | None]:

@@ -7,15 +7,18 @@ the shape of the first matrix, shrinking undone and of mean square one, and c_k 
     M + sum_k R_k (c_k S + (M_k - c_k S)),
 
 where a difference is zero if long rows say the same as the others. For a regression with orthonormal regressors Q and a residual v only
-Q'(M_k - c_k S) v matters: p numbers with noise of variance t^2 |v|^2. Their prior variance is taken to be rho^2 c_k D_k |v|^2, D_k the mean
-square of outer rows along v. rho, how far long rows agree on a direction, is averaged over its posterior, where it rises from scale to
-scale: the longer rows are, the fewer they are, and the more of a kind. Of what was seen the share
+Q'(M_k - c_k S) v matters: p numbers with noise of variance t^2 |v|^2. Their prior variance is taken to be (rho^2 + 1/N_k) c_k D_k |v|^2,
+D_k the mean square of outer rows along v. rho is how far long rows agree on a direction, N_k of which agree by chance as far as 1/N_k
+says. It is averaged over its posterior, where it rises from scale to scale, probably not by much: the longer rows are, the more they are
+of a kind. Of what was seen the share
 
-    f_k = E[rho^2 c_k D_k / (rho^2 c_k D_k + t^2)]
+    f_k = E[(rho^2 + 1/N_k) c_k D_k / ((rho^2 + 1/N_k) c_k D_k + t^2)]
 
 is believed, and the estimate is that of M + sum_k R_k (c_k S + f_k (M_k - c_k S)), whose noise is additive and known. What is not believed
-leaves the variance R_k^2 |v|^2 (1 - f_k)^2 c_k D_k E[rho^2] in what was observed. Estimates expect a small
-rho, intervals nearly any.
+leaves the variance R_k^2 |v|^2 (1 - f_k)^2 c_k D_k E[rho^2 + 1/N_k] in what was observed. Estimates expect a small rho, intervals nearly
+any.
+
+Where all regressions are estimated together, a direction counts in which a difference is far larger than noise makes it.
 
 Sizes c_k come from traces, and are taken to fall from scale to scale: rows fewer than a few times t cannot be seen by anybody."""
 
@@ -32,12 +35,15 @@ from dpgram.terms.noise import Round, SymmetricGaussian
 
 Array = np.ndarray
 
-DECLINE = 0.15  # of the mean square from one scale to the next, in their units: what is expected before anything is seen
+DECLINE = 0.2  # of the mean square from one scale to the next, in their units: what is expected before anything is seen
 AGREEMENT = np.geomspace(0.005, 1.0, 12)  # values of rho
 EXPECTED = AGREEMENT**-0.2  # prior weights of them
+RISING = AGREEMENT**-2.0  # the same of those that are as large as that of the scale before
 CAREFUL = 1 / AGREEMENT  # further weights, for estimates
 SMALLEST = 1e-9  # of the noise: what a size is at least
 FAINTEST = 1e-300  # of the largest likelihood: with many coefficients the others are no floats any more
+NEAR = 1.5  # standard deviations of the noise: how far from what was seen a mean square along the residual may be
+CLEAR = 3.0  # times sd sqrt(d), where 2 is the edge of pure noise: eigenvalues beyond it show something
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,9 +76,14 @@ class Tails:
         return beyond / (beyond + max(float(np.trace(self.first)) / self.dim, 0.0))
 
     @property
+    def counts(self) -> Array:
+        """About how many rows each outer matrix holds: one counts for a tenth or so in the next matrix, for a quarter further out."""
+        return self.dim * self.sizes * np.where(self.scales == self.scales[0], 9.0, 3.5)
+
+    @property
     def rows(self) -> float:
-        """About how many rows are beyond the clip: one counts for a tenth or so in the next matrix, for a quarter further out."""
-        return self.dim * float(self.sizes @ np.where(self.scales == self.scales[0], 9.0, 3.5))
+        """About how many rows are beyond the clip."""
+        return float(np.sum(self.counts))
 
     def within(self, basis: Array) -> Tails:
         """The matrices in an orthonormal basis (d, p + 1) of a regression's columns, what is left of the label last."""
@@ -85,6 +96,18 @@ class Tails:
         sd = math.hypot(self.sd + guessed * self.shape_sd, *(weights * self.sd))
         return self.first + guessed * shape + np.tensordot(weights, self.outer, 1), Additive(SymmetricGaussian.orthogonal(sd))
 
+    def clear(self, shape: Array) -> Array:
+        """What outer matrices show beyond doubt, in units of the first with shrinking undone: each difference from the ``shape`` with its
+        eigenvalues shrunk as is best for a few in noise, where the edge of the noise is taken to lie further out than it does."""
+        total = np.zeros_like(shape)
+        for scale, size, matrix in zip(self.scales, self.sizes, self.outer, strict=True):
+            values, vectors = np.linalg.eigh(matrix - size * shape)
+            edge = CLEAR * math.sqrt(self.dim) * math.hypot(self.sd, size * self.shape_sd)
+            kept = np.sign(values) * np.sqrt(np.maximum(values**2 - edge**2, 0.0))
+            total += scale * ((vectors * kept) @ vectors.T)
+        whole = max(float(np.trace(self.first)) / self.dim, 0.0) + float(self.scales @ self.sizes)
+        return self.size / whole * total
+
     def judged(self, shape: Array, residual: Array, believed: Array | None) -> tuple[Array, float]:
         """The share to believe of each outer matrix, and the variance that the rest leaves open in what a regression observes.
 
@@ -92,10 +115,10 @@ class Tails:
         length = float(residual @ residual)
         apart = ((self.outer - self.sizes[:, None, None] * shape) @ residual)[:, :-1]
         seen = np.sum(apart**2, axis=1) / length
-        along = np.einsum("i,kij,j->k", residual, self.outer, residual) / length
-        own = np.clip(self.sizes, along - math.sqrt(2) * self.sd, along + math.sqrt(2) * self.sd)
-        own = np.clip(own, 0.0, self.dim * self.sizes)  # no direction has more than the trace
-        prior = AGREEMENT**2 * (self.sizes * own)[:, None]
+        along, near = np.einsum("i,kij,j->k", residual, self.outer, residual) / length, NEAR * math.sqrt(2) * self.sd
+        own = np.clip(np.clip(self.sizes, along - near, along + near), 0.0, self.dim * self.sizes)  # at most the trace
+        agreed = np.minimum(AGREEMENT**2 + 1 / np.maximum(self.counts, 1.0)[:, None], 1.0)
+        prior = agreed * (self.sizes * own)[:, None]
         total = prior + self.sd**2
         likely = -0.5 * (apart.shape[1] * np.log(total) + seen[:, None] / total)
         chance = _rising(np.maximum(np.exp(likely - likely.max(axis=1, keepdims=True)), FAINTEST))
@@ -113,10 +136,10 @@ def _mean(values: Array, weights: Array) -> Array:
 def _rising(likely: Array) -> Array:
     """(K, grid) the posterior of rho at each scale: before anything is seen, it is at least that of the scale before."""
     posterior, prior = [], EXPECTED
-    above = np.cumsum(EXPECTED[::-1])[::-1]  # of the weights, those of values that are at least this one
+    above = np.cumsum(RISING[::-1])[::-1]  # of the weights, those of values that are at least this one
     for each in likely:
         posterior.append(each * prior / np.sum(each * prior))
-        prior = EXPECTED * np.cumsum(posterior[-1] / above)
+        prior = RISING * np.cumsum(posterior[-1] / above)
     return np.array(posterior)
 
 

@@ -1004,8 +1004,10 @@ const { apply, dot } = module_linalg;
 
 const AGREEMENT = Array.from({ length: 12 }, (_, k) => 0.005 ** (1 - k / 11)); // how far long rows may agree on a direction
 const EXPECTED = AGREEMENT.map((rho) => rho ** -0.2); // prior weights of them
+const RISING = AGREEMENT.map((rho) => rho ** -2); // the same of those that are as large as that of the scale before
 const CAREFUL = AGREEMENT.map((rho) => 1 / rho); // further weights, for estimates
 const FAINTEST = 1e-300; // of the largest likelihood: with many coefficients the others are no floats any more
+const NEAR = 1.5; // standard deviations of the noise: how far from what was seen a mean square along the residual may be
 const [STEPS, STEADY] = [6, 0.05]; // of what is believed of outer matrices: at most so many; enough when a step changes less of the noise
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 
@@ -1046,9 +1048,10 @@ function judged({ outer, scales, sizes, sd, dim }, shape, residual, believed) {
     const there = apply(matrix, residual);
     const apart = there.map((value, i) => value - sizes[k] * within[i]).slice(0, p);
     const along = dot(residual, there) / length;
-    const near = Math.min(Math.max(sizes[k], along - Math.SQRT2 * sd), along + Math.SQRT2 * sd);
+    const near = Math.min(Math.max(sizes[k], along - NEAR * Math.SQRT2 * sd), along + NEAR * Math.SQRT2 * sd);
     const own = Math.min(Math.max(near, 0), dim * sizes[k]); // no direction has more than the trace
-    const prior = AGREEMENT.map((rho) => rho ** 2 * sizes[k] * own);
+    const rows = Math.max(dim * sizes[k] * (scales[k] === scales[0] ? 9 : 3.5), 1);
+    const prior = AGREEMENT.map((rho) => Math.min(rho ** 2 + 1 / rows, 1) * sizes[k] * own);
     const total = prior.map((value) => value + sd ** 2);
     const likely = total.map((value) => -0.5 * (p * Math.log(value) + dot(apart, apart) / length / value));
     const highest = Math.max(...likely);
@@ -1065,14 +1068,14 @@ function judged({ outer, scales, sizes, sd, dim }, shape, residual, believed) {
 
 // The posterior of how far rows agree at each scale: before anything is seen, it is at least that of the scale before.
 function rising(likely) {
-  const above = EXPECTED.map((_, i) => sum(EXPECTED.slice(i)));
+  const above = RISING.map((_, i) => sum(RISING.slice(i)));
   let prior = EXPECTED;
   return likely.map((each) => {
     const product = each.map((value, i) => value * prior[i]);
     const whole = sum(product);
     const posterior = product.map((value) => value / whole);
     let total = 0;
-    prior = EXPECTED.map((weight, i) => weight * (total += posterior[i] / above[i]));
+    prior = RISING.map((weight, i) => weight * (total += posterior[i] / above[i]));
     return posterior;
   });
 }
