@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import dpgram
+from dpgram.engines import kernels
 from dpgram.engines.local import LocalPass
 from dpgram.engines.open import open_pass
 from dpgram.engines.torch import DevicePass
@@ -17,7 +18,8 @@ if is_here("package", "torch"):
     import torch
 
 HAS_CUDA = is_here("package", "torch") and torch.cuda.is_available()
-needs_cuda = pytest.mark.skipif(not HAS_CUDA, reason="no NVIDIA GPU here: the kernels of gram.cu were not run")
+needs_cuda = pytest.mark.skipif(not HAS_CUDA, reason="no NVIDIA GPU here: the kernels were not run")
+WIDE = (79, 80, 81, 120, 121, 160, 161, 199, 200, 201)  # columns where wide.cu takes other shapes, and where it ends
 DEVICES = ["cpu", pytest.param("cuda", marks=needs_cuda)]
 
 
@@ -64,3 +66,14 @@ def tensor_bits(cells, schema, row_bound, device, through: PublicMap | None = No
 
 def on(device: str, cells) -> torch.Tensor:
     return torch.as_tensor(cells).to(device)
+
+
+def break_kernels(monkeypatch, right: str, wrong: str) -> None:
+    """Compile kernels with a mistake in them, and none that was compiled before."""
+    source = kernels._source
+    assert any(right in source(name) for name in kernels.SOURCES)
+
+    def broken(name: str, defines, device):
+        return kernels.Kernel(source(name).replace(right, wrong), name, dict(defines), device)
+
+    monkeypatch.setattr(kernels, "_compiled", broken)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import dpgram
-from dpgram.engines import device_sum
+from dpgram.engines import device_sum, kernels
 from dpgram.engines.device_sum import DeviceSum
 from dpgram.engines.local import LocalPass
 from dpgram.engines.open import open_pass
@@ -22,7 +22,18 @@ from dpgram.sources.open import open_source
 from dpgram.terms.public_map import MOST_EXPONENT, PublicMap, digest_of
 from dpgram.terms.scales import MOST_SCALES, first_scales
 from tests.conftest import small_schema, small_table
-from tests.engines.tensors import DEVICES, bits, local_bits, needs_cuda, numbers, on, tensor_bits, wild_cells
+from tests.engines.tensors import (
+    DEVICES,
+    WIDE,
+    bits,
+    break_kernels,
+    local_bits,
+    needs_cuda,
+    numbers,
+    on,
+    tensor_bits,
+    wild_cells,
+)
 from tests.needs import package
 
 torch = package("torch")
@@ -83,7 +94,7 @@ def test_any_cells_and_any_map_give_the_local_bits(device, data):
 
 def scaled_bits(found, through: PublicMap, scales) -> tuple:
     total = found.gram(1.0, through, scales)
-    assert (total.through, total.high.shape[0]) == (digest_of(through, scales), len(scales))
+    assert (total.through, total.high.shape[:-2]) == (digest_of(through, scales), () if len(scales) == 1 else (len(scales),))
     return bits(total)
 
 
@@ -101,14 +112,29 @@ def test_several_scales_give_the_local_bits(device, count, rows, dim):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_rows_at_every_switch_give_the_local_bits(device):
+@pytest.mark.parametrize("dim", [1, 3, *(8 * k + i for k in range(1, 9) for i in (-1, 0, 1)), *WIDE])
+def test_every_width_is_mapped_alike(device, dim):
+    """One bound, and three scales with few long rows and with many."""
+    schema, cells, names = numbers(dim, intercept=False), wild_cells(300, dim), [f"x{i}" for i in range(dim)]
+    here = LocalPass(open_source(cells, columns=names), schema)
+    there = open_pass(on(device, cells), schema, columns=names, device=device)
+    for size, count in ((1.0, 1), (0.5, 3), (3.0, 3)):
+        through = PublicMap.near(size * tame_map(dim).matrix)
+        assert scaled_bits(there, through, first_scales(count)) == scaled_bits(here, through, first_scales(count))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dim", [2, 70])
+def test_rows_at_every_switch_give_the_local_bits(device, dim):
     squares = np.array([1.0, *(0.8 * scale for scale in first_scales(MOST_SCALES)), *first_scales(10)])
     lengths = np.sqrt(np.concatenate([squares * (1 + step * 2.0**-18) for step in range(-3, 4)])) / 1024
-    schema = dpgram.Schema(unit="row", columns=[dpgram.Numeric("x0", -1, 1), dpgram.Numeric("x1", -1, 1)], intercept=False)
-    cells, scales = np.column_stack([lengths, np.zeros(len(lengths))]), first_scales(MOST_SCALES)
-    through = PublicMap(np.array([[2**30, 0], [0, 2**30]]), np.array([20, 20]))  # times 1024
-    here = LocalPass(open_source(cells, columns=["x0", "x1"]), schema)
-    there = open_pass(on(device, cells), schema, columns=["x0", "x1"], device=device)
+    names = [f"x{i}" for i in range(dim)]
+    schema = dpgram.Schema(unit="row", columns=[dpgram.Numeric(name, -1, 1) for name in names], intercept=False)
+    cells, scales = np.zeros((len(lengths), dim)), first_scales(MOST_SCALES)
+    cells[:, 0] = lengths
+    through = PublicMap(2**30 * np.eye(dim, dtype=np.int64), np.full(dim, 20))  # times 1024
+    here = LocalPass(open_source(cells, columns=names), schema)
+    there = open_pass(on(device, cells), schema, columns=names, device=device)
     assert scaled_bits(there, through, scales) == scaled_bits(here, through, scales)
 
 
@@ -131,10 +157,12 @@ def test_another_table_is_encoded_here_and_mapped_there(device):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_small_pieces_and_carried_limbs_change_nothing(device, monkeypatch):
-    schema, cells, through = numbers(12), wild_cells(30_000, 12), tame_map(13)
+@pytest.mark.parametrize("dim", [12, 90])
+def test_small_pieces_and_carried_limbs_change_nothing(device, dim, monkeypatch):
+    schema, cells, through = numbers(dim), wild_cells(30_000, dim), tame_map(dim + 1)
     expected = local_bits(cells, schema, 1.0, through)
     monkeypatch.setattr("dpgram.engines.torch.VIEW_ROWS", 5333)
+    monkeypatch.setattr(kernels, "ROWS_PER_BLOCK", 2)
     for name in ("MAPPED_BYTES", "EAGER_BYTES", "MOST_SPILLS"):
         monkeypatch.setattr(device_sum, name, 3)
     assert tensor_bits(on(device, cells), schema, 1.0, device, through) == expected
@@ -189,6 +217,29 @@ def test_an_inexact_product_with_a_map_would_be_noticed(monkeypatch):
 
 
 @needs_cuda
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("dim", [2, 9, 90])
+def test_cuda_a_mapped_row_above_its_bound_would_be_noticed(dim, count, monkeypatch):
+    break_kernels(monkeypatch, "JUST_BELOW_ONE = 1.0 - 1.0 / (1ll << 50)", "JUST_BELOW_ONE = 1.01")
+    summing = DeviceSum(
+        Scaling.of_encoded(dim), 1.0, torch.device("cuda", 0), PublicMap.near(3 * np.eye(dim)), first_scales(count)
+    )
+    summing.add(torch.ones((300, dim), dtype=torch.float64, device="cuda"))
+    with pytest.raises(BoundBrokenError):
+        summing.total()
+
+
+@needs_cuda
+@pytest.mark.parametrize(("right", "wrong"), [("SWITCH = 0.8;", "SWITCH = 0.81;"), ("MOST_POWER = 20", "MOST_POWER = 1")])
+@pytest.mark.parametrize("dim", [2, 70])
+def test_cuda_another_rule_of_scales_has_other_bits(dim, right, wrong, monkeypatch):
+    """The rows at every switch would show it."""
+    break_kernels(monkeypatch, right, wrong)
+    with pytest.raises(AssertionError):
+        test_rows_at_every_switch_give_the_local_bits("cuda", dim)
+
+
+@needs_cuda
 def test_cuda_memory_does_not_grow_with_the_mapped_rows():
     for dim in (22, 70):
         schema, through = numbers(dim), tame_map(dim + 1)
@@ -215,7 +266,7 @@ def test_cuda_brings_no_mapped_row_back(monkeypatch):
 @needs_cuda
 def test_cuda_without_the_kernel_maps_to_the_same_bits(monkeypatch):
     schema, cells, through = numbers(9), wild_cells(5000, 9), tame_map(10)
-    monkeypatch.setattr(device_sum, "_trouble", lambda device: "no compiler")
+    monkeypatch.setattr(kernels, "_trouble", lambda device: "no compiler")
     with pytest.warns(SlowDeviceWarning, match=r"no compiler.*same bits"):
         found = tensor_bits(on("cuda", cells), schema, 1.0, None, through)
     assert found == local_bits(cells, schema, 1.0, through)

@@ -1,28 +1,23 @@
 """Cells on a device to an exact sum: only the sum, d by d, comes back.
 
-On a CUDA device one kernel of our own reads each cell once, or for many columns writes the grid points for the library's matrix
-product; anywhere else PyTorch's own operations do the same. Each is the arithmetic of rows/encode.py and rows/clip.py, operation by
-operation, so the bits are the same. What PyTorch does behind one operator was looked at: dividing by a number instead of a tensor
-would multiply by its reciprocal, which rounds otherwise.
-
-Rows that go through a public map first are always grid points in memory: the library multiplies them with the map, and PyTorch's operations
-shrink them. Both factors are whole numbers, so the product is exact. Powers of two are made from their bits,
-which leaves nothing to round: 2.0 to the power of a tensor of integers is single precision in PyTorch, and ends long before these do."""
+On a CUDA device kernels of our own do all of it up to 64 columns, and up to 200 all but the product with a public map, which a library
+does (kernels.py); anywhere else PyTorch's own operations do the same. Each is the arithmetic of rows/encode.py and rows/clip.py,
+operation by operation, so the bits are the same. What PyTorch does behind one operator was looked at: dividing by a number instead of a
+tensor would multiply by its reciprocal, which rounds otherwise. Powers of two are made from their bits, which leaves nothing to round:
+2.0 to the power of a tensor of integers is single precision in PyTorch, and ends long before these do."""
 
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from functools import cached_property, lru_cache
-from importlib import resources
 
 import numpy as np
 
-from dpgram.engines.nvrtc import Kernel, KernelError
+from dpgram.engines.kernels import Kernels, has_kernels, padded
 from dpgram.engines.pytorch import Device, Tensor, torch
 from dpgram.engines.scaling import Scaling
-from dpgram.errors import BoundBrokenError, InexactDeviceError, SlowDeviceWarning
+from dpgram.errors import BoundBrokenError, InexactDeviceError
 from dpgram.rows.clip import GRID, JUST_BELOW_ONE, LEAST_POWER, MAPPED_BITS, MOST_TOGETHER, check_map, largest_square
 from dpgram.rows.gram_sum import BLOCK_ROWS, LIMB_BITS, LIMB_MASK, GramSum, stacked
 from dpgram.terms.public_map import PublicMap, digest_of
@@ -30,31 +25,11 @@ from dpgram.terms.scales import ONE_CLIP, SWITCH, Scales
 
 Array = np.ndarray
 
-MOST_FUSED = 64  # encoded columns whose sums a warp can hold in registers
-# For 1 to 8 bands of 8 columns: groups of 4 rows in flight, threads of a block, blocks that share a multiprocessor. The fastest on an H200.
-SHAPES = [(8, 256, 3), (8, 128, 4), (4, 256, 2), (8, 128, 2), (4, 128, 2), (4, 256, 1), (2, 128, 2), (2, 128, 2)]
-POINTS_THREADS = 256
 POINTS_BYTES = 2**28  # grid points held for a matrix product on a device
-MAPPED_BYTES = 2**26  # the same where they are then multiplied by a map, which takes several arrays of that size
+MAPPED_BYTES = 3 * 2**26  # the same where they are then multiplied by a map, which takes another array of that size
 EAGER_BYTES = 2**25  # the same where PyTorch's operations make them, which takes several too
-ROWS_PER_BLOCK = 2**21  # of threads; its 64-bit sums have room for twice as many
 MOST_SPILLS = 2**20  # each adds less than 2^40 to a low limb of 63 bits
 FRACTION_BITS, EXPONENT_OF_ONE = 52, 1023  # of float64
-CELL_TYPES = {
-    "float64": "double",
-    "float32": "float",
-    "float16": "half_bits",
-    "bfloat16": "bfloat_bits",
-    "int64": "i64",
-    "int32": "int",
-    "int16": "short",
-    "int8": "signed char",
-    "uint64": "u64",
-    "uint32": "unsigned",
-    "uint16": "unsigned short",
-    "uint8": "unsigned char",
-    "bool": "unsigned char",
-}
 
 
 class DeviceSum:
@@ -75,14 +50,17 @@ class DeviceSum:
         self._rows, self._spills = 0, 0
         # Whether the cells' own points are shrunk: those of a map are after it, and else no row may be able to exceed the bound.
         self._clips = through is None and self._most < scaling.dim * GRID**2
-        self._map = None if through is None else _DeviceMap(through, device)
+        self._through = through
         self._scales, self._digest = scales, digest_of(through, scales)
         shape = (2, len(scales), scaling.dim, scaling.dim)
         self._state = torch.zeros(math.prod(shape) + 1, dtype=torch.int64, device=device)
         self._limbs, self._broken = self._state[:-1].view(shape), self._state[-1:]
-        self._kernels = _Kernels(self) if _has_kernels(device, scaling) else None
-        self._fused = self._kernels is not None and self._map is None and scaling.dim <= MOST_FUSED
-        if not self._fused:
+        self._kernels = Kernels(self) if has_kernels(device, scaling) else None
+        self._fused, self._wide = (self._kernels.fused, self._kernels.wide) if self._kernels is not None else (False, False)
+        self._map = None
+        if through is not None and not self._fused:
+            self._map = _DeviceMap(through, scaling.dim if self._kernels is None else scaling.padded, device)
+        if not self._fused and not self._wide:
             _check_exact_products(device)
 
     def add(self, cells: Tensor) -> None:
@@ -97,23 +75,31 @@ class DeviceSum:
         held = EAGER_BYTES if self._kernels is None else POINTS_BYTES if self._map is None else MAPPED_BYTES
         rows = BLOCK_ROWS * min(2**10, max(1, held // (8 * BLOCK_ROWS * self._scaling.dim)))
         for part in cells.split(rows):
-            points = make(part)
+            self._add_points(make(part))
+
+    def _add_points(self, points: Tensor) -> None:
+        if self._wide and self._kernels is not None:
             if self._map is None:
-                self._add_product(points)
-            elif len(self._scales) == 1:
-                self._add_product(self._shrunk(self._map.images(points)[0]))
+                self._kernels.add_points(points)
             else:
-                for place, each in enumerate(self._shared(*self._map.images(points))):
-                    self._add_product(each, place)
+                self._kernels.add_images(self._map.products(points))
+        elif self._map is None:
+            self._add_product(points)
+        elif len(self._scales) == 1:
+            self._add_product(self._shrunk(self._map.images(points)[0]))
+        else:
+            for place, each in enumerate(self._shared(*self._map.images(points))):
+                self._add_product(each, place)
 
     def total(self) -> GramSum:
         """The sum over all rows added so far."""
-        self._carry()
-        limbs = torch.triu(self._limbs) + torch.triu(self._limbs, 1).mT  # what is below the diagonal need not have been added
-        words = torch.cat([limbs.flatten(), self._broken]).cpu().numpy()
+        if self._kernels is not None:
+            self._kernels.settle()
+        words = self._state.cpu().numpy()
         if words[-1]:
             raise BoundBrokenError
-        high, low = words[:-1].reshape(limbs.shape)
+        limbs = words[:-1].reshape(self._limbs.shape)
+        high, low = limbs[0] + (limbs[1] >> LIMB_BITS), limbs[1] & LIMB_MASK
         return GramSum(high=stacked(high), low=stacked(low), rows=self._rows, row_bound=self._row_bound, through=self._digest)
 
     def spilled(self, times: int) -> None:
@@ -196,101 +182,24 @@ class DeviceSum:
 class _DeviceMap:
     """A public map on a device; see rows/clip.py for what it does to grid points."""
 
-    def __init__(self, through: PublicMap, device: Device):
+    def __init__(self, through: PublicMap, size: int, device: Device):
         _check_exact_maps(device)
-        self._whole = torch.from_numpy(through.whole.astype(np.float64).T.copy()).to(device)
-        self._powers = torch.from_numpy(np.ldexp(1.0, -through.exponents)).to(device)
+        # Whole numbers times a power of two of their row: products with grid points add up to less than 2^53 of it.
+        self._matrix = torch.from_numpy(padded(through.matrix.T, size)).to(device)
+
+    def products(self, points: Tensor) -> Tensor:
+        """Grid points times the map: exact."""
+        return points @ self._matrix
 
     def images(self, points: Tensor) -> tuple[Tensor, Tensor]:
-        """The mapped rows as whole numbers below 2^21, before the clip, and the powers of two that they were multiplied with.
-
-        ``points`` may have columns of padding."""
-        made = (points[:, : len(self._whole)] @ self._whole).mul_(self._powers)
+        """The mapped rows as whole numbers below 2^21, before the clip, and the powers of two that they were multiplied with."""
+        made = self.products(points)
         largest = made.abs().amax(1)
         # The largest entry is at least 2^(e - 1023) and below twice that, so the power wanted is 2^(20 + 1023 - e), or one.
         stored = largest.view(torch.int64) >> FRACTION_BITS
         power = (MAPPED_BITS - 1 + 2 * EXPONENT_OF_ONE - stored).clamp_(max=EXPONENT_OF_ONE)
         powers = (power << FRACTION_BITS).view(torch.float64)
         return made.mul_(powers.unsqueeze(1)).trunc_(), powers
-
-
-class _Kernels:
-    """The kernels of gram.cu, for one sum."""
-
-    def __init__(self, owner: DeviceSum):
-        self._sum, self._scaling, self._device = owner, owner._scaling, owner._device
-        self._declared = torch.from_numpy(self._scaling.declared).to(self._device)
-        self._processors = torch.cuda.get_device_properties(self._device).multi_processor_count
-
-    def add(self, cells: Tensor) -> None:
-        """One read of the cells, sums in registers."""
-        bands = self._scaling.padded // 8
-        steps, threads, shared = SHAPES[bands - 1]
-        kernel = self._kernel("gram", cells, FUSED=1, BANDS=bands, STEPS=steps, THREADS=threads, BLOCKS=shared)
-        most = shared * self._processors
-        for part in cells.split(ROWS_PER_BLOCK * most):
-            blocks = min(most, math.ceil(len(part) / (4 * steps * (threads // 32))))
-            self._sum.spilled(blocks)
-            kernel(blocks, threads, *self._table(part), self._sum._state)
-
-    def points(self, cells: Tensor) -> Tensor:
-        """Bounded grid points, (rows, padded columns)."""
-        made = torch.empty((len(cells), self._scaling.padded), dtype=torch.float64, device=self._device)
-        kernel = self._kernel("grid_points", cells, FUSED=0, THREADS=POINTS_THREADS, BLOCKS=1)
-        blocks = min(8 * self._processors, math.ceil(len(cells) / (4 * (POINTS_THREADS // 32))))
-        kernel(blocks, POINTS_THREADS, *self._table(cells), made, self._sum._state)
-        return made
-
-    def _table(self, cells: Tensor) -> tuple:
-        """Where the cells lie, and what is declared about them."""
-        return cells, len(cells), *cells.stride(), self._declared, self._scaling.dim, self._sum._most
-
-    def _kernel(self, name: str, cells: Tensor, **shape: int) -> Kernel:
-        scaling = self._scaling
-        defines = {
-            "CELL": CELL_TYPES[str(cells.dtype).removeprefix("torch.")],
-            "CLIP": int(self._sum._clips),
-            "TRUTH": int(scaling.truth.any()),
-            "FAST_DIVIDE": int(scaling.divides_fast),
-            **shape,
-        }
-        return _compiled(name, tuple(sorted(defines.items())), self._device)
-
-
-@lru_cache(maxsize=64)
-def _compiled(name: str, defines: tuple[tuple[str, object], ...], device: Device) -> Kernel:
-    source = resources.files("dpgram.engines").joinpath("gram.cu").read_text(encoding="utf-8")
-    return Kernel(source, name, dict(defines), device)
-
-
-def _has_kernels(device: Device, scaling: Scaling) -> bool:
-    """Whether gram.cu runs on the device; a warning where it should and does not."""
-    if device.type != "cuda":
-        return False
-    why = "the declared bounds reach beyond the grid" if not scaling.within_grid else _trouble(device)
-    if why:
-        warnings.warn(
-            f"the kernel for {device} cannot be used ({why}): PyTorch's own operations sum instead, with the same bits, "
-            f"but several times slower.",
-            SlowDeviceWarning,
-            stacklevel=2,
-        )
-    return why is None
-
-
-@lru_cache(maxsize=16)
-def _trouble(device: Device) -> str | None:
-    """Why the kernels do not run on a CUDA device; None if they do. One small kernel is compiled to see it."""
-    if torch.version.cuda is None:
-        return "this PyTorch is not built for CUDA"
-    if torch.cuda.get_device_capability(device) < (8, 0):
-        return "products in double precision need compute capability 8.0 or later"
-    shape = {"CELL": "double", "BANDS": 1, "STEPS": 1, "CLIP": 1, "TRUTH": 1, "FAST_DIVIDE": 1}
-    try:
-        _compiled("gram", tuple(sorted({**shape, "FUSED": 1, "THREADS": 32, "BLOCKS": 1}.items())), device)
-    except (KernelError, OSError, AttributeError) as error:
-        return str(error).splitlines()[0]
-    return None
 
 
 @lru_cache(maxsize=16)

@@ -9,6 +9,7 @@ from typing import Any
 
 from dpgram.engines.pytorch import Device, torch
 
+MOST_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 Argument = Any  # a tensor on the device, an int (64 bits) or a float (double)
 
 
@@ -20,7 +21,7 @@ class Kernel:
     """One compiled function on one device, started on PyTorch's current stream."""
 
     def __init__(self, source: str, name: str, defines: dict[str, object], device: Device):
-        self._device = device
+        self._device, self._shared = device, 0
         with torch.cuda.device(device):
             torch.empty(1, device=device)  # makes the device's context current
             major, minor = torch.cuda.get_device_capability(device)
@@ -31,13 +32,16 @@ class Kernel:
             self._ask("cuModuleLoadData", ctypes.byref(self._module), binary)
             self._ask("cuModuleGetFunction", ctypes.byref(self._function), self._module, name.encode())
 
-    def __call__(self, blocks: int, threads: int, *arguments: Argument) -> None:
-        """Start it; the call does not wait for the end."""
+    def __call__(self, blocks: int, threads: int, *arguments: Argument, shared: int = 0) -> None:
+        """Start it, with so many bytes of shared memory besides its own; the call does not wait for the end."""
         values = [_as_c(argument) for argument in arguments]
         pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
         with torch.cuda.device(self._device):
+            if shared > self._shared:
+                self._ask("cuFuncSetAttribute", self._function, MOST_DYNAMIC_SHARED, shared)
+                self._shared = shared
             stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-            self._ask("cuLaunchKernel", self._function, blocks, 1, 1, threads, 1, 1, 0, stream, pointers, None)
+            self._ask("cuLaunchKernel", self._function, blocks, 1, 1, threads, 1, 1, shared, stream, pointers, None)
 
     def _ask(self, name: str, *arguments: object) -> None:
         if code := getattr(self._driver, name)(*arguments):

@@ -1,4 +1,4 @@
-"""What cells become on a device, column by column: the declared numbers as arrays, laid out as gram.cu reads them."""
+"""What cells become on a device, column by column: the declared numbers as arrays, laid out as kernels read them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Scaling:
         """The next multiple of 8 encoded columns."""
         return -(-self.dim // 8) * 8
 
-    @property
+    @cached_property
     def divides_fast(self) -> bool:
         return bool(np.all((self.half >= SAFE_HALVES[0]) & (self.half <= SAFE_HALVES[1])))
 
@@ -77,7 +77,7 @@ class Scaling:
 
     @cached_property
     def fields(self) -> Array:
-        """What gram.cu reads of each column, (fields, padded columns): bounds, fill, centre, step, its reciprocal, truth."""
+        """What kernels read of each column, (fields, padded columns): bounds, fill, centre, step, its reciprocal, truth."""
         step = self.half / GRID if self.divides_fast else self.half
         fields = np.zeros((8, self.padded))
         fields[4:6] = 1.0  # columns of padding divide by one

@@ -12,7 +12,8 @@ from typing import Any, Self
 import pyarrow as pa
 
 from dpgram.engines.base import Progress, Steps
-from dpgram.engines.device_sum import CELL_TYPES, DeviceSum
+from dpgram.engines.device_sum import DeviceSum
+from dpgram.engines.kernels import CELL_TYPES
 from dpgram.engines.local import LocalPass
 from dpgram.engines.pytorch import Device, Tensor, torch
 from dpgram.engines.scaling import Scaling
