@@ -5,7 +5,7 @@ import { addToDiagonal, apply, dot, identity, inverse, multiply, norm, qr, trans
 import { eigenSymmetric } from "./eigen.js";
 import { debiasedGain, symmetricShrinkage, wishartShrinkage } from "./shrinkage.js";
 import { ModelError } from "./design.js";
-import { withTails } from "./tails.js";
+import { togetherWith, withTails } from "./tails.js";
 
 const TINY = 1e-300;
 const UNKNOWN_GAIN = 1e-3; // standard deviations of its noise
@@ -13,10 +13,19 @@ const sum = (values) => values.reduce((total, value) => total + value, 0);
 const isDraw = (law) => law.degrees_of_freedom !== undefined;
 
 // By the last of several rounds, for inference, or by all of them together, for estimates. Of rows beyond the last round's clip the former
-// counts what outer matrices show.
+// counts what outer matrices show, the latter what they show beyond doubt.
 export function makeChannel(release, plan, together = false) {
   const { evidence } = release;
-  const { matrix: gram, law, turn: own } = together ? evidence.together : evidence.alone;
+  const last = channelFrom(release, plan, evidence.alone);
+  if (evidence.tails === null) return together ? channelFrom(release, plan, evidence.together).seen : last.seen;
+  const tails = { ...evidence.tails, first: last.inBasis(evidence.tails.first), outer: evidence.tails.outer.map(last.inBasis) };
+  if (!together) return withTails(tails, last.inner, last.seen, last.channelOf);
+  return channelFrom(release, plan, togetherWith(evidence.together, tails, last.inner, last.seen)).seen;
+}
+
+// The channel of a view, and what others are made of in its basis.
+function channelFrom(release, plan, { matrix: gram, law, turn: own }) {
+  const { evidence } = release;
   const turn = own ?? identity(gram.length);
   const frame = orthonormal(plan, turn);
   const inBasis = (matrix) => multiply(transpose(frame.basis), multiply(matrix, frame.basis));
@@ -24,10 +33,7 @@ export function makeChannel(release, plan, together = false) {
   const back = multiply(plan.toOwn, inverse(frame.triangle));
   const channelOf = (block, noise, byClipping) => channelBy(evidence, plan, { ...frame, ones, back }, block, noise, byClipping);
   const inner = inBasis(gram);
-  const seen = channelOf(inner, law, 0);
-  if (together || evidence.tails === null) return seen;
-  const tails = { ...evidence.tails, first: inBasis(evidence.tails.first), outer: evidence.tails.outer.map(inBasis) };
-  return withTails(tails, inner, seen, channelOf);
+  return { seen: channelOf(inner, law, 0), inner, inBasis, channelOf };
 }
 
 // By a matrix in the basis; rows beyond the clip leave the variance `byClipping` in what was observed, in every direction.

@@ -9,6 +9,7 @@ const RISING = AGREEMENT.map((rho) => rho ** -2); // the same of those that are 
 const CAREFUL = AGREEMENT.map((rho) => 1 / rho); // further weights, for estimates
 const FAINTEST = 1e-300; // of the largest likelihood: with many coefficients the others are no floats any more
 const NEAR = 1.5; // standard deviations of the noise: how far from what was seen a mean square along the residual may be
+const SURELY = 5; // standard deviations of a sum of squares that is noise alone
 const [STEPS, STEADY] = [6, 0.05]; // of what is believed of outer matrices: at most so many; enough when a step changes less of the noise
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 
@@ -18,7 +19,7 @@ export function withTails(tails, inner, seen, channelOf) {
   const shape = inner.map((row) => row.map((value) => value / tails.size));
   let believed = null;
   for (let k = 0; k < STEPS; k++) {
-    const residual = Float64Array.of(...apply(seen.axes, seen.estimate).map((value) => -value), 1);
+    const residual = residualOf(seen);
     const before = believed ?? tails.scales.map(() => 0);
     const { shares, left } = judged(tails, shape, residual, believed);
     believed = shares;
@@ -27,6 +28,29 @@ export function withTails(tails, inner, seen, channelOf) {
     if (Math.max(...tails.scales.map((scale, i) => Math.abs(believed[i] - before[i]) * scale)) * tails.sd <= STEADY * law.sd_off_diagonal) break;
   }
   return seen;
+}
+
+// The view of all rounds together, with what outer matrices show beyond doubt at scales whose rows surely follow another line than `seen`,
+// the channel of the last round. `tails` and `inner` are in its basis.
+export function togetherWith(together, tails, inner, seen) {
+  const shape = inner.map((row) => row.map((value) => value / tails.size));
+  const residual = residualOf(seen);
+  const p = residual.length - 1;
+  const counted = tails.clear.filter((matrix, k) => {
+    const noise = tails.sd ** 2 + (tails.sizes[k] * tails.shapeSd) ** 2;
+    const apart = apartFrom(tails, k, shape, residual);
+    return matrix !== null && dot(apart, apart) > noise * (p + SURELY * Math.sqrt(2 * p));
+  });
+  const matrix = together.matrix.map((row, i) => row.map((value, j) => value + sum(counted.map((each) => each[i][j]))));
+  return { ...together, matrix };
+}
+
+const residualOf = (seen) => Float64Array.of(...apply(seen.axes, seen.estimate).map((value) => -value), 1);
+
+// Q'(M_k - c_k S) v, where v is the residual, of length one.
+function apartFrom({ outer, sizes }, k, shape, residual) {
+  const [there, within, length] = [apply(outer[k], residual), apply(shape, residual), Math.sqrt(dot(residual, residual))];
+  return there.map((value, i) => (value - sizes[k] * within[i]) / length).slice(0, -1);
 }
 
 // The first matrix with the outer ones, as far as they are believed, and the law of the noise in that.

@@ -112,10 +112,19 @@ class Evidence:
         """What estimates start from: of several rounds, all that count. Less noise, whose law is known less well."""
         return self.alone
 
+    def together_with(self, counted: Array | None = None) -> View:
+        """``together``, with what rows beyond the clip show beyond doubt at the scales that are ``counted``; at all if that is left out."""
+        return self.together
+
     @property
     def tails(self) -> Tails | None:
         """What rows beyond the clip hold, where the release tells; see ``evidence.tails``."""
         return None
+
+    @property
+    def clear(self) -> Array:
+        """(K, d, d) what each of the last round's outer matrices shows beyond doubt, in the coordinates of ``together``."""
+        return np.empty((0, *self.gram.shape))
 
     @property
     def shrinking(self) -> str:
@@ -148,6 +157,11 @@ class Evidence:
     def repaired(self) -> Array:
         """A positive definite estimate of the true Gram: the public shift taken off, small eigenvalues lifted by what the noise allows."""
         return self.repaired_there[0]
+
+    @property
+    def whole(self) -> Array:
+        """``repaired``, with what rows beyond the clip show beyond doubt: for variances and covariances."""
+        return self.repaired
 
     @property
     def hidden(self) -> bool | Array:

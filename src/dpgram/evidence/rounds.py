@@ -88,24 +88,42 @@ class RoundsEvidence(Evidence, reads=WhitenedGaussian):
     @cached_property
     def _pooled(self) -> Look:
         if (kept := self.noise.pooled) is not None:
-            through, matrix, sd = kept.half @ self.last.through, kept.gram, kept.sd_off_diagonal
-        else:
-            through, matrix, sd = pooled(looks(self.noise.rounds, self.rows_summed, widest=WIDEST))
-        if self.tails is not None:
-            there = np.linalg.solve(self.last.through.T, through.T).T
-            matrix = matrix + there @ self.tails.clear(self.alone.matrix / self.tails.size) @ there.T
-        return through, matrix, sd
+            return kept.half @ self.last.through, kept.gram, kept.sd_off_diagonal
+        return pooled(looks(self.noise.rounds, self.rows_summed, widest=WIDEST))
+
+    @cached_property
+    def clear(self) -> Array:
+        if self.tails is None:
+            return super().clear
+        there = np.linalg.solve(self.last.through.T, self._pooled[0].T).T
+        return there @ self.tails.clear(self.alone.matrix / self.tails.size) @ there.T
+
+    def together_with(self, counted: Array | None = None) -> View:
+        clear = self.clear if counted is None else self.clear[counted]
+        if not clear.any():
+            return self.together
+        return View(self.together.matrix + np.sum(clear, axis=0), self.together.law, self.together.turn)
 
     @cached_property
     def repaired_there(self) -> tuple[Array, Array | None]:
-        strength = STRENGTH if self.noise.several else STRENGTH_ALONE
-        return self.together.law.repaired(self.together.matrix, strength=strength), self.together.turn
+        return self._repaired_there(self.together), self.together.turn
+
+    def _repaired_there(self, view: View) -> Array:
+        return view.law.repaired(view.matrix, strength=STRENGTH if self.noise.several else STRENGTH_ALONE)
 
     @cached_property
     def repaired(self) -> Array:
         """A positive definite estimate of the true Gram. Where rows were shrunk, their public number fixes the scale."""
+        return self._own(self.repaired_there[0])
+
+    @property
+    def whole(self) -> Array:
+        view = self.together_with()
+        return self.repaired if view is self.together else self._own(self._repaired_there(view))
+
+    def _own(self, there: Array) -> Array:
         known = self.public_rows if self.public_rows and self.last.kept < 1.0 and self.intercept else None
-        return in_own_columns(self.repaired_there[0], self._pooled[0], rows=known)
+        return in_own_columns(there, self._pooled[0], rows=known)
 
     @property
     def never_shrunk(self) -> bool:

@@ -18,7 +18,8 @@ is believed, and the estimate is that of M + sum_k R_k (c_k S + f_k (M_k - c_k S
 leaves the variance R_k^2 |v|^2 (1 - f_k)^2 c_k D_k E[rho^2 + 1/N_k] in what was observed. Estimates expect a small rho, intervals nearly
 any.
 
-Where all regressions are estimated together, a direction counts in which a difference is far larger than noise makes it.
+Where all rounds are read together, a direction counts in which a difference is far larger than noise makes it, at scales whose rows surely
+follow another line. Where they follow the same line as the others, they would only bring their noise.
 
 Sizes c_k come from traces, and are taken to fall from scale to scale: rows fewer than a few times t cannot be seen by anybody."""
 
@@ -43,6 +44,7 @@ CAREFUL = 1 / AGREEMENT  # further weights, for estimates
 SMALLEST = 1e-9  # of the noise: what a size is at least
 FAINTEST = 1e-300  # of the largest likelihood: with many coefficients the others are no floats any more
 NEAR = 1.5  # standard deviations of the noise: how far from what was seen a mean square along the residual may be
+SURELY = 5.0  # standard deviations of a sum of squares that is noise alone
 CLEAR = 3.0  # times sd sqrt(d), where 2 is the edge of pure noise: eigenvalues beyond it show something
 
 
@@ -97,24 +99,32 @@ class Tails:
         return self.first + guessed * shape + np.tensordot(weights, self.outer, 1), Additive(SymmetricGaussian.orthogonal(sd))
 
     def clear(self, shape: Array) -> Array:
-        """What outer matrices show beyond doubt, in units of the first with shrinking undone: each difference from the ``shape`` with its
-        eigenvalues shrunk as is best for a few in noise, where the edge of the noise is taken to lie further out than it does."""
-        total = np.zeros_like(shape)
-        for scale, size, matrix in zip(self.scales, self.sizes, self.outer, strict=True):
-            values, vectors = np.linalg.eigh(matrix - size * shape)
-            edge = CLEAR * math.sqrt(self.dim) * math.hypot(self.sd, size * self.shape_sd)
-            kept = np.sign(values) * np.sqrt(np.maximum(values**2 - edge**2, 0.0))
-            total += scale * ((vectors * kept) @ vectors.T)
+        """(K, d, d) what outer matrices show beyond doubt, in units of the first with shrinking undone: each difference from the ``shape``
+        with its eigenvalues shrunk as is best for a few in noise, where the edge of the noise is taken to lie further out than it does."""
         whole = max(float(np.trace(self.first)) / self.dim, 0.0) + float(self.scales @ self.sizes)
-        return self.size / whole * total
+        edges = CLEAR * math.sqrt(self.dim) * np.hypot(self.sd, self.sizes * self.shape_sd)
+        values, vectors = np.linalg.eigh(self.outer - self.sizes[:, None, None] * shape)
+        kept = np.sign(values) * np.sqrt(np.maximum(values**2 - edges[:, None] ** 2, 0.0))
+        return (self.size / whole * self.scales)[:, None, None] * ((vectors * kept[:, None, :]) @ vectors.mT)
+
+    def apart(self, shape: Array, residual: Array) -> Array:
+        """(K, p) Q'(M_k - c_k S) v, where v is the ``residual``, the label less the fit, of length one."""
+        return ((self.outer - self.sizes[:, None, None] * shape) @ residual)[:, :-1] / np.linalg.norm(residual)
+
+    def disagree(self, shape: Array, residual: Array) -> Array:
+        """(K,) whether long rows surely follow another line than that of the ``residual``."""
+        apart = self.apart(shape, residual)
+        p = apart.shape[1]
+        noise = self.sd**2 + (self.sizes * self.shape_sd) ** 2
+        return np.sum(apart**2, axis=1) > noise * (p + SURELY * math.sqrt(2 * p))
 
     def judged(self, shape: Array, residual: Array, believed: Array | None) -> tuple[Array, float]:
         """The share to believe of each outer matrix, and the variance that the rest leaves open in what a regression observes.
 
         ``residual`` is the label less the fit, in the basis. Shares that were ``believed`` before are gone away from by half."""
         length = float(residual @ residual)
-        apart = ((self.outer - self.sizes[:, None, None] * shape) @ residual)[:, :-1]
-        seen = np.sum(apart**2, axis=1) / length
+        apart = self.apart(shape, residual)
+        seen = np.sum(apart**2, axis=1)
         along, near = np.einsum("i,kij,j->k", residual, self.outer, residual) / length, NEAR * math.sqrt(2) * self.sd
         own = np.clip(np.clip(self.sizes, along - near, along + near), 0.0, self.dim * self.sizes)  # at most the trace
         agreed = np.minimum(AGREEMENT**2 + 1 / np.maximum(self.counts, 1.0)[:, None], 1.0)

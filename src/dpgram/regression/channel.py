@@ -13,6 +13,7 @@ import numpy as np
 from dpgram.errors import ModelError
 from dpgram.evidence.evidence import Evidence, View
 from dpgram.evidence.law import TINY, Law, Seen
+from dpgram.evidence.tails import Tails
 from dpgram.linalg.shrinkage import debiased_gain
 from dpgram.regression.design import Design
 
@@ -147,9 +148,14 @@ def channel(evidence: Evidence, design: Design, *, together: bool = False) -> Ch
     """The channel of the regression ``design``.
 
     It is that of the last of several rounds, for inference, or of all of them ``together``, for estimates. Of rows beyond the last round's
-    clip the former counts what outer matrices show; a stack of regressions does without."""
-    seen = _channel(evidence, evidence.together if together else evidence.alone, design)
-    return seen if together or evidence.tails is None or design.kept is not None else _with_tails(seen, evidence)
+    clip the former counts what outer matrices show, the latter what they show beyond doubt; a stack of regressions does without."""
+    if evidence.tails is None or design.kept is not None:
+        return _channel(evidence, evidence.together if together else evidence.alone, design)
+    seen = _channel(evidence, evidence.alone, design)
+    if not together:
+        return _with_tails(seen, evidence)
+    tails, shape = _tails_of(seen, evidence)
+    return _channel(evidence, evidence.together_with(tails.disagree(shape, _residual(seen))), design)
 
 
 @lru_cache(maxsize=1)
@@ -185,19 +191,28 @@ def _with_tails(seen: Channel, evidence: Evidence) -> Channel:
     """``seen`` with as much of the outer matrices as is believed, and the variance that the rest leaves open.
 
     What is believed follows from the residual, and the residual from what is believed: a few steps settle both."""
-    assert evidence.tails is not None
-    assert seen.basis.vectors is not None
-    tails, shape = evidence.tails.within(seen.basis.vectors), seen.basis.block / evidence.tails.size
+    tails, shape = _tails_of(seen, evidence)
     believed = None
     for _ in range(STEPS):
-        residual = np.append(-(seen.axes @ seen.estimate), 1.0)
         before = 0.0 if believed is None else believed
-        believed, left = tails.judged(shape, residual, believed)
+        believed, left = tails.judged(shape, _residual(seen), believed)
         block, law = tails.joined(shape, believed)
         seen = _seen(evidence, law, replace(seen.basis, block=block), seen.design, seen.dim, left)
         if np.max(np.abs(believed - before) * tails.scales) * tails.sd <= STEADY * law.sd_off_diagonal:
             break
     return seen
+
+
+def _tails_of(seen: Channel, evidence: Evidence) -> tuple[Tails, Array]:
+    """The matrices of the last round, and the shape of the first, in the basis of a channel of that round."""
+    assert evidence.tails is not None
+    assert seen.basis.vectors is not None
+    return evidence.tails.within(seen.basis.vectors), seen.basis.block / evidence.tails.size
+
+
+def _residual(seen: Channel) -> Array:
+    """The label less the fit, in the basis."""
+    return np.append(-(seen.axes @ seen.estimate), 1.0)
 
 
 def orthonormal(design: Design, view: View, *, intercept: bool = False) -> Basis:

@@ -69,7 +69,7 @@ def moments(evidence: Evidence, columns: Sequence[str] | None = None) -> Moments
         raise ModelError("no column is named: name one, or leave the list out for all of them.")
     for j in places:
         check_unit(encoded[j].name, encoded[j].half)
-    gram = evidence.repaired
+    gram = evidence.whole
     half = np.array([encoded[j].half for j in places])
     centre = np.array([encoded[j].centre for j in places])
     count, cross = gram[0, 0], gram[0, places]

@@ -1008,6 +1008,7 @@ const RISING = AGREEMENT.map((rho) => rho ** -2); // the same of those that are 
 const CAREFUL = AGREEMENT.map((rho) => 1 / rho); // further weights, for estimates
 const FAINTEST = 1e-300; // of the largest likelihood: with many coefficients the others are no floats any more
 const NEAR = 1.5; // standard deviations of the noise: how far from what was seen a mean square along the residual may be
+const SURELY = 5; // standard deviations of a sum of squares that is noise alone
 const [STEPS, STEADY] = [6, 0.05]; // of what is believed of outer matrices: at most so many; enough when a step changes less of the noise
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 
@@ -1017,7 +1018,7 @@ function withTails(tails, inner, seen, channelOf) {
   const shape = inner.map((row) => row.map((value) => value / tails.size));
   let believed = null;
   for (let k = 0; k < STEPS; k++) {
-    const residual = Float64Array.of(...apply(seen.axes, seen.estimate).map((value) => -value), 1);
+    const residual = residualOf(seen);
     const before = believed ?? tails.scales.map(() => 0);
     const { shares, left } = judged(tails, shape, residual, believed);
     believed = shares;
@@ -1026,6 +1027,29 @@ function withTails(tails, inner, seen, channelOf) {
     if (Math.max(...tails.scales.map((scale, i) => Math.abs(believed[i] - before[i]) * scale)) * tails.sd <= STEADY * law.sd_off_diagonal) break;
   }
   return seen;
+}
+
+// The view of all rounds together, with what outer matrices show beyond doubt at scales whose rows surely follow another line than `seen`,
+// the channel of the last round. `tails` and `inner` are in its basis.
+function togetherWith(together, tails, inner, seen) {
+  const shape = inner.map((row) => row.map((value) => value / tails.size));
+  const residual = residualOf(seen);
+  const p = residual.length - 1;
+  const counted = tails.clear.filter((matrix, k) => {
+    const noise = tails.sd ** 2 + (tails.sizes[k] * tails.shapeSd) ** 2;
+    const apart = apartFrom(tails, k, shape, residual);
+    return matrix !== null && dot(apart, apart) > noise * (p + SURELY * Math.sqrt(2 * p));
+  });
+  const matrix = together.matrix.map((row, i) => row.map((value, j) => value + sum(counted.map((each) => each[i][j]))));
+  return { ...together, matrix };
+}
+
+const residualOf = (seen) => Float64Array.of(...apply(seen.axes, seen.estimate).map((value) => -value), 1);
+
+// Q'(M_k - c_k S) v, where v is the residual, of length one.
+function apartFrom({ outer, sizes }, k, shape, residual) {
+  const [there, within, length] = [apply(outer[k], residual), apply(shape, residual), Math.sqrt(dot(residual, residual))];
+  return there.map((value, i) => (value - sizes[k] * within[i]) / length).slice(0, -1);
 }
 
 // The first matrix with the outer ones, as far as they are believed, and the law of the noise in that.
@@ -1081,7 +1105,7 @@ function rising(likely) {
 }
 
 const average = (values, weights) => dot(values, weights) / sum(weights);
-return { withTails };
+return { withTails, togetherWith };
 })();
 
 const module_channel = (() => {
@@ -1092,7 +1116,7 @@ const { addToDiagonal, apply, dot, identity, inverse, multiply, norm, qr, transp
 const { eigenSymmetric } = module_eigen;
 const { debiasedGain, symmetricShrinkage, wishartShrinkage } = module_shrinkage;
 const { ModelError } = module_design;
-const { withTails } = module_tails;
+const { togetherWith, withTails } = module_tails;
 
 const TINY = 1e-300;
 const UNKNOWN_GAIN = 1e-3; // standard deviations of its noise
@@ -1100,10 +1124,19 @@ const sum = (values) => values.reduce((total, value) => total + value, 0);
 const isDraw = (law) => law.degrees_of_freedom !== undefined;
 
 // By the last of several rounds, for inference, or by all of them together, for estimates. Of rows beyond the last round's clip the former
-// counts what outer matrices show.
+// counts what outer matrices show, the latter what they show beyond doubt.
 function makeChannel(release, plan, together = false) {
   const { evidence } = release;
-  const { matrix: gram, law, turn: own } = together ? evidence.together : evidence.alone;
+  const last = channelFrom(release, plan, evidence.alone);
+  if (evidence.tails === null) return together ? channelFrom(release, plan, evidence.together).seen : last.seen;
+  const tails = { ...evidence.tails, first: last.inBasis(evidence.tails.first), outer: evidence.tails.outer.map(last.inBasis) };
+  if (!together) return withTails(tails, last.inner, last.seen, last.channelOf);
+  return channelFrom(release, plan, togetherWith(evidence.together, tails, last.inner, last.seen)).seen;
+}
+
+// The channel of a view, and what others are made of in its basis.
+function channelFrom(release, plan, { matrix: gram, law, turn: own }) {
+  const { evidence } = release;
   const turn = own ?? identity(gram.length);
   const frame = orthonormal(plan, turn);
   const inBasis = (matrix) => multiply(transpose(frame.basis), multiply(matrix, frame.basis));
@@ -1111,10 +1144,7 @@ function makeChannel(release, plan, together = false) {
   const back = multiply(plan.toOwn, inverse(frame.triangle));
   const channelOf = (block, noise, byClipping) => channelBy(evidence, plan, { ...frame, ones, back }, block, noise, byClipping);
   const inner = inBasis(gram);
-  const seen = channelOf(inner, law, 0);
-  if (together || evidence.tails === null) return seen;
-  const tails = { ...evidence.tails, first: inBasis(evidence.tails.first), outer: evidence.tails.outer.map(inBasis) };
-  return withTails(tails, inner, seen, channelOf);
+  return { seen: channelOf(inner, law, 0), inner, inBasis, channelOf };
 }
 
 // By a matrix in the basis; rows beyond the clip leave the variance `byClipping` in what was observed, in every direction.
@@ -2298,7 +2328,7 @@ function readRelease(data) {
       ...data.evidence,
       alone: inference,
       together: together === null ? inference : view(together),
-      tails: tails && { ...tails, first: whole(tails.first), outer: tails.outer.map(whole) },
+      tails: tails && { ...tails, first: whole(tails.first), outer: tails.outer.map(whole), clear: tails.clear.map((half) => half && whole(half)) },
       weighed: { matrix: whole(weighed.matrix), turn: weighed.turned ? inference.turn : null },
       repaired: whole(repaired),
       byNoise: rows(byNoise),

@@ -46,9 +46,9 @@ def evidence_data(evidence: Evidence) -> dict[str, Any]:
     return {
         "alone": _view(evidence.alone),
         "together": None if evidence.together is evidence.alone else _view(evidence.together),
-        "tails": None if evidence.tails is None else _tails(evidence.tails),
+        "tails": None if evidence.tails is None else {**_tails(evidence.tails), "clear": _clear(evidence)},
         "weighed": {"matrix": _lower_half(evidence.weighed.matrix), "turned": evidence.weighed.turn is not None},
-        "repaired": _lower_half(evidence.repaired),
+        "repaired": _lower_half(evidence.whole),
         "byNoise": None if by_noise is unit else by_noise.T.tolist(),
         "counted": dict(zip(("rows", "rowsSd"), evidence.counted, strict=True)),
         "weighedRows": dict(zip(("rows", "rowsSd"), evidence.weighed_rows, strict=True)),
@@ -70,6 +70,11 @@ def _view(view: View) -> dict[str, Any]:
     matrix = _lower_half((view.matrix + view.matrix.T) / 2)
     turn = None if view.turn is None else view.turn.tolist()
     return {"matrix": matrix, "law": view.law.numbers, "turn": turn}
+
+
+def _clear(evidence: Evidence) -> list[Any]:
+    """What each outer matrix shows beyond doubt, in the coordinates of all rounds together; None where that is nothing."""
+    return [_lower_half((each + each.T) / 2) if each.any() else None for each in evidence.clear]
 
 
 def _tails(tails: Tails) -> dict[str, Any]:
