@@ -23,6 +23,9 @@ export function makeChannel(release, plan, together = false) {
   return channelFrom(release, plan, togetherWith(evidence.together, tails, last.inner, last.seen)).seen;
 }
 
+// That of the last round's first matrix: of rows as they were shrunk.
+export const channelOfShrunk = (release, plan) => channelFrom(release, plan, release.evidence.alone).seen;
+
 // The channel of a view, and what others are made of in its basis.
 function channelFrom(release, plan, { matrix: gram, law, turn: own }) {
   const { evidence } = release;

@@ -43,7 +43,7 @@ export function fit(release, target, columns, options = {}) {
       interval: method,
     };
   });
-  const good = goodness(release, plan, seen, known, confidence);
+  const good = goodness(release, plan, confidence);
   return {
     target: plan.target,
     confidence,

@@ -1,12 +1,14 @@
 // Residual variance and R^2 with intervals that count the privacy noise. As dpgram.inference.goodness.
 
-import { inOwnUnits } from "./channel.js";
-import { weaklyIdentified } from "./intervals.js";
+import { channelOfShrunk, inOwnUnits } from "./channel.js";
+import { errorVariance, weaklyIdentified } from "./intervals.js";
 import { apply, dot, solve } from "./linalg.js";
 import { noiseLaw } from "./noise.js";
 import { chiSquareAbove, chiSquareBelow, quantile } from "./special.js";
 
-export function goodness(release, plan, seen, known, confidence) {
+// Of rows as they were shrunk, where they were.
+export function goodness(release, plan, confidence) {
+  const seen = channelOfShrunk(release, plan);
   const rows = Math.max(seen.rows - seen.gain.length, 1);
   const reach = quantile(confidence, seen.degrees);
   const { evidence } = release;
@@ -15,7 +17,7 @@ export function goodness(release, plan, seen, known, confidence) {
   const scaled = solve(plan.toOwn, coefficients.map((value, i) => value - plan.offset[i]));
   const fitted = apply(plan.regressors, scaled);
   const u = plan.label.map((value, i) => value - fitted[i]);
-  const left = Math.max(known.variance * rows * seen.labelScale ** 2 + weighing(evidence, u), 0);
+  const left = Math.max(errorVariance(seen) * rows * seen.labelScale ** 2 + weighing(evidence, u), 0);
   const about = aboutItsMean(products, plan);
   const whole = products(about, about);
   const around = seen.shift * dot(u, u);

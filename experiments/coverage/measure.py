@@ -86,7 +86,7 @@ def look(release: GramRelease, design: Design, truth: Truth, method: str, seed: 
     want = truth.coefficients
     estimate = debiased(seen)
     reach = quantile(CONFIDENCE, np.inf) * np.sqrt(np.diag(uncertainty(seen).sampling))
-    fit = goodness(Evidence.of(release), design, seen, CONFIDENCE)
+    fit = goodness(Evidence.of(release), design, CONFIDENCE)
     ratio = fit.r_squared_interval if fit.r_squared is not None else (-np.inf, np.inf)
     return Seen(
         covered=(intervals.lower <= want) & (want <= intervals.upper),

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from dpgram.evidence.evidence import Evidence
 from dpgram.inference.goodness import goodness
-from dpgram.regression.channel import channel
 from dpgram.regression.design import design
 from dpgram.sampling.seeded import SeededSource
 from dpgram.terms.noise import SymmetricGaussian
@@ -21,7 +20,7 @@ TABLE = small_table(rows=3000)
 
 def of(release, confidence=0.95, **options):
     plan = design(release.schema, "y", options.get("features"), options.get("intercept"))
-    return goodness(Evidence.of(release), plan, channel(Evidence.of(release), plan), confidence)
+    return goodness(Evidence.of(release), plan, confidence)
 
 
 def rows():
@@ -86,7 +85,7 @@ def test_nothing_impossible_is_said(seed, sd, rows):
     plan = design(release.schema, "y", None, None)
     widths = []
     for confidence in (0.5, 0.95):
-        found = goodness(Evidence.of(release), plan, channel(Evidence.of(release), plan), confidence)
+        found = goodness(Evidence.of(release), plan, confidence)
         low, high = found.residual_variance_interval
         assert 0 <= low <= found.residual_variance <= high < np.inf
         assert 0 <= found.r_squared_interval[0] <= found.r_squared_interval[1] <= 1

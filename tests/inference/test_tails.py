@@ -86,6 +86,13 @@ def test_estimates_of_all_rounds_and_stacks_do_without():
     assert channel(evidence, plan.submodels(np.array([[0, 1], [0, 2]]))).by_clipping == 0.0
 
 
+def test_the_residual_variance_is_that_of_shrunk_rows():
+    """With and without outer matrices, whose squares are not among those that were weighed."""
+    release = released(bent(), 5)
+    with_outer, without = (dpgram.regress(each, "y", ["x", "w"]) for each in (release, without_outer(release)))
+    assert with_outer.goodness == without.goodness
+
+
 def test_the_summary_splits_the_standard_error_and_says_what_was_shrunk():
     release = released(bent(), 4)
     text = str(dpgram.regress(release, "y", ["x", "w"]).summary())

@@ -141,7 +141,7 @@ def everything(release, target="y", features=None, intercept=None):
         assert (intervals.lower <= intervals.upper).all()
     places = list(range(len(plan.names)))
     assert 0 <= joint_test(seen, plan.names, places).p_value <= 1
-    of = goodness(Evidence.of(release), plan, seen, 0.95)
+    of = goodness(Evidence.of(release), plan, 0.95)
     assert not np.isnan([of.residual_variance, *of.residual_variance_interval, *of.r_squared_interval]).any()
     return seen
 

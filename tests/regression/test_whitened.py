@@ -54,7 +54,7 @@ def answers(release):
         except IndefiniteGramError:
             found.append(-1.0)
     found += uncertainty(seen).covariance.ravel().tolist()
-    intervals, fit = automatic(seen, 0.9), goodness(Evidence.of(release), plan, seen, 0.9)
+    intervals, fit = automatic(seen, 0.9), goodness(Evidence.of(release), plan, 0.9)
     found += [*intervals.lower, *intervals.upper, fit.residual_variance, *fit.residual_variance_interval]
     found += [fit.r_squared if fit.r_squared is not None else -1.0, *fit.r_squared_interval]
     small = bootstrap(Evidence.of(release), plan, 0.9, draws=3)
@@ -107,7 +107,7 @@ def test_without_noise_every_estimator_is_least_squares(estimator, column, kept)
         wanted = fit_linear(Evidence.of(exact), plan, "plain")
         assert fit_linear(Evidence.of(release), plan, estimator) == pytest.approx(wanted, rel=1e-4, abs=1e-5)
     plan = design(release.schema, "y", None, None)
-    ours, theirs = (goodness(Evidence.of(r), plan, channel(Evidence.of(r), plan), 0.9) for r in (release, exact))
+    ours, theirs = (goodness(Evidence.of(r), plan, 0.9) for r in (release, exact))
     assert ours.residual_variance == pytest.approx(theirs.residual_variance, rel=1e-4)
     assert ours.r_squared == pytest.approx(theirs.r_squared, rel=1e-4)
     if column:
@@ -133,7 +133,7 @@ def test_a_badly_conditioned_map_costs_no_digits():
         extra = np.linalg.lstsq(white[:, :3], 0.3 * white[:, 3], rcond=None)[0]
         wanted = beta + np.linalg.solve(root[:3, :3].T, extra)
         assert fit_linear(Evidence.of(release), plan, estimator) == pytest.approx(wanted, rel=1e-5)
-    good = goodness(Evidence.of(release), plan, channel(Evidence.of(release), plan), 0.95)
+    good = goodness(Evidence.of(release), plan, 0.95)
     left = white @ root[3] - (white[:, :3] @ root[:3, :3].T) @ wanted
     assert good.residual_variance == pytest.approx(left @ left / 3997, rel=1e-3)
 

@@ -154,7 +154,7 @@ class Fit:
 
     @cached_property
     def goodness(self) -> Goodness:
-        return goodness(self._evidence, self.design, self.channel, self.confidence)
+        return goodness(self._evidence, self.design, self.confidence)
 
     @property
     def rsquared(self) -> float | None:

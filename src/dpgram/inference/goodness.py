@@ -9,7 +9,7 @@ from scipy.special import gammainccinv, gammaincinv
 
 from dpgram.evidence.evidence import Evidence
 from dpgram.inference.intervals import quantile, weakly_identified
-from dpgram.regression.channel import Channel
+from dpgram.regression.channel import channel_of_shrunk
 from dpgram.regression.design import Design
 from dpgram.terms.schema import INTERCEPT
 
@@ -26,8 +26,9 @@ class Goodness:
     r_squared_interval: tuple[float, float]
 
 
-def goodness(evidence: Evidence, plan: Design, seen: Channel, confidence: float) -> Goodness:
-    """First order in the noise, with the sampling of rows added."""
+def goodness(evidence: Evidence, plan: Design, confidence: float) -> Goodness:
+    """First order in the noise, with the sampling of rows added. Of rows as they were shrunk, where they were."""
+    seen = channel_of_shrunk(evidence, plan)
     rows, reach = max(evidence.rows - len(seen.gain), 1.0), quantile(confidence, seen.degrees)
     scaled = np.linalg.solve(plan.to_own_units, seen.own(seen.estimate) - plan.offset)
     u = plan.label - plan.regressors @ scaled

@@ -158,6 +158,11 @@ def channel(evidence: Evidence, design: Design, *, together: bool = False) -> Ch
     return _channel(evidence, evidence.together_with(tails.disagree(shape, _residual(seen))), design)
 
 
+def channel_of_shrunk(evidence: Evidence, design: Design) -> Channel:
+    """That of the last round's first matrix: of rows as they were shrunk."""
+    return _channel(evidence, evidence.alone, design)
+
+
 @lru_cache(maxsize=1)
 def _channel(evidence: Evidence, view: View, design: Design) -> Channel:
     """Kept until another is asked for: an estimate and its intervals start from the same."""

@@ -1134,6 +1134,9 @@ function makeChannel(release, plan, together = false) {
   return channelFrom(release, plan, togetherWith(evidence.together, tails, last.inner, last.seen)).seen;
 }
 
+// That of the last round's first matrix: of rows as they were shrunk.
+const channelOfShrunk = (release, plan) => channelFrom(release, plan, release.evidence.alone).seen;
+
 // The channel of a view, and what others are made of in its basis.
 function channelFrom(release, plan, { matrix: gram, law, turn: own }) {
   const { evidence } = release;
@@ -1296,7 +1299,7 @@ function expectedSize(block, noise, ones) {
   }
   return Math.max(label, sd, TINY) / Math.max(features, sd * Math.sqrt(p), TINY);
 }
-return { makeChannel, noiseVariance, errorSquares, inOwnUnits };
+return { makeChannel, channelOfShrunk, noiseVariance, errorSquares, inOwnUnits };
 })();
 
 const module_encode = (() => {
@@ -1775,13 +1778,15 @@ return { noiseLaw };
 const module_goodness = (() => {
 // Residual variance and R^2 with intervals that count the privacy noise. As dpgram.inference.goodness.
 
-const { inOwnUnits } = module_channel;
-const { weaklyIdentified } = module_intervals;
+const { channelOfShrunk, inOwnUnits } = module_channel;
+const { errorVariance, weaklyIdentified } = module_intervals;
 const { apply, dot, solve } = module_linalg;
 const { noiseLaw } = module_noise;
 const { chiSquareAbove, chiSquareBelow, quantile } = module_special;
 
-function goodness(release, plan, seen, known, confidence) {
+// Of rows as they were shrunk, where they were.
+function goodness(release, plan, confidence) {
+  const seen = channelOfShrunk(release, plan);
   const rows = Math.max(seen.rows - seen.gain.length, 1);
   const reach = quantile(confidence, seen.degrees);
   const { evidence } = release;
@@ -1790,7 +1795,7 @@ function goodness(release, plan, seen, known, confidence) {
   const scaled = solve(plan.toOwn, coefficients.map((value, i) => value - plan.offset[i]));
   const fitted = apply(plan.regressors, scaled);
   const u = plan.label.map((value, i) => value - fitted[i]);
-  const left = Math.max(known.variance * rows * seen.labelScale ** 2 + weighing(evidence, u), 0);
+  const left = Math.max(errorVariance(seen) * rows * seen.labelScale ** 2 + weighing(evidence, u), 0);
   const about = aboutItsMean(products, plan);
   const whole = products(about, about);
   const around = seen.shift * dot(u, u);
@@ -1904,7 +1909,7 @@ function fit(release, target, columns, options = {}) {
       interval: method,
     };
   });
-  const good = goodness(release, plan, seen, known, confidence);
+  const good = goodness(release, plan, confidence);
   return {
     target: plan.target,
     confidence,
