@@ -146,3 +146,16 @@ def test_what_was_drawn_stays_and_what_is_below_the_diagonal_is_never_drawn(monk
     source = ExactSource()
     source.publish(add_symmetric_noise(gram(40, 0), 1.0, diagonal_sd(1.0), source), grid_step(1.0))
     assert 40 * 41 // 2 * 8 <= sum(drawn) <= (40 * 41 // 2 + 2 * 40) * 8 + 200
+
+
+@pytest.mark.parametrize("sd", [0.0, 5e-324, 5.3e-312, 1e-300, 1e307])
+def test_no_bound_vanishes_at_the_ends_of_the_range(sd):
+    """Below the smallest normal float products lose more than their relative error says, and the bound still covers it."""
+    noise = symmetric.SymmetricNoise(3, sd, sd, SeededBits(3))
+    rows, columns = np.triu_indices(3)
+    with np.errstate(over="ignore", invalid="ignore"):
+        _, error = noise.enclosed(rows, columns)
+    assert not (error < 2.0**-1072).any()
+    known = RealMatrix.of_integers(np.arange(9, dtype=object).reshape(3, 3), -1087)
+    nearest, certain = symmetric.NoisyMatrix(known, noise).nearest(rows, columns, -1034)  # without a warning
+    assert len(nearest) == len(certain) == 6

@@ -14,6 +14,8 @@ from dpgram.sampling.reals import RealMatrix, box_muller
 
 Array = np.ndarray
 
+UNDERFLOW = 2.0**-1072  # more than products lose below the smallest normal float
+
 
 class SymmetricNoise(RealMatrix):
     """Independent N(0, off^2) above the diagonal and N(0, on^2) on it; below it what is above.
@@ -53,7 +55,7 @@ class SymmetricNoise(RealMatrix):
         even, odd, error = normal_pairs(self._uniforms.words(2 * pairs), self._uniforms.words(2 * pairs + 1))
         sd = np.where(rows == columns, on, off)
         values = sd * np.where(places % 2 == 0, even[which], odd[which])
-        return values, 1.01 * sd * error[which] + 2.0**-52 * np.abs(values)
+        return values, 1.01 * sd * error[which] + 2.0**-52 * np.abs(values) + UNDERFLOW
 
 
 class NoisyMatrix(RealMatrix):
@@ -74,8 +76,8 @@ class NoisyMatrix(RealMatrix):
             whole, shift = whole << -shift, 0
         multiples = whole >> shift  # rounded down
         rest = np.ldexp((whole - (multiples << shift)).astype(np.float64), -shift)  # in [0, 1]
-        noise, error = self._noise.enclosed(rows, columns)
         with np.errstate(over="ignore", invalid="ignore"):  # then nothing is certain
+            noise, error = self._noise.enclosed(rows, columns)
             x = np.ldexp(noise, -exponent)
             lifted = x + (rest + 0.5)
             below = np.floor(lifted)
