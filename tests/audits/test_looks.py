@@ -150,7 +150,7 @@ def test_a_row_that_counts_in_two_bins_of_a_column(monkeypatch):
     assert told_apart(audited(ADD_REMOVE, 20_000))
 
 
-def learn_from_the_true_counts(task, rng, mu, rows, rules=ranges):
+def learn_from_the_true_counts(task, rng, mu, rows, sample=None, rules=ranges):
     """A copy of ``looks.learn`` whose next bins are made of counts without noise."""
     seen, shifts, declared = [], (), looks.wide_columns(task)
     while (bins := rules.next_bins(seen, declared)) is not None:
