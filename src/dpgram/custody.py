@@ -34,17 +34,17 @@ def count_rows(rows_pass: Pass, schema: Schema, budget: Budget, ledger: Ledger |
 
     It spends nothing. But a query may fail for what some row holds, so one that fails is paid for, as it is where rows are summed: else
     whoever writes queries could put questions to the rows, free of charge and without an end."""
-    failure = None
+    failure: Exception | None = None
     try:
         rows = rows_pass.count()
+        if rows == 0:
+            failure = EmptyTableError()
     except Exception as error:
         failure = error
     if failure is not None:  # after the handler has ended: a ledger that is full must not have the failure hang on its error
         if ledger is not None and rows_pass.rows_of == "result":
             ledger.reserve(budget, schema.neighbours, "release whose rows could not be counted", unit=schema.unit)
         raise failure
-    if rows == 0:
-        raise EmptyTableError
     return rows
 
 

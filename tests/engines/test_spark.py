@@ -631,3 +631,15 @@ def test_dates_before_the_epoch(classic):
     table = pa.table({"d": pa.array([datetime.date(1969, 12, 31), datetime.date(1582, 10, 15), None], pa.date32())})
     schema = dpgram.Schema(unit="p", columns=[dpgram.Date("d", "1500-01-01", "2000-01-01")])
     assert np.array_equal(release(classic.createDataFrame(table), schema, delta=1e-9), release(table, schema, delta=1e-9))
+
+
+def test_a_cell_that_planning_looks_at_is_not_quoted(spark, tmp_path, capfd):
+    """Spark evaluates casts of rows that stand in the query itself while it plans: the failure is ours, said once, and paid for."""
+    frame = spark.sql(f"select cast(x as double) as x from values ('{CANARY}') t(x)")
+    schema = dpgram.Schema(unit="row", columns=[dpgram.Numeric("x", -3, 3)])
+    ledger = dpgram.FileLedger.create(tmp_path / "ledger.sqlite", epsilon=5, delta=1e-5, unit="row", dataset="rows")
+    with pytest.raises(UnreadableTableError) as raised:
+        dpgram.release(frame, schema, epsilon=1, delta=1e-6, mechanism="whitened-noise", ledger=ledger)
+    said = capfd.readouterr()
+    assert CANARY not in said.out + said.err + everything_said(raised.value)
+    assert len(ledger.account().entries) == 1

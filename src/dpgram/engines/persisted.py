@@ -29,15 +29,22 @@ PLAIN = {
 @contextmanager
 def persisted(frame: DataFrame) -> Iterator[DataFrame]:
     """The frame, kept from its first job on unless it is a plain scan; it is let go of at the end, whatever ends it."""
-    if is_plain(frame):
-        yield frame
-        return
-    kept = frame.persist()
+    kept = None if is_plain(frame) else _persisted(frame)
     try:
-        yield kept
+        yield frame if kept is None else kept
     finally:
-        with suppress(Exception):  # a session that is gone keeps nothing
-            kept.unpersist()
+        if kept is not None:
+            with suppress(Exception):  # a session that is gone keeps nothing
+                kept.unpersist()
+
+
+def _persisted(frame: DataFrame) -> DataFrame | None:
+    """None where Spark fails: planning may look at cells, and quote one. The job that reads the frame fails in words of our own, and is
+    paid for."""
+    try:
+        return frame.persist()
+    except Exception:
+        return None
 
 
 def is_plain(frame: DataFrame) -> bool:

@@ -14,7 +14,7 @@ import sys
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, NamedTuple, Self, TypeVar
 
 import pyarrow as pa
@@ -101,7 +101,9 @@ class SparkPass:
     @contextmanager
     def one_state(self) -> Iterator[None]:
         """As ``Pass`` says: as far as Spark keeps what it has computed."""
-        with persisted(_asked(self.where, self._declared)) as self._kept_frame:
+        with ExitStack() as kept:
+            with _without_log():  # planning may look at cells, and Spark's own log would quote one
+                self._kept_frame = kept.enter_context(persisted(_asked(self.where, self._declared)))
             try:
                 yield
             finally:
@@ -368,7 +370,10 @@ def _what_failed(error: BaseException) -> tuple[str, str | None]:
     if "PYTHON_VERSION_MISMATCH" in text:
         return "PYTHON_VERSION_MISMATCH", "the driver and the executors need the same minor version of Python"
     if "spark.driver.maxResultSize" in text:
-        return "the sum is larger than spark.driver.maxResultSize", "raise that setting, or declare fewer columns"
+        return (
+            "the answer is larger than spark.driver.maxResultSize",
+            "raise that setting, declare fewer columns, or pass memory=0",
+        )
     for kind in re.findall(r"cannot be read \((\w{1,40}); details withheld", text):  # said by our worker
         if hasattr(builtins, kind) or hasattr(pa, kind):
             return kind, None
