@@ -25,9 +25,11 @@ from dpgram.mechanisms import (
     whitened_noise,
     wishart_noise,
 )
-from dpgram.sampling import exact, variates
+from dpgram.sampling import exact, symmetric, variates
 from dpgram.sampling.base import EXACT, FLOAT
 from dpgram.sampling.certified import middles
+from dpgram.sampling.enclosed import normal_pairs
+from dpgram.sampling.reals import box_muller
 from dpgram.sampling.variates import bartlett_factor, normal_matrix, square_root
 from dpgram.terms.budget import Budget, Neighbours
 
@@ -238,15 +240,15 @@ def repairs_by_the_true_gram(task, rng):
     return replace(outcome, gram=outcome.gram + lift * np.eye(task.dim), noise=replace(outcome.noise, shift=lift), grid=None)
 
 
-def reused_radius(self, bits):
+def one_angle(first, second):
     """Both numbers of a pair from one angle's cosine."""
-    uniforms = iter(self._uniforms.balls(bits))
-    out = []
-    for u, turn in zip(uniforms, uniforms, strict=True):
-        radius = (-2 * u.log()).sqrt()
-        _, cosine = (2 * turn).sin_cos_pi()
-        out += [radius * cosine, radius * cosine]
-    return out
+    even, _, error = normal_pairs(first, second)
+    return even, even, error
+
+
+def one_angle_in_balls(*of):
+    even, _ = box_muller(*of)
+    return even, even
 
 
 def exact_laplace_of_a_quarter_of_the_scale(self, scale, upper):
@@ -485,7 +487,12 @@ MISTAKES: dict[str, tuple[str, Neighbours, dict, list[Patch]]] = {
         GAUSS,
         [argument(first_stage, "truncated_normal", 0, lambda sd: sd / 2)],
     ),
-    "exact: one angle for two numbers": ("gaussian-noise", REPLACE, {}, [(exact._Normals, "balls", reused_radius)]),
+    "exact: one angle for two numbers": (
+        "gaussian-noise",
+        REPLACE,
+        {},
+        [(symmetric, "normal_pairs", one_angle), (symmetric, "box_muller", one_angle_in_balls)],
+    ),
     "exact: a quarter of the Laplace scale": (
         "gaussian-sketch-adaptive",
         REPLACE,
