@@ -617,7 +617,7 @@ def test_without_pyspark_the_extra_is_named(monkeypatch):
     [
         ("ModuleNotFoundError: No module named 'pyarrow'", "the executors' Python has no pyarrow"),
         ("[PYTHON_VERSION_MISMATCH] Python in worker", "PYTHON_VERSION_MISMATCH"),
-        ("bigger than spark.driver.maxResultSize (1024.0 MiB)", "the sum is larger than spark.driver.maxResultSize"),
+        ("bigger than spark.driver.maxResultSize (1024.0 MiB)", "the answer is larger than spark.driver.maxResultSize"),
         ("a part of the table cannot be read (MemoryError; details withheld", "MemoryError"),
         ("a part of the table cannot be read (Smith; details withheld", "RuntimeError"),
         (f"The value '{CANARY}' cannot be cast", "RuntimeError"),
