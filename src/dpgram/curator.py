@@ -25,9 +25,10 @@ from dpgram.ledger.base import Ledger
 from dpgram.ledger.open import check_apart, open_ledger
 from dpgram.mechanisms import registry
 from dpgram.mechanisms.registry import AUTO, TABLE_ROWS
+from dpgram.mechanisms.whitening import KEPT_MEGABYTES, MEMORY
 from dpgram.sampling.choose import source_for
 from dpgram.sources.base import check_header
-from dpgram.sources.cache import MEMORY, Keep
+from dpgram.sources.cache import Keep
 from dpgram.sources.open import open_source
 from dpgram.terms import schema_file
 from dpgram.terms.budget import Budget, Neighbours
@@ -61,7 +62,7 @@ def release(
     ledger: Ledger | str | Path | None = None,
     out: str | Path | None = None,
     cache: str | Path | bool | None = None,
-    memory: float = MEMORY,
+    memory: float = KEPT_MEGABYTES,
     progress: Callable[[float], None] | None = None,
     **options: float | str,
 ) -> GramRelease:
@@ -128,7 +129,7 @@ def release(
             chosen, choice = choose(schema, rows, budget, calibration, rereadable=rows_pass.rereadable)
         if chosen.several and not rows_pass.rereadable:
             raise OneShotError(where=rows_pass.where, mechanism=chosen.name)
-        own = {name: value for name, value in {TABLE_ROWS: table_rows, "memory": memory}.items() if name in chosen.options}
+        own = {name: value for name, value in {TABLE_ROWS: table_rows, MEMORY.name: memory}.items() if name in chosen.options}
         task = registry.schema_task(chosen, budget, schema, calibration, {**options, **own})
         rng = source_for(arithmetic, task.dim, insecure_seed)
         if chosen.several and counted is None:

@@ -5,21 +5,9 @@ import pytest
 
 import dpgram
 from dpgram.cli.app import run
-from tests.conftest import small_table
+from tests.conftest import NUMBERS_TOML, small_table
 
-TOML = """unit = "person"
-neighbours = "replace"
-[[columns]]
-name = "x"
-kind = "numeric"
-lower = -5
-upper = 5
-[[columns]]
-name = "y"
-kind = "numeric"
-lower = -10
-upper = 30
-"""
+TOML = f'neighbours = "replace"{NUMBERS_TOML}'
 ROWS = 3001
 SAID = "t.csv is read once. Its declared columns are kept until the release is made"
 

@@ -20,9 +20,10 @@ import pytest
 import dpgram
 from dpgram.engines.local import LocalPass
 from dpgram.errors import OptionError, OutputError, TableError
+from dpgram.mechanisms.whitening import KEPT_MEGABYTES
 from dpgram.sources import store
 from dpgram.sources.base import Piece, Source
-from dpgram.sources.cache import MEMORY, Cached, Keep, memory_bytes
+from dpgram.sources.cache import Cached, Keep, memory_bytes
 from dpgram.sources.open import open_source
 from dpgram.sources.store import Store, open_cache
 from tests.artifact.kill_loop import ended, forked
@@ -231,8 +232,8 @@ def test_a_slice_does_not_hold_what_it_was_cut_from(tmp_path):
 
 
 def test_a_limit_that_makes_no_sense_is_refused_before_anything_is_read():
-    assert memory_bytes(MEMORY) == 256_000_000
-    for memory in (-1, float("nan"), float("inf"), "1 GB", None, True):
+    assert memory_bytes(KEPT_MEGABYTES) == 256_000_000
+    for memory in (-1, float("nan"), float("inf"), 1e303, "1 GB", None, True):
         with pytest.raises(OptionError, match="memory is .* and must be a number of megabytes from 0"):
             dpgram.release("nowhere.csv", small_schema(), epsilon=1, delta=1e-6, memory=memory)
 

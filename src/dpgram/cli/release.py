@@ -42,7 +42,7 @@ def release(
     ledger: Path | None = None,
     cache: Path | None = None,
     no_cache: bool = False,
-    memory: float = curator.MEMORY,
+    memory: float = curator.KEPT_MEGABYTES,
     arithmetic: str | None = None,
     insecure_seed: int | None = None,
     overwrite: bool = False,

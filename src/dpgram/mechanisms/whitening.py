@@ -36,11 +36,12 @@ ENOUGH = 40.0  # rows that steer, times mu_i / d^1.5
 FEWEST_STEERING, ON_TOP = 200_000, 0.02  # of them, and of all rows
 COINS = 2**16  # a sample is a multiple of one over this
 CELL_BYTES = 8  # of a kept row, for each declared column
+KEPT_MEGABYTES = 256.0  # of rows that a release may keep in memory, unless it is told otherwise
 MEMORY = Option(
     "memory",
     float,
     "megabytes for the rows that all rounds but the last sum over; where they need more, each round reads the table",
-    default=256.0,
+    default=KEPT_MEGABYTES,
 )
 FAINTEST = 2.0**-36  # of the largest eigenvalue
 INDICATOR_LEVERAGE, NUMBER_LEVERAGE = 1.0, 0.005  # of the clip: how far a row may stand out by one column alone

@@ -21,7 +21,6 @@ from dpgram.sources.base import Batch, Part, Piece, Source, check_columns
 from dpgram.sources.store import Fresh, Store
 
 LOG = logging.getLogger("dpgram")
-MEMORY = 256  # MB that a release may keep rows in, unless it is told otherwise
 Parse = Callable[[Batch], pa.RecordBatch]
 
 
@@ -41,8 +40,8 @@ class Keep(NamedTuple):
 
 def memory_bytes(memory: object) -> int:
     """A limit in MB in bytes."""
-    if isinstance(memory, bool) or not isinstance(memory, int | float) or not 0 <= memory < math.inf:
-        raise OptionError(f"memory is {memory!r} and must be a number of megabytes from 0, such as {MEMORY}.")
+    if isinstance(memory, bool) or not isinstance(memory, int | float) or not 0 <= memory * 1e6 < math.inf:
+        raise OptionError(f"memory is {memory!r} and must be a number of megabytes from 0, such as 256.")
     return int(memory * 1e6)
 
 
