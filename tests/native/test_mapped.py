@@ -82,7 +82,7 @@ def assert_same(compiled, batch, schema, row_bound, through, scales=ONE_CLIP):
 
 
 @EVERY
-@pytest.mark.parametrize("dim", [1, 2, 3, 4, 5, 7, 8, 11, 12, 13, 22, 41, 47, 48, 49, 97, 130])
+@pytest.mark.parametrize("dim", [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 22, 41, 47, 48, 49, 97, 130])
 def test_every_width(compiled, dim):
     rows = np.random.default_rng(dim).uniform(-1.2, 1.2, (1500, dim))
     schema = numbers(dim, intercept=dim % 2 == 0)
@@ -90,6 +90,20 @@ def test_every_width(compiled, dim):
     for table in (rows, np.asfortranarray(rows), rows[::-1], rows.astype("f4")):
         assert_same(compiled, matrix_batch(table), schema, 1.0, through)
     assert_same(compiled, matrix_batch(rows), schema, 0.01, through)
+
+
+@pytest.mark.parametrize("dim", range(1, 30))
+def test_panels_hold_every_row_once(dim):
+    """In panels of four and of three, to the last bit, and with none left over where these add up to the number of rows."""
+    through = wild_map(dim)
+    made = MapPanels(through.whole, through.exponents)
+    fours, threes = (int(made.table[name][0]) for name in ("fours", "threes"))
+    assert 4 * fours + 3 * threes == {1: 3, 2: 3, 5: 6}.get(dim, dim)
+    cut = 4 * fours * dim
+    rows = [*made._panels[:cut].reshape(fours, dim, 4), *made._panels[cut:].reshape(threes, dim, 3)]
+    found = np.concatenate([panel.T for panel in rows])
+    np.testing.assert_array_equal(found[:dim], through.matrix)
+    assert not found[dim:].any()
 
 
 @EVERY

@@ -24,11 +24,11 @@ struct column {
 
 /* A public map of d columns, by which rows of grid points are multiplied before the clip, and the scales of the clip but the first. */
 struct map {
-    const double *panels; /* its whole numbers, four rows side by side: [i][j][k] is row 4 i + k, column j, and zero from row d on */
-    const int64_t *spans; /* for every four rows the first column in which one of them is not zero, and the one after the last */
-    const double *powers; /* of two, one for each of its rows, and one for each that fills up the last four */
-    const double *scales; /* powers of two, rising */
-    int64_t outer;        /* how many there are, at most MOST_OUTER; rows have one clip where it is zero */
+    const double *panels;  /* panels of four rows, then of three: their numbers side by side, by columns; zero from row d on */
+    const int64_t *spans;  /* of every panel the first column in which one of its rows is not zero, and the one after the last */
+    const double *scales;  /* powers of two, rising */
+    int64_t fours, threes; /* how many panels there are of each kind; their rows are at most d rounded up to MAP_PANEL */
+    int64_t outer;         /* how many scales there are, at most MOST_OUTER; rows have one clip where it is zero */
 };
 
 enum {
@@ -38,9 +38,10 @@ enum {
     LEAST_SUB_ROWS = 64, MOST_SUB_ROWS = 256, SUB_POINTS = 2560, /* rows made at a time: their points stay in the first cache */
     PANEL = 48,        /* rows of points that stay in the second cache while they are multiplied; a multiple of 12 */
     PAD = 12,
-    MAP_PANEL = 4,     /* rows of a map that are multiplied at a time */
+    MAP_PANEL = 4,     /* rows of a map that are multiplied at a time, at most */
     MAP_STEP = 24,     /* rows of points that every instruction set can multiply with them in whole steps */
     MAP_ROWS = 96,     /* rows mapped at a time, a multiple of that */
+    MAP_AHEAD = 3 * MAP_ROWS, /* how far from rows that are mapped the cells lie that are fetched meanwhile: encode asks for nearer ones */
     MAP_LD = MAP_ROWS + 8, /* doubles from one of their columns to the next: an odd number of cache lines */
     MOST_OUTER = 7,
     OUTER_ROWS = 2 * GRAM_ROWS, /* long rows gathered for a scale before they are multiplied */

@@ -46,24 +46,34 @@ COLUMN = np.dtype(
 
 
 # ``struct map`` of kernel.h.
-MAP = np.dtype([*((name, np.uintp) for name in ("panels", "spans", "powers", "scales")), ("outer", np.int64)], align=True)
-PANEL = 4  # rows of a map that stand side by side
+MAP = np.dtype(
+    [
+        *((name, np.uintp) for name in ("panels", "spans", "scales")),
+        *((name, np.int64) for name in ("fours", "threes", "outer")),
+    ],
+    align=True,
+)
 
 
 class MapPanels:
-    """A public map, whole numbers over a power of two for each row, and the scales of its clip, laid out for the kernel."""
+    """A public map and the scales of its clip, laid out for the kernel: panels of four rows, and of three so that few rows are left over.
+
+    Its numbers are whole ones times the power of two of their row, which float64 holds exactly."""
 
     def __init__(self, whole: Array, exponents: Array, scales: Sequence[float] = (1.0,)):
         dim = len(whole)
-        padded = np.zeros((-(-dim // PANEL) * PANEL, dim))
-        padded[:dim] = whole
-        self._panels = np.ascontiguousarray(padded.reshape(-1, PANEL, dim).transpose(0, 2, 1))
-        used = (self._panels != 0).any(axis=2)
+        count = -(-dim // 4)
+        threes = min(4 * count - dim, count)
+        heights = [4] * (count - threes) + [3] * threes
+        padded = np.zeros((sum(heights), dim))
+        padded[:dim] = np.ldexp(whole.astype(np.float64), -exponents[:, None].astype(np.int32))
+        panels = np.split(padded, np.cumsum(heights)[:-1])
+        used = [(panel != 0).any(axis=0) for panel in panels]
+        self._panels = np.concatenate([panel.T.ravel() for panel in panels])
         self._spans = np.array([(row.argmax(), (dim - row[::-1].argmax()) * row.any()) for row in used])
-        self._powers = np.ldexp(1.0, -np.pad(exponents, (0, len(padded) - dim)))
         self._scales = np.array(scales[1:])
-        places = (held.ctypes.data for held in (self._panels, self._spans, self._powers, self._scales))
-        self.table = np.array([(*places, len(self._scales))], dtype=MAP)
+        places = (held.ctypes.data for held in (self._panels, self._spans, self._scales))
+        self.table = np.array([(*places, count - threes, threes, len(self._scales))], dtype=MAP)
 
 
 ARGUMENTS = {  # of the kernel's functions, as kernel.h declares them

@@ -131,12 +131,12 @@ static struct scale scale_of(const struct column *column, int product) {
 static void numbers(const struct column *column, int64_t n, double *out, double *squares) {
     const int product = is_power_of_two(column->half);
     const struct scale s = scale_of(column, product);
-#define NUMBERS(SCALE)                                                 \
-    for (int64_t r = 0; r < n; r += LANES) {                           \
-        lanes x = l_load(out + r);                                     \
-        STEP(x, s, SCALE, CLAMP)                                       \
-        l_store(out + r, x);                                           \
-        l_store(squares + r, l_add(l_load(squares + r), l_mul(x, x))); \
+#define NUMBERS(SCALE)                                                              \
+    for (int64_t r = 0; r < n; r += LANES) {                                        \
+        lanes x = l_load(out + r);                                                  \
+        STEP(x, s, SCALE, CLAMP)                                                    \
+        l_store(out + r, x);                                                        \
+        if (squares) l_store(squares + r, l_add(l_load(squares + r), l_mul(x, x))); \
     }
     if (product) {
         NUMBERS(l_mul)
@@ -174,7 +174,7 @@ static void four_numbers(const struct column *columns, int64_t n, int64_t ahead,
         l_store(o2 + r, x2);                                                                         \
         l_store(o3 + r, x3);                                                                         \
         const lanes more = l_add(l_add(l_mul(x0, x0), l_mul(x1, x1)), l_add(l_mul(x2, x2), l_mul(x3, x3))); \
-        l_store(squares + r, l_add(l_load(squares + r), more));                                      \
+        if (squares) l_store(squares + r, l_add(l_load(squares + r), more));                         \
     }
     if (product && within) {
         FOUR_NUMBERS(l_mul, NO_CLAMP)
@@ -194,7 +194,7 @@ static void truths(const struct column *column, int64_t n, double *out, double *
         x = ((x == 0.0) | (x == 1.0)) ? x : fill;
         x = x * GRID;
         out[r] = x;
-        squares[r] += x * x;
+        if (squares) squares[r] += x * x;
     }
 }
 
@@ -203,14 +203,14 @@ static void levels(const struct column *column, int64_t n, double *out, double *
     for (int64_t r = 0; r < n; r++) {
         const double x = out[r] == wanted ? GRID : 0.0;
         out[r] = x;
-        squares[r] += x * x;
+        if (squares) squares[r] += x * x;
     }
 }
 
 static void ones(int64_t n, double *restrict out, double *restrict squares) {
     for (int64_t r = 0; r < n; r++) {
         out[r] = GRID;
-        squares[r] += GRID * GRID;
+        if (squares) squares[r] += GRID * GRID;
     }
 }
 
@@ -279,7 +279,7 @@ static int all_numbers(const struct column *columns) {
     return columns[0].rule == NUMBER && columns[1].rule == NUMBER && columns[2].rule == NUMBER && columns[3].rule == NUMBER;
 }
 
-/* n rows as grid points before the clip, and their sums of squares. */
+/* n rows as grid points before the clip, and their sums of squares, unless `squares` is NULL. */
 static void encode(const struct column *columns, int32_t d, int64_t start, int64_t n, int64_t ahead, double *out, int64_t ld,
                    double *squares) {
     const int64_t whole = (n + 7) / 8 * 8;
@@ -352,7 +352,8 @@ int ISA_NAME(points)(const struct column *columns, int32_t d, int64_t start, int
     return 0;
 }
 
-void ISA_NAME(images)(const struct map *, const double *, int64_t, int64_t, int64_t, double *, int64_t, double *);
+void ISA_NAME(images)(const struct map *, const double *, int64_t, int64_t, int64_t, double *, int64_t, double *,
+                      const struct column *, int64_t);
 
 /* Multiplies a row of images that is too long for an exact sum of squares by the power of two that takes its largest entry into
  * [2^20, 2^21), which is returned, and truncates it again; its square becomes exact. */
@@ -413,11 +414,10 @@ int ISA_NAME(mapped)(const struct column *columns, int32_t d, int64_t start, int
     for (int64_t at = 0; at < n; at += MAP_ROWS) {
         const int64_t m = n - at < MAP_ROWS ? n - at : MAP_ROWS, whole = (m + 7) / 8 * 8;
         const int64_t steps = (m + MAP_STEP - 1) / MAP_STEP * MAP_STEP;
-        for (int64_t r = 0; r < whole; r++) squares[r] = 0.0;
-        encode(columns, d, start + at, m, 2 * MAP_ROWS, work, MAP_LD, squares);
+        encode(columns, d, start + at, m, 2 * MAP_ROWS, work, MAP_LD, NULL);
         for (int32_t c = 0; c < d; c++)
             for (int64_t r = m; r < steps; r++) work[c * MAP_LD + r] = 0.0;
-        ISA_NAME(images)(map, work, MAP_LD, d, steps, out + at, ld, squares);
+        ISA_NAME(images)(map, work, MAP_LD, d, steps, out + at, ld, squares, columns, start + at + MAP_AHEAD);
         int over = 0;
         for (int64_t r = 0; r < m; r++) over |= squares[r] > most;
         if (!over) continue;
