@@ -94,7 +94,7 @@ def _decoded(column: Column, cells: Cells, places: Array | None) -> Array:
 def _taken(cells: Cells, places: Array) -> Cells:
     """New ones: the cells at these places."""
     if not isinstance(cells, np.ndarray) and (pt.is_floating(cells.type) or pt.is_integer(cells.type)) and not cells.null_count:
-        cells = np.from_dlpack(cells)  # a view, of which NumPy takes some faster than Arrow does; to_numpy() would import pandas
+        cells = np.from_dlpack(cells)  # a view, faster to take from; to_numpy() would import pandas
     if isinstance(cells, np.ndarray):
         return cells[places]
     if pt.is_string_view(cells.type) or pt.is_binary_view(cells.type):  # of which Arrow takes none
