@@ -25,6 +25,7 @@ from dpgram.sources.open import open_source
 from dpgram.sources.parquet import READ_BUFFER
 
 GROUP_ROWS = 2**17
+DATABASE_ROWS = 2**20  # at 22 columns they are kept in memory as a whole, by default
 WORDS = {"city": 12, "kind": 6, "code": 30}  # columns of text, and how many values they have
 
 
@@ -209,11 +210,10 @@ def bench_databases(parquet: Path, width: int, seconds: float, folder: Path, pos
     DuckDB works in this process, whose processor time is compared. PostgreSQL does not: there it is time by the clock."""
     import duckdb
 
-    rows = 2**20
+    rows = min(DATABASE_ROWS, pq.read_metadata(parquet).num_rows)
     file = folder / "table.duckdb"
     with duckdb.connect(str(file)) as connection:
         connection.execute(f"create table t as select * from '{parquet}' limit {rows}")
-    rows = min(rows, pq.read_metadata(parquet).num_rows)
     note("DuckDB")
     timings = {
         "DuckDB, 2 threads": bench_source(lambda: open_source(str(file), query="select * from t"), width, rows, 2, seconds),
@@ -224,7 +224,6 @@ def bench_databases(parquet: Path, width: int, seconds: float, folder: Path, pos
         return timings, several
     import adbc_driver_postgresql.dbapi
 
-    rows = min(rows, 2**18)
     with adbc_driver_postgresql.dbapi.connect(postgres) as connection, connection.cursor() as cursor:
         cursor.execute("drop table if exists dpgram_bench")
         cursor.adbc_ingest("dpgram_bench", make_table(rows, width))

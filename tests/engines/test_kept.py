@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import subprocess
+import sys
 from itertools import pairwise
 
 import numpy as np
@@ -133,6 +135,20 @@ def test_a_sample_is_the_rows_that_the_coins_choose_whatever_the_threads(given, 
     assert abs(len(chosen) - ROWS / 4) < 6 * math.sqrt(ROWS * 3 / 16)
     alone = LocalPass(open_source(table().take(chosen)), SCHEMA)
     assert sums(kept, SCHEMA) == sums(alone, SCHEMA)
+
+
+def test_taking_numbers_imports_no_pandas(tmp_path):
+    """It takes half a second and 30 MB, and Arrow imports it by itself when it makes arrays of NumPy's."""
+    pq.write_table(pa.table({"x": np.arange(9.0)}), tmp_path / "t.parquet")
+    code = f"""
+import sys
+from dpgram import Numeric, Schema
+from dpgram.engines.open import open_pass
+from dpgram.rows.coins import Coins
+schema = Schema(unit="person", columns=[Numeric("x", 0, 9)])
+open_pass({str(tmp_path / "t.parquet")!r}, schema).kept(Coins(bytes(32), 0.5))
+assert "pyarrow" in sys.modules and "pandas" not in sys.modules"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
 @pytest.mark.package("torch")

@@ -33,7 +33,7 @@ POOLING_STEPS = 12  # enough for an estimate that only steers
 STEERING = 0.25  # strength of the prior that lifts small eigenvalues between rounds
 LEAST_KEPT = 0.02
 ENOUGH = 40.0  # rows that steer, times mu_i / d^1.5
-FEWEST_STEERING, ON_TOP = 200_000, 0.02  # of them, and of all rows
+FEWEST_STEERING = 200_000  # of them
 COINS = 2**16  # a sample is a multiple of one over this
 CELL_BYTES = 8  # of a kept row, for each declared column
 KEPT_MEGABYTES = 256.0  # of rows that a release may keep in memory, unless it is told otherwise
@@ -75,13 +75,12 @@ class Rules:
 
         An early round that sums over n rows and clips at 8 d has noise of 8 d^1.5 / (n mu_i) of what it measures, where mu_i is its part
         of mu. It never clips further out. So from ``ENOUGH`` times d^1.5 / mu_i rows on, where that is a fifth, more rows make a map that
-        is better than most tables need; a fiftieth of all rows comes on top, which costs little. Memory may have ``room`` for as few as
-        half of what is needed. None where it has less, where there is nothing to steer, or where nobody knows how many rows there are:
-        then every round reads the table."""
+        is better than most tables need, however large they are. Memory may have ``room`` for as few as half of what is needed. None where
+        it has less, where there is nothing to steer, or where nobody knows how many rows there are: then every round reads the table."""
         if rows is None or len(self.shares) == 1:
             return None
         needed = max(ENOUGH * dim**1.5 / (self.mu * math.sqrt(self.shares[0])), FEWEST_STEERING)
-        wanted = min(needed + ON_TOP * rows, room, rows)
+        wanted = min(needed, room, rows)
         return math.ceil(wanted / rows * COINS) / COINS if wanted >= min(needed / 2, rows) else None
 
 
