@@ -168,8 +168,9 @@ def test_a_very_wide_schema_gets_the_default_without_a_forecast(monkeypatch):
 def test_a_plan_reads_no_table(monkeypatch):
     """Rows are encoded, but only the assumed ones."""
     seen = []
-    before = encode.encoded_columns
-    monkeypatch.setattr(encode, "encoded_columns", lambda schema, table: seen.append(table) or before(schema, table))
+    before = encode.encoded_numbers
+    monkeypatch.setattr(encode, "encoded_numbers", lambda schema, table: seen.append(table) or before(schema, table))
+    monkeypatch.setattr(encode, "encoded_columns", lambda *_: pytest.fail("a table was encoded"))
     monkeypatch.setattr(curator, "encoded_rows", lambda *_: pytest.fail("a table was encoded"))
     monkeypatch.setattr(curator, "open_pass", lambda *_, **__: pytest.fail("a table was opened"))
     dpgram.plan(small_schema(), table_rows=1000, mechanisms=["gaussian-noise"], **BUDGET)

@@ -1,12 +1,16 @@
 """Assumed tables have the spread, the correlation and the signal that was stated, and fit every kind of column."""
 
+import pickle
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 import dpgram
 from dpgram.curator import encoded_rows
 from dpgram.errors import PlanError
-from dpgram.planning.assumed import Assumptions, assumed_table, default_target
+from dpgram.planning.assumed import Assumptions, assumed_rows, assumed_table, default_target
 from tests.conftest import small_schema
 
 NUMBERS = dpgram.Schema(unit="p", columns=[dpgram.Numeric(name, 0, 10) for name in ("y", "a", "b", "c")])
@@ -25,27 +29,46 @@ def test_numbers_have_the_stated_spread_correlation_and_signal():
     assert 1 - left.var() / table["y"].var() == pytest.approx(0.6, abs=0.02)
 
 
+KINDS = dpgram.Schema(
+    unit="p",
+    columns=[
+        dpgram.Categorical("text", ["a", "b"], other=True, missing="level"),
+        dpgram.Categorical("whole", [3, 7], other=True, missing="level"),
+        dpgram.Boolean("flag"),
+        dpgram.Date("when", "2013-01-01", "2014-01-01"),
+        dpgram.Numeric("x", -4, 2),
+    ],
+    derived=[dpgram.Power("square", "x", 2), dpgram.Product("both", ["flag", "x"]), dpgram.DatePart("hour", "when", "hour")],
+)
+
+
 def test_every_kind_of_column_can_be_encoded():
     """Levels are equally frequent, those that are not declared among them; derived columns are computed from the cells."""
-    schema = dpgram.Schema(
-        unit="p",
-        columns=[
-            dpgram.Categorical("text", ["a", "b"], other=True, missing="level"),
-            dpgram.Categorical("whole", [3, 7], other=True, missing="level"),
-            dpgram.Boolean("flag"),
-            dpgram.Date("when", "2013-01-01", "2014-01-01"),
-            dpgram.Numeric("x", -4, 2),
-        ],
-        derived=[dpgram.Power("square", "x", 2), dpgram.Product("both", ["flag", "x"])],
-    )
-    rows = encoded_rows(assumed_table(schema, Assumptions(), "square"), schema)
-    means = dict(zip(schema.encoded_names, rows.mean(axis=0), strict=True))
-    assert rows.shape[1] == len(schema.encoded)
+    rows = encoded_rows(assumed_table(KINDS, Assumptions(), "square"), KINDS)
+    means = dict(zip(KINDS.encoded_names, rows.mean(axis=0), strict=True))
+    assert rows.shape[1] == len(KINDS.encoded)
     for name in ("text[b]", "text[other]", "text[missing]", "whole[7]", "whole[other]", "whole[missing]"):
         assert means[name] == pytest.approx(0.25, abs=0.02)
     assert means["flag"] == pytest.approx(0.5, abs=0.02)
     assert means["when"] == pytest.approx(0.0, abs=0.02)
     assert np.abs(rows).max() <= 1
+
+
+def test_assumed_rows_are_the_assumed_table_to_the_last_bit():
+    """A plan encodes the numbers that it drew; a table of the same cells, read as a release reads it, has the same rows."""
+    assert np.array_equal(
+        assumed_rows(KINDS, Assumptions(), "x"), encoded_rows(assumed_table(KINDS, Assumptions(), "x"), KINDS)
+    )
+
+
+def test_a_plan_imports_no_pandas():
+    """The import takes longer than all else about assumed rows, and Arrow brings it along wherever it makes an array."""
+    code = (
+        "import pickle, sys; from dpgram.planning.plan import make_plan\n"
+        "make_plan(pickle.loads(bytes.fromhex(sys.argv[1])), epsilon=1, delta=1e-6, rows=9000, mechanisms=['gaussian-noise'])\n"
+        "assert 'pyarrow' in sys.modules and 'pandas' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code, pickle.dumps(KINDS).hex()], check=True)
 
 
 def test_a_table_is_the_same_for_the_same_seed():

@@ -10,10 +10,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dpgram import Date, Log1p, Numeric, Schema
-from dpgram.encoding.cells import days_of_seconds
 from dpgram.encoding.derive import date_part
 from dpgram.errors import SchemaError
-from dpgram.terms.dates import PARTS, part_range
+from dpgram.terms.dates import PARTS, days_of_seconds, part_range
 from dpgram.terms.elementary import log1p, power
 
 EPOCH = datetime.datetime(1970, 1, 1)

@@ -13,7 +13,7 @@ import pyarrow.types as pt
 
 from dpgram.encoding.types import as_bytes, is_text
 from dpgram.terms.columns import EXACT_INTEGERS
-from dpgram.terms.dates import DAY
+from dpgram.terms.dates import DAY, days_of_seconds
 
 Array = np.ndarray
 
@@ -133,12 +133,6 @@ def _days_of_text(cells: pa.Array) -> Array:
     zone = (zone_hour * 60 + zone_minute) * np.where(_truth(pc.equal(part["sign"], "-")), -60, 60)
     seconds = date.astype(np.int64) * DAY + hour * 3600 + minute * 60 + second - zone
     return np.where(missing | ~sound, np.nan, days_of_seconds(seconds))
-
-
-def days_of_seconds(seconds: Array) -> Array:
-    """Whole seconds since 1970 (int64) as days: one division and one sum, so every source and machine gets the same bits."""
-    whole = seconds // DAY
-    return whole + (seconds - whole * DAY) / DAY
 
 
 def levels_of(cells: pa.Array, categories: tuple) -> tuple[Array, Array]:

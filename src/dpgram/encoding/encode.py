@@ -127,6 +127,27 @@ def encoded_columns(schema: Schema, columns: Mapping[str, object]) -> Array:
     return Encoder(schema, untyped=untyped).encode(batch).T
 
 
+def encoded_numbers(schema: Schema, cells: Mapping[str, Array]) -> Array:
+    """(rows, encoded columns) of cells that ``cells_of`` would make as they stand: days, places among the levels, 0.0 and 1.0.
+
+    Made-up rows need no Arrow arrays, whose making would import pandas."""
+    return Encoder(schema, untyped=frozenset(schema.names)).encode(_Numbers(cells)).T
+
+
+class _Numbers:
+    """A batch of such cells, by column."""
+
+    decoded = True
+    schema = pa.schema([])
+
+    def __init__(self, cells: Mapping[str, Array]):
+        self._cells = cells
+        self.num_rows = len(next(iter(cells.values())))
+
+    def column(self, name: str) -> Array:
+        return self._cells[name]
+
+
 def own_units(schema: Schema, scaled: Array) -> Array:
     """Encoded rows, (rows, encoded columns), back in the columns' own units."""
     return np.array([e.centre for e in schema.encoded]) + np.array([e.half for e in schema.encoded]) * scaled

@@ -100,10 +100,9 @@ def pooled_there(looks: Sequence[Look], *, steps: int = POOLING_STEPS) -> tuple[
     last, _, sd = looks[-1]
     # In units of the last look's noise variance. What is far below the others' precision in every look is as good as not seen.
     seen = [(np.linalg.solve(last.T, through.T).T, gram, (sd / other) ** 2) for through, gram, other in looks[:-1]]
-    seen.append((np.eye(len(last)), looks[-1][1], 1.0))
     squares = [(weight, h.T @ h) for h, _, weight in seen]
-    wanted = sum(weight * (h.T @ gram @ h) for h, gram, weight in seen)
-    values, vectors = np.linalg.eigh(sum(weight * (square @ square) for weight, square in squares))
+    wanted = sum(weight * (h.T @ gram @ h) for h, gram, weight in seen) + looks[-1][1]
+    values, vectors = np.linalg.eigh(sum(weight * (square @ square) for weight, square in squares) + np.eye(len(last)))
     values = np.maximum(values, 1.0)  # the last look's own
     undo = (vectors / np.sqrt(values)) @ vectors.T
     solution = undo @ wanted @ undo
@@ -126,7 +125,8 @@ def pooled_there(looks: Sequence[Look], *, steps: int = POOLING_STEPS) -> tuple[
 
 
 def _applied(squares: Sequence[tuple[float, Array]], matrix: Array) -> Array:
-    return sum((weight * (square @ matrix @ square) for weight, square in squares), np.zeros_like(matrix))
+    """The left side of the normal equations; the last look's P is the identity, and its weight one."""
+    return sum(weight * (square @ matrix @ square) for weight, square in squares) + matrix
 
 
 def in_own_columns(matrix: Array, through: Array, *, rows: float | None = None) -> Array:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -170,7 +171,13 @@ def inverse_root(matrix: Array) -> Array:
 
 def counted(seen: Round) -> float:
     """The number of rows, those that were shrunk counting less, by the intercept's own entry; never below one."""
-    return max(float(unmapped(seen.gram, seen.through)[0, 0]) / seen.sampled, 1.0)
+    return max(_first_entry(seen.gram.tobytes(), seen.through.tobytes(), len(seen.gram)) / seen.sampled, 1.0)
+
+
+@lru_cache(maxsize=16)  # after every round, all rounds so far are asked
+def _first_entry(gram: bytes, through: bytes, dim: int) -> float:
+    """That of an unmapped matrix."""
+    return float(unmapped(*(np.frombuffer(each).reshape(dim, dim) for each in (gram, through)))[0, 0])
 
 
 def weighed(seen: Sequence[Round], rows: float | None, task: Task) -> tuple[Round, ...]:

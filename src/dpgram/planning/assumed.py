@@ -16,7 +16,7 @@ from scipy.special import ndtr
 
 from dpgram.errors import PlanError
 from dpgram.terms.columns import MISSING, OTHER, Boolean, Categorical, Column, Date, Numeric, bounds
-from dpgram.terms.dates import DAY
+from dpgram.terms.dates import DAY, days_of_seconds
 from dpgram.terms.schema import INTERCEPT, Schema
 
 Array = np.ndarray
@@ -71,6 +71,19 @@ def assumed_table(
     schema: Schema, assumptions: Assumptions, target: str, *, rows: int = ROWS, seed: int = 0
 ) -> dict[str, Array]:
     """A table of the declared columns in their own units, drawn under ``assumptions``; ``target`` is the column to explain."""
+    drawn = _assumed_numbers(schema, assumptions, target, rows, seed)
+    return {column.name: _cells(column, drawn[column.name]) for column in schema.columns}
+
+
+def assumed_rows(schema: Schema, assumptions: Assumptions, target: str, *, rows: int = ROWS) -> Array:
+    """(rows, encoded columns): a table drawn under ``assumptions``, encoded as a release's rows are."""
+    from dpgram.encoding.encode import encoded_numbers  # brings Arrow along, which reading a plan does not need
+
+    return encoded_numbers(schema, _assumed_numbers(schema, assumptions, target, rows, seed=0))
+
+
+def _assumed_numbers(schema: Schema, assumptions: Assumptions, target: str, rows: int, seed: int) -> dict[str, Array]:
+    """The table's cells as numbers: days for dates, places among the levels, 0.0 and 1.0 for truth values."""
     for name in assumptions.spreads:
         if not isinstance(schema.by_name.get(name), Numeric | Date):
             numbers = ", ".join(c.name for c in schema.columns if isinstance(c, Numeric | Date)) or "none"
@@ -89,28 +102,33 @@ def assumed_table(
     share = assumptions.signal if names else 0.0
     for name in explained:
         latent[name] = math.sqrt(share) * signal + math.sqrt(1 - share) * rng.standard_normal(rows)
-    return {c.name: _cells(c, latent[c.name], assumptions.spreads.get(c.name, assumptions.spread)) for c in schema.columns}
+    return {c.name: _numbers(c, latent[c.name], assumptions.spreads.get(c.name, assumptions.spread)) for c in schema.columns}
 
 
-def assumed_rows(schema: Schema, assumptions: Assumptions, target: str) -> Array:
-    """(rows, encoded columns): a table drawn under ``assumptions``, encoded as a release's rows are."""
-    from dpgram.encoding.encode import encoded_columns  # brings Arrow along, which reading a plan does not need
-
-    return encoded_columns(schema, assumed_table(schema, assumptions, target))
-
-
-def _cells(column: Column, latent: Array, spread: float) -> Array:
+def _numbers(column: Column, latent: Array, spread: float) -> Array:
     match column:
         case Numeric() | Date():
             lower, upper = bounds(column)
             middle, half = lower / 2 + upper / 2, upper / 2 - lower / 2
             values = np.clip(middle + half * np.clip(spread * latent, -1.0, 1.0), lower, upper)
-            return values if isinstance(column, Numeric) else np.rint(values * DAY).astype("datetime64[s]")
+            return values if isinstance(column, Numeric) else days_of_seconds(np.rint(values * DAY).astype(np.int64))
         case Boolean():
-            return latent > 0
+            return (latent > 0).astype(np.float64)
         case Categorical():
-            levels = np.array(_level_cells(column), dtype=object)
-            return levels[np.minimum((ndtr(latent) * len(levels)).astype(int), len(levels) - 1)]
+            return np.minimum(np.floor(ndtr(latent) * len(column.levels)), len(column.levels) - 1)
+
+
+def _cells(column: Column, numbers: Array) -> Array:
+    """The numbers as cells of a table that could be released."""
+    match column:
+        case Numeric():
+            return numbers
+        case Date():
+            return np.rint(numbers * DAY).astype("datetime64[s]")
+        case Boolean():
+            return numbers == 1.0
+        case Categorical():
+            return np.array(_level_cells(column), dtype=object)[numbers.astype(int)]
 
 
 def _level_cells(column: Categorical) -> list[object]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -64,12 +65,21 @@ class Ground:
 
     def moments(self, row_bound: float = math.inf, through: Array | None = None) -> Array:
         """The mean of z z' over the rows, each shrunk as if it were mapped by ``through`` and then had ``row_bound``; not mapped itself."""
-        return (self.rows * self._weights(row_bound, through)[:, None]).T @ self.rows / len(self.rows)
+        return self._mean_square(self._weights(row_bound, through)) if through is not None else self._plain_moments(row_bound)
+
+    @cached_property
+    def _plain_moments(self) -> Callable[[float], Array]:
+        """Those of rows without a map, once for each bound: mechanisms of one sum ask for the same."""
+        return cache(lambda row_bound: self._mean_square(self._weights(row_bound)))
 
     def moments_at(self, through: Array, scales: Scales) -> list[Array]:
         """The mean of z z' at each of several scales, in its units, of rows that are shared between them; with one, a bound of one."""
         shares = weights(self.norms(through) ** 2, scales, SWITCH)
-        return [(self.rows * share[:, None]).T @ self.rows / len(self.rows) for share in shares]
+        return [self._mean_square(share) for share in shares]
+
+    def _mean_square(self, weights: Array) -> Array:
+        """The mean of w z z' over the rows. Its last bits decide in which direction a map turns, and so which noise a coefficient meets."""
+        return (self.rows * weights[:, None]).T @ self.rows / len(self.rows)
 
     def _weights(self, row_bound: float, through: Array | None = None) -> Array:
         """A row that is shrunk by s counts for s^2."""
@@ -82,21 +92,37 @@ class Ground:
         Each row's influence on the difference gives its law. Where a linear model holds, the mean is zero, and what some thousand rows
         show of it is chance: all coefficients are drawn towards zero by the share that chance explains (James and Stein), each
         counted in units of its own chance, so that one that a few long rows decide does not hide the others."""
+        return self._shrinking(row_bound, through) if through is not None else self._plain_shrinking(row_bound)
+
+    @cached_property
+    def _plain_shrinking(self) -> Callable[[float], Shrinking]:
+        return cache(self._shrinking)
+
+    def _shrinking(self, row_bound: float, through: Array | None = None) -> Shrinking:
         weights = self._weights(row_bound, through)
         if (weights == 1.0).all():
             return Shrinking(np.zeros_like(self.truth), np.zeros_like(self.truth))
-        x, y = self.rows @ self.design.regressors, self.rows @ self.design.label
-        moved = np.zeros_like(self.truth)
-        influence = np.zeros((len(x), len(self.truth)))
-        for sign, w in ((1.0, weights), (-1.0, np.ones_like(weights))):
-            inverse = np.linalg.pinv((x * w[:, None]).T @ x / len(x), hermitian=True)
-            beta = inverse @ (x.T @ (w * y)) / len(x)
-            moved += sign * (self.design.to_own_units @ beta)
-            influence += sign * ((x * (w * (y - x @ beta))[:, None]) @ inverse @ self.design.to_own_units.T)
-        variance = influence.var(axis=0)
-        chance = np.maximum(variance[self.places] / len(x), np.finfo(float).tiny)
+        (beta, influence), (plain, plain_influence) = self._least_squares(weights), self._unweighted
+        moved, variance = beta - plain, (influence - plain_influence).var(axis=0)
+        chance = np.maximum(variance[self.places] / len(self.rows), np.finfo(float).tiny)
         shown = float(np.mean(moved[self.places] ** 2 / chance))  # one, where all of it is chance
         return Shrinking(moved * (1 - 1 / shown if shown > 1 else 0.0), np.sqrt(variance))
+
+    @cached_property
+    def _unweighted(self) -> tuple[Array, Array]:
+        return self._least_squares(np.ones(len(self.rows)))
+
+    def _least_squares(self, weights: Array) -> tuple[Array, Array]:
+        """Coefficients of weighted least squares, (p,), and the influence of each row on them, (rows, p)."""
+        x, y = self._regression
+        inverse = np.linalg.pinv((x * weights[:, None]).T @ x / len(x), hermitian=True)
+        beta = inverse @ (x.T @ (weights * y)) / len(x)
+        back = inverse @ self.design.to_own_units.T
+        return self.design.to_own_units @ beta, (x * (weights * (y - x @ beta))[:, None]) @ back
+
+    @cached_property
+    def _regression(self) -> tuple[Array, Array]:
+        return self.rows @ self.design.regressors, self.rows @ self.design.label
 
     def with_bound(self, row_bound: float) -> Ground:
         """This ground under a schema with another row bound."""
