@@ -75,11 +75,11 @@ def assumed_table(
     return {column.name: _cells(column, drawn[column.name]) for column in schema.columns}
 
 
-def assumed_rows(schema: Schema, assumptions: Assumptions, target: str, *, rows: int = ROWS) -> Array:
+def assumed_rows(schema: Schema, assumptions: Assumptions, target: str) -> Array:
     """(rows, encoded columns): a table drawn under ``assumptions``, encoded as a release's rows are."""
     from dpgram.encoding.encode import encoded_numbers  # brings Arrow along, which reading a plan does not need
 
-    return encoded_numbers(schema, _assumed_numbers(schema, assumptions, target, rows, seed=0))
+    return encoded_numbers(schema, _assumed_numbers(schema, assumptions, target, ROWS, seed=0))
 
 
 def _assumed_numbers(schema: Schema, assumptions: Assumptions, target: str, rows: int, seed: int) -> dict[str, Array]:
