@@ -39,6 +39,7 @@ lint: .venv/installed-test
 # The documentation site, into build/docs: open build/docs/index.html. A warning is an error.
 docs: .venv-docs/installed
 	.venv-docs/bin/python -m sphinx -b html -W --keep-going --quiet -d build/docs-doctrees docs build/docs
+	.venv-docs/bin/python tools/check_site.py build/docs
 	@echo "built: open build/docs/index.html in a browser"
 
 # The package as users get it: a wheel in an environment of its own, without the tools for testing.

@@ -51,7 +51,6 @@ html_favicon = "_static/mark.svg"
 html_show_sourcelink = False
 html_copy_source = False
 html_show_sphinx = False
-html_show_search_summary = False  # excerpts are fetched page by page, which browsers refuse for pages on disk
 html_theme_options = {
     "light_logo": "mark.svg",
     "dark_logo": "mark.svg",

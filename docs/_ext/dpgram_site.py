@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from commands import markdown
+from excerpts import FILE, script
 from repository import PROJECT, Repository
 from sphinx.application import Sphinx
 
@@ -67,9 +68,22 @@ def trees_as_code(app: Sphinx, what: str, name: str, thing: Any, options: Any, l
     lines[:] = shown
 
 
+def add_excerpts(app: Sphinx, page: str, *_: Any) -> None:
+    if page == "search":
+        app.add_js_file(FILE, loading_method="defer")
+
+
+def write_excerpts(app: Sphinx, failure: Exception | None) -> None:
+    if failure is None and app.builder.name == "html":
+        out = Path(app.outdir)
+        (out / "_static" / FILE).write_text(script(out), encoding="utf-8")
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("builder-inited", lambda app: repository.write_pages())
     app.connect("source-read", read_page)
     app.connect("autodoc-skip-member", skip_member)
     app.connect("autodoc-process-docstring", trees_as_code)
+    app.connect("html-page-context", add_excerpts)
+    app.connect("build-finished", write_excerpts)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
