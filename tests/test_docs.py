@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 import dpgram
-from tools import page_output
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -44,34 +43,6 @@ def test_the_readme_runs(tmp_path):
     assert ran >= 6
     for name in ("schema.toml", "release.json", "release-2.json", "demo/coefficients.png", "demo/report.html", "report.html"):
         assert (tmp_path / name).stat().st_size > 0
-
-
-def test_five_minutes_run_and_print_what_the_page_shows(tmp_path):
-    """Every block, in order, in one empty folder. Numbers carry new noise in every run, so words are compared."""
-    shown = 0
-    for block, printed in page_output.run_page((ROOT / "docs" / "five-minutes.md").read_text(encoding="utf-8"), tmp_path):
-        if block[3] is not None:
-            assert page_output.words(block[3]) == page_output.words(printed), (
-                f"run `python tools/page_output.py docs/five-minutes.md`: {block[2]}"
-            )
-            shown += 1
-    assert shown >= 5
-    for name in ("demo/flights.parquet", "release.json", "report.html", "release-from-python.json"):
-        assert (tmp_path / name).stat().st_size > 0
-
-
-def test_words_of_an_output_are_compared_without_its_numbers():
-    assert (
-        page_output.words("age  -0.25 <0.001  1.2e-05 [0.025\n=====\n")
-        == page_output.words("age 3 0.4 7 [0.1\n=========")
-        == ["age", "#", "#", "#", "[", "#", "---"]
-    )
-    assert page_output.words("age 0.25") != page_output.words("sex 0.25")
-
-
-def test_a_page_whose_code_fails_is_noticed(tmp_path):
-    with pytest.raises(RuntimeError, match="exit code 3"):
-        list(page_output.run_page("```bash\nexit 3\n```\n", tmp_path))
 
 
 def test_the_page_on_formulas_runs(capsys):

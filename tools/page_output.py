@@ -45,14 +45,14 @@ def words(output: str) -> list[str]:
 
 
 def shown(output: str) -> str:
-    """Output as a page shows it: long lines wrapped, no spaces at their ends."""
-    lines = (line.rstrip() for line in output.strip("\n").splitlines())
-    return (
-        "\n".join(
-            "\n".join(textwrap.wrap(line, WIDTH, subsequent_indent="  ")) if len(line) > WIDTH else line for line in lines
-        )
-        + "\n"
-    )
+    """Output as a page shows it: long sentences wrapped, tables as they are, no spaces at the ends of lines."""
+    return "".join(f"{wrapped(line.rstrip())}\n" for line in output.strip("\n").splitlines())
+
+
+def wrapped(line: str) -> str:
+    if re.search(r"\S  +\S|[─=-]{3}", line):
+        return line  # of a table
+    return "\n".join(textwrap.wrap(line, WIDTH, subsequent_indent="  ", break_on_hyphens=False)) if len(line) > WIDTH else line
 
 
 def renewed(text: str) -> str:

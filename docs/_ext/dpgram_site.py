@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from commands import markdown
+from docutils import nodes
 from excerpts import FILE, script
 from repository import PROJECT, Repository
 from sphinx.application import Sphinx
@@ -68,6 +69,14 @@ def trees_as_code(app: Sphinx, what: str, name: str, thing: Any, options: Any, l
     lines[:] = shown
 
 
+def dashes(app: Sphinx, page: nodes.document) -> None:
+    """Between a parameter, or a result, and its description, where Sphinx writes two hyphens."""
+    described = {id(text): text for field in page.findall(nodes.field) for text in field.findall(nodes.Text)}
+    for text in described.values():
+        if text.startswith(" -- "):
+            text.parent.replace(text, nodes.Text(f" – {text[4:]}"))
+
+
 def add_excerpts(app: Sphinx, page: str, *_: Any) -> None:
     if page == "search":
         app.add_js_file(FILE, loading_method="defer")
@@ -84,6 +93,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("source-read", read_page)
     app.connect("autodoc-skip-member", skip_member)
     app.connect("autodoc-process-docstring", trees_as_code)
+    app.connect("doctree-read", dashes)
     app.connect("html-page-context", add_excerpts)
     app.connect("build-finished", write_excerpts)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
