@@ -38,6 +38,7 @@ lint: .venv/installed-test
 
 # The documentation site, into build/docs: open build/docs/index.html. A warning is an error.
 docs: .venv-docs/installed
+	rm -rf build/docs
 	.venv-docs/bin/python -m sphinx -b html -W --keep-going --quiet -d build/docs-doctrees docs build/docs
 	.venv-docs/bin/python tools/check_site.py build/docs
 	@echo "built: open build/docs/index.html in a browser"

@@ -71,6 +71,13 @@ def test_pages_are_made_of_files_outside_docs(checkout):
     assert "other.md\ntoy.md" in written["proofs/index.md"]
 
 
+def test_a_page_goes_with_its_file(checkout):
+    part("repository").Repository(checkout).write_pages()
+    (checkout / "src/dpgram/mechanisms/proofs/other.md").unlink()
+    part("repository").Repository(checkout).write_pages()
+    assert sorted(page.name for page in (checkout / "docs/proofs").iterdir()) == ["index.md", "toy.md"]
+
+
 def test_excerpts_hold_words_and_sections(tmp_path):
     head = '<h1>Plan<a class="headerlink" href="#plan">¶</a></h1>'
     html = (

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 BLOCK = re.compile(r"^```(bash|python)\n(.*?)^```$(?:\n+^```text\n(.*?)^```$)?", flags=re.MULTILINE | re.DOTALL)
-WIDTH = 118
+WIDTH = 124
 
 
 def run_page(text: str, folder: Path) -> Iterator[tuple[re.Match[str], str]]:

@@ -25,7 +25,11 @@ class Repository:
         self.made |= {file: f"project/{page}.md" for file, page in PROJECT.items() if (root / file).exists()}
 
     def write_pages(self) -> None:
-        """The pages of proofs/ and project/, and the lists of both. A page that has not changed is left alone."""
+        """The pages of proofs/ and project/. A page that has not changed is left alone, and one whose file is gone goes too."""
+        for folder in ("proofs", "project"):
+            for old in (self.root / "docs" / folder).glob("*.md"):
+                if f"{folder}/{old.name}" not in self.made.values() and old.name != "index.md":
+                    old.unlink()
         for file, page in self.made.items():
             text = (self.root / file).read_text(encoding="utf-8")
             if file.startswith(PROOFS):
