@@ -6,7 +6,7 @@ KERNEL := build_kernel.py $(wildcard src/dpgram/native/*.[ch])
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 TEAM := -n auto --dist loadgroup
 
-.PHONY: demo test test-system test-packages test-search test-slow lint smoke coverage errors forecast-study whitened-study real-study bounds-study bench bench-regress bench-release bench-spark bench-peers bench-end-to-end audit fuzz reproduce reproduce-quick page clean
+.PHONY: demo test test-system test-packages test-search test-slow lint docs smoke coverage errors forecast-study whitened-study real-study bounds-study bench bench-regress bench-release bench-spark bench-peers bench-end-to-end audit fuzz reproduce reproduce-quick page clean
 
 demo: .venv/installed
 	$(BIN)/dpgram demo
@@ -35,6 +35,13 @@ lint: .venv/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# The documentation site, into build/docs: open build/docs/index.html. A warning is an error.
+docs: .venv-docs/installed
+	rm -rf build/docs
+	.venv-docs/bin/python -m sphinx -b html -W --keep-going --quiet -d build/docs-doctrees docs build/docs
+	.venv-docs/bin/python tools/check_site.py build/docs
+	@echo "built: open build/docs/index.html in a browser"
 
 # The package as users get it: a wheel in an environment of its own, without the tools for testing.
 smoke: .venv/bin/python
@@ -111,7 +118,7 @@ page: .venv/bin/python
 	$(BIN)/python tools/bundle_page.py
 
 clean:
-	rm -rf .venv .venv-packages demo build
+	rm -rf .venv .venv-packages .venv-docs demo build docs/proofs docs/project
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
@@ -127,6 +134,11 @@ clean:
 .venv-packages/installed: pyproject.toml $(KERNEL)
 	$(PYTHON) -m venv .venv-packages
 	.venv-packages/bin/python -m pip install --quiet --disable-pip-version-check -e ".[test,bench,study,fuzz]" torch==2.13.0
+	touch $@
+
+.venv-docs/installed: pyproject.toml $(KERNEL)
+	$(PYTHON) -m venv .venv-docs
+	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
 	touch $@
 
 .venv/installed-bench: .venv/installed-test
