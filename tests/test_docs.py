@@ -43,10 +43,6 @@ def test_the_readme_runs(tmp_path):
         assert (tmp_path / name).stat().st_size > 0
 
 
-def test_the_readme_is_short():
-    assert len(README.splitlines()) <= 120
-
-
 def test_the_page_on_formulas_runs(capsys):
     """Every formula of the block has the coefficients that its comment names."""
     ((_, code),) = BLOCK.findall((ROOT / "docs" / "formulas.md").read_text(encoding="utf-8"))

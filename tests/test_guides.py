@@ -14,6 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 DEMO = ROOT / "src" / "dpgram" / "demo"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
+CONSOLE = re.compile(r"\$ ((?:.*\\\n)*.*\n)((?:.*\n)*)")  # a command, on several lines where they end in \, and what it prints
 SHELL, PYTHON = ["bash", "-euo", "pipefail", "-c"], [sys.executable, "-W", "error", "-c"]
 PAGES = ["custodian", "officer", "ledger", "report", "exact", "mechanisms"]
 WRITTEN = {
@@ -73,13 +74,17 @@ def test_the_guide_runs(page, demo, tmp_path):
         elif language == "text" and last is not None:
             assert_shown(code, last)
         elif language == "console":
-            command, _, shown = code.partition("\n")
-            failed = run([*SHELL, command.removeprefix("$ ")], tmp_path)
+            command, shown = CONSOLE.fullmatch(code).groups()
+            failed = run([*SHELL, command], tmp_path)
             assert failed.returncode == BAD_INPUT, command
             assert_shown(shown, failed)
     assert ran
     for name in WRITTEN.get(page, ()):
         assert (tmp_path / name).stat().st_size > 0
+
+
+def test_the_readme_is_one_page():
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 120
 
 
 def test_another_output_than_the_one_shown_is_noticed():
