@@ -43,7 +43,8 @@ def words(text: str) -> str:
 def assert_shown(shown: str, printed: subprocess.CompletedProcess[str]) -> None:
     """Each part of ``shown``, between lines of three dots, was printed."""
     for part in re.split(r"^\.\.\.$", shown, flags=re.MULTILINE):
-        assert words(part) in words(printed.stdout) or words(part) in words(printed.stderr), part
+        found = words(part) in words(printed.stdout) or words(part) in words(printed.stderr)
+        assert found, f"shown:\n{part}\nprinted:\n{printed.stdout}{printed.stderr}"
 
 
 @pytest.fixture(scope="module")
