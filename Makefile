@@ -4,6 +4,8 @@ BIN := .venv/bin
 KERNEL := build_kernel.py $(wildcard src/dpgram/native/*.[ch])
 
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+# Packages that are made twice are the same: this is the time that Hatchling writes into them.
+export SOURCE_DATE_EPOCH ?= 1580601600
 TEAM := -n auto --dist loadgroup
 PIP_WHEEL := .venv-dist/bin/python -m pip wheel --quiet --disable-pip-version-check --no-deps
 
