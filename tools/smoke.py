@@ -39,7 +39,13 @@ def output(folder: str, *command: str | Path, **environment: str) -> str:
     clean = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "DPGRAM_KERNEL")}
     words = [str(word) for word in command]
     return subprocess.run(
-        words, cwd=folder, env={**clean, **environment}, capture_output=True, text=True, encoding="utf-8", check=True
+        words,
+        cwd=folder,
+        env={**clean, "PYTHONUTF8": "1", **environment},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=True,
     ).stdout
 
 
