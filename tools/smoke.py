@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 NO_COMPILER = {"CC": "no-such-compiler", "DPGRAM_REQUIRE_KERNEL": "0"}
@@ -71,18 +73,22 @@ def main(arguments: list[str]) -> int:
         wrong = check(Path(sys.executable), arguments[1] == "yes")
         print(wrong or f"this environment: dpgram demo ran, kernel {arguments[1]}")
         return bool(wrong)
-    failed = False
-    for package, kernel, variables in packages(Path(arguments[0]).resolve()):
-        started = time.monotonic()
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                wrong = check(environment(folder, package, **variables), kernel)
-            except subprocess.CalledProcessError as error:
-                wrong = f"cannot be installed:\n{error.stderr}"
-        seconds = f"({time.monotonic() - started:.0f} s)"
-        print(package.name, f"FAILED: {wrong}" if wrong else f"installs, dpgram demo runs, kernel {KERNEL[kernel]}", seconds)
-        failed = failed or bool(wrong)
-    return int(failed)
+    with ThreadPoolExecutor() as team:
+        wrong = list(team.map(lambda package: tried(*package), packages(Path(arguments[0]).resolve())))
+    return int(any(wrong))
+
+
+def tried(package: Path, kernel: bool, variables: dict[str, str]) -> bool:
+    """Install and check one package, and say what came of it; True if something is wrong."""
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            wrong = check(environment(folder, package, **variables), kernel)
+        except subprocess.CalledProcessError as error:
+            wrong = f"cannot be installed:\n{error.stderr}"
+    words = f"FAILED: {wrong}" if wrong else f"installs, dpgram demo runs, kernel {KERNEL[kernel]}"
+    print(f"{package.name}: {words} ({time.monotonic() - started:.0f} s, Python {platform.python_version()})", flush=True)
+    return bool(wrong)
 
 
 if __name__ == "__main__":
