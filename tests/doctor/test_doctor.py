@@ -128,7 +128,10 @@ def test_extras_are_those_of_the_package():
 def test_a_missing_extra_comes_with_its_command(monkeypatch, capsys):
     monkeypatch.setattr(facts, "version_of", lambda distribution: None if distribution == "formulaic" else "1.0")
     assert run(["doctor"]) == 0
-    assert "pip install 'dpgram[formulas]'" in capsys.readouterr().out
+    assert "not installed (regressions written as formulas): pip install 'dpgram[formulas]'" in capsys.readouterr().out
+    monkeypatch.setattr(facts, "version_of", lambda distribution: None if distribution == "polars" else "1.0")
+    assert run(["doctor"]) == 0
+    assert "pandas 1.0, duckdb 1.0; polars not installed" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,9 @@ def _print(facts: Facts) -> None:
 
 
 def _extra(name: str, extra: Extra) -> str:
+    present = ", ".join(f"{package} {version}" for package, version in extra.versions.items() if version)
     if extra.installed:
-        return ", ".join(f"{package} {version}" for package, version in extra.versions.items())
-    return f"not installed ({extra.purpose}): pip install 'dpgram[{name}]'"
+        return present
+    missing = ", ".join(package for package, version in extra.versions.items() if not version)
+    state = f"{present}; {missing} not installed" if present else "not installed"
+    return f"{state} ({extra.purpose}): pip install 'dpgram[{name}]'"
