@@ -64,13 +64,14 @@ def _draft(path: Path) -> Iterator[Path]:
         # Not the number of the process: threads share it, and in two containers it may be the same.
         draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
         held = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
-        try:
+        with contextlib.ExitStack() as closed, contextlib.ExitStack() as removed:
+            closed.callback(os.close, held)
+            removed.callback(draft.unlink, missing_ok=True)
+            if fcntl is None:
+                closed.close()  # Windows moves no file that is open, and there is no lock to hold
             if not _is_lost(draft, held):
                 yield draft
                 return
-        finally:
-            draft.unlink(missing_ok=True)
-            os.close(held)
 
 
 def _is_lost(draft: Path, held: int) -> bool:

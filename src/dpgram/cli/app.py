@@ -63,6 +63,10 @@ inverse-wishart-adaptive, noisy-inverse, whitened-noise.""",
 
 Touches no data: releases two made-up tables many times, and reports how far apart they can be told, beside what is claimed.
 Exit code 1 where the claim is refuted. docs/audits.md says how to read it.""",
+    "doctor:doctor": """Report what this installation can do.
+
+Version, compiled kernel, threads, extras, Java and GPU, and self-tests with known answers. Reads no table. Exit code 1 where a
+self-test fails.""",
     "demo:demo": """Run the main job on the bundled flights table.
 
 One private release, three regressions from it, one figure, and the page that `dpgram report` writes. The table is public, so
