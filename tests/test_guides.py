@@ -11,7 +11,19 @@ from tools import guide_output
 from tools.guide_output import BLOCK, Shown
 
 ROOT = Path(__file__).parents[1]
-PAGES = ["custodian", "officer", "analyst", "researcher", "intervals", "regression", "audits", "ledger", "report", "exact", "mechanisms"]
+PAGES = [
+    "custodian",
+    "officer",
+    "analyst",
+    "researcher",
+    "intervals",
+    "regression",
+    "audits",
+    "ledger",
+    "report",
+    "exact",
+    "mechanisms",
+]
 MAKING_THEIR_OWN = {"custodian", "analyst"}  # pages that make release.json
 WRITTEN = {
     "custodian": ("schema.toml", "demo/coefficients.png", "demo/report.html", "report.html", "second.html", "short.json"),
