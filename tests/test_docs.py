@@ -59,23 +59,6 @@ def test_the_page_on_formulas_runs(capsys):
     assert "carrier[UA] on (intercept), air time\n" in printed
 
 
-def test_the_page_on_models_runs(tmp_path):
-    """In a process of its own, with every warning an error."""
-    ((_, code),) = BLOCK.findall((ROOT / "docs" / "regression.md").read_text(encoding="utf-8"))
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    for words in (
-        "Private linear regression of income",
-        "region[south]",
-        "Private linear regressions",
-        "Private correlation",
-        "component 2",
-    ):
-        assert words in done.stdout
-
-
 def test_the_page_on_scikit_learn_runs(tmp_path):
     """Its python block, with every warning but the one it silences an error."""
     blocks = [code for language, code in BLOCK.findall((ROOT / "docs" / "scikit-learn.md").read_text()) if language == "python"]

@@ -58,13 +58,13 @@ def folded(line: str) -> str:
 
 
 def words(text: str) -> str:
-    """``text`` without what differs from one run to the next: numbers, times, seals, and the widths of columns and rules.
+    """``text`` without what differs from one run to the next: numbers with their stars, times, seals, and the widths of columns and rules.
 
-    >>> words("Seal: 73f9ae902618be0d  at  -1.5e-07,")
-    'Seal: # at #'
+    >>> words("Seal: 73f9ae902618be0d  at  -1.5e-07,  or 1.02*** and <0.001 =====")
+    'Seal: # at # or # and # ='
     """
-    masked = re.sub(r"-?\b\d[\d.,:e+T-]*", "#", re.sub(r"\b[0-9a-f]{16}\b", "#", text))
-    return " ".join(re.sub("─+", "─", masked).split())
+    masked = re.sub(r"<?-?\b\d[\d.,:e+T-]*\**", "#", re.sub(r"\b[0-9a-f]{16}\b", "#", text))
+    return " ".join(re.sub("─+|=+|-{3,}", lambda rule: rule[0][0], masked).split())
 
 
 def nearest(line: str, printed: list[str]) -> str:

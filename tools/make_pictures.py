@@ -18,6 +18,7 @@ FEATURES = ("hour", "month", "temp", "wind_speed", "visib", "carrier", "origin")
 PLAN = (
     "--table-rows 300000 --epsilon 1 --delta 1e-7 --target arr_delay --features dep_delay,month,carrier"  # as in docs/plan.md
 )
+FIT = "--target arr_delay --features dep_delay,distance,carrier"  # as in docs/analyst.md
 LABEL, MODELS = {"width": 1160, "height": 1000}, {"width": 1180, "height": 980}
 
 
@@ -27,6 +28,7 @@ def main() -> None:
         script.run(Path(folder))
         shutil.copy(Path(folder) / "coefficients.png", IMAGES / "coefficients.png")
         app.run(["plan", "--schema", str(script.SCHEMA), *PLAN.split(), "--plot", str(IMAGES / "plan.png")])
+        app.run(["regress", str(Path(folder) / "release.json"), *FIT.split(), "--plot", str(IMAGES / "fit.png")])
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
             page = browser.new_page(viewport=LABEL, color_scheme="light")
