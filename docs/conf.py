@@ -27,7 +27,7 @@ default_role = "code"
 smartquotes = False  # "--dry-run" has two hyphens
 highlight_language = "text"
 
-myst_enable_extensions = ["colon_fence", "deflist"]
+myst_enable_extensions = ["colon_fence", "deflist", "tasklist"]
 myst_heading_anchors = 4
 
 autosummary_generate = False
