@@ -76,7 +76,7 @@ def test_derived_columns_at_the_command_line(folder, capsys):
     assert (code, list(json.loads(out)["coefficients"])) == (0, ["(intercept)", "x,x", "xc[b]", "xc[other]"])
     (folder / "schema.toml").write_text(FILLED + derived.replace('of = "x"', 'of = "xc"'))
     code, _, err = call(f"release t.csv {RELEASE} --overwrite", capsys)
-    assert (code, err.startswith("error: derived column 'x,x': 'xc' is no declared column")) == (2, True)
+    assert (code, err.startswith("error: derived column 'x,x': 'xc' is not a declared column")) == (2, True)
 
 
 def test_from_a_draft_to_a_regression(folder, capsys):
