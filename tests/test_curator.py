@@ -107,7 +107,7 @@ def test_a_bad_budget_is_refused_before_the_table_is_looked_at(epsilon, delta, s
 
 
 def test_the_schema_must_be_one(table):
-    with pytest.raises(SchemaError, match=r"schema is a str and must be a Schema: use dpgram.Schema.load"):
+    with pytest.raises(SchemaError, match=r"schema is a str and must be a Schema. Use dpgram.Schema.load"):
         dpgram.release(table, "schema.toml", epsilon=1, delta=1e-6)
 
 

@@ -86,7 +86,7 @@ def test_from_a_draft_to_a_regression(folder, capsys):
     (folder / "draft.toml").write_text(draft)
     code, _, err = call(f"release t.parquet {RELEASE}".replace("schema.toml", "draft.toml"), capsys)
     assert code == 2
-    assert err.startswith("error: column 'x': lower is blank: declare the bound from what is known of the domain")
+    assert err.startswith("error: column 'x': lower is blank. Fill in a bound that you know from the domain")
     code, out, err = call(f"release t.parquet {RELEASE}", capsys)
     assert (code, out) == (0, "")
     assert "6 columns, noise sd" in err
@@ -171,16 +171,16 @@ def test_inspect_shouts_when_a_release_is_not_private(folder, capsys):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("release none.csv --schema schema.toml --epsilon 1 --delta 1e-6 --out r.json", "none.csv is no file"),
+        ("release none.csv --schema schema.toml --epsilon 1 --delta 1e-6 --out r.json", "none.csv is not a file"),
         ("release t.csv --schema none.toml --epsilon 1 --delta 1e-6 --out r.json", "schema file none.toml cannot be read"),
         ("release t.csv --schema schema.toml --epsilon 0 --delta 1e-6 --out r.json", "epsilon is 0 and must be"),
         ("release t.csv --schema schema.toml --epsilon 1 --delta 2 --out r.json", "delta is 2 and must lie"),
         ("release t.csv --schema schema.toml --epsilon 1 --delta 1e-6 --out no/r.json", "there is no folder no"),
         ("release t.csv --schema schema.toml --epsilon 1 --delta 1e-6 --out .", "it is a folder"),
-        ("release t.csv --schema schema.toml --epsilon 1 --delta 1e-6 --out r.json --mechanism x", "no mechanism 'x'"),
+        ("release t.csv --schema schema.toml --epsilon 1 --delta 1e-6 --out r.json --mechanism x", "no mechanism named 'x'"),
         ("inspect none.json", "none.json: cannot be read"),
         ("regress t.csv --target y", "not valid JSON"),
-        ("schema draft none.parquet", "is no file"),
+        ("schema draft none.parquet", "is not a file"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(folder, capsys, line, message):
@@ -218,7 +218,7 @@ def test_a_release_does_not_replace_its_own_table(folder, capsys):
 def test_a_large_delta_is_warned_of_on_standard_error(folder, capsys):
     code, _, err = call(f"release t.csv {RELEASE}".replace("1e-6", "0.01"), capsys)
     assert code == 0
-    assert "warning: delta is 0.01, above 1/(number of rows)" in err
+    assert "warning: delta is 0.01, which is above 1/(number of rows)" in err
 
 
 def test_names_with_commas_are_found(folder, capsys):
@@ -402,7 +402,7 @@ def test_calibrate_prints_parameters_without_data(capsys):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (f"calibrate nonsense {CALIBRATE}", "no mechanism 'nonsense'"),
+        (f"calibrate nonsense {CALIBRATE}", "no mechanism named 'nonsense'"),
         (f"calibrate noisy-inverse {CALIBRATE}", "rho is not given"),
         (f"calibrate gaussian-noise {CALIBRATE} --neighbours swap", "must be replace or add-remove"),
         (f"calibrate gaussian-noise {CALIBRATE}".replace("22", "0"), "dim is 0 and must be at least 1"),

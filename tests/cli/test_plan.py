@@ -210,7 +210,7 @@ def test_a_dry_run_of_several_rounds_knows_what_the_release_will_say(folder, cap
         (f"release t.csv {BUDGET}", "--out is not given"),
         (f"release t.csv {BUDGET} --dry-run", "needs --table-rows"),
         (f"release t.csv {BUDGET} --dry-run --mechanism auto", "needs --table-rows"),
-        (f"release t.csv {BUDGET} --dry-run --mechanism nonsense", "no mechanism 'nonsense'"),
+        (f"release t.csv {BUDGET} --dry-run --mechanism nonsense", "no mechanism named 'nonsense'"),
         (f"release t.csv {BUDGET} --dry-run --table-rows 9 --rho 3", "takes no options"),
         (f"release t.csv {BUDGET} --dry-run --mechanism inverse-wishart --degrees-of-freedom 1", "degrees_of_freedom is 1"),
     ],

@@ -301,7 +301,7 @@ def test_what_is_no_table_of_numbers_is_refused():
     refused(ok, "must be a list of names", names="x0")
     refused(ok, "a name twice", names=["x0", "x0"])
     refused(ok, "gives 3 names", names=["x0", "x1", "x2"])
-    refused(ok, "no column of that name: it has x0, y", MissingColumnError, names=["x0", "y"], device="cpu")
+    refused(ok, "no column of that name. It has x0, y", MissingColumnError, names=["x0", "y"], device="cpu")
     refused(torch.zeros(4), "two-dimensional")
     refused(torch.zeros((4, 2)).to_sparse(), "dense tensor")
     refused(torch.zeros((4, 2), device="meta"), "without data")
@@ -357,7 +357,7 @@ def test_a_failure_on_the_device_says_nothing_of_the_rows(monkeypatch):
 def test_an_inexact_product_would_be_noticed(monkeypatch):
     monkeypatch.setattr(torch, "bmm", lambda a, b: (a.float() @ b.float()).double())
     device_sum._check_exact_products.cache_clear()
-    with pytest.raises(InexactDeviceError, match="whole numbers inexactly"):
+    with pytest.raises(InexactDeviceError, match="does not multiply whole numbers exactly"):
         device_sum._check_exact_products(torch.device("cpu"))
     device_sum._check_exact_products.cache_clear()
 

@@ -105,7 +105,7 @@ def test_of_several_names_all_are_as_narrow_as_wanted():
 
 
 def test_names_that_there_are_not_are_refused():
-    with pytest.raises(PlanError, match=r"given for 'x0', and the coefficients of this regression are: \(intercept\), x1"):
+    with pytest.raises(PlanError, match=r"given for 'x0', but the coefficients of this regression are: \(intercept\), x1"):
         smallest(GROUND, "epsilon", {"x0": 0.1}, 1e-6, rows=100)  # the target
     with pytest.raises(PlanError, match="names no coefficient"):
         smallest(GROUND, "epsilon", {}, 1e-6, rows=100)

@@ -48,7 +48,7 @@ def test_every_coefficient_and_every_bound_has_a_line(plan):
 def test_the_words_say_what_was_assumed_and_whose_number_of_rows_it_is(plan):
     said = words.captions(plan)["mechanisms"]
     assert "your public guess" in said
-    assert "sd 0.25 of half their width" in said
+    assert "a standard deviation of 0.25 times half the width of the bounds" in said
     assert "told in the units of x" in said
 
 

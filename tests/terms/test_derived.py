@@ -172,7 +172,7 @@ def test_other_things_are_refused():
         schema(columns=[Power("d", of="x")])
     with pytest.raises(SchemaError, match="derived must be a list of Product"):
         schema(derived=Power("d", of="x"))
-    with pytest.raises(SchemaError, match=r"write each derived column under \[\[derived\]\]"):
+    with pytest.raises(SchemaError, match=r"Write each derived column under \[\[derived\]\]"):
         Schema.from_dict({**schema().to_dict(), "derived": {"name": "d"}})
 
 

@@ -237,7 +237,7 @@ def _check_types(table: SparkTable, schema: Schema) -> None:
                 column=column.name,
                 kind=column.kind,
                 found=arrow_type.field(0).name,
-                needed="a number, a text, a truth value, a date or a timestamp",
+                needed="numbers, text, truth values, dates or timestamps",
                 do="convert it in Spark first",
             )
     Encoder(schema).check_types(table.columns)
