@@ -134,7 +134,7 @@ def test_options_are_refused():
     for option, having in (
         (
             {"sketch_rows": 50},
-            r"the option sketch_rows is given, but .* takes no options. Name a mechanism that has it \(gaussian-sketch, gaussian-sketch-adaptive\)",
+            r"sketch_rows is given, but .* takes no options. Name a mechanism that has it \(gaussian-sketch, gaussian-sketch-adaptive\)",
         ),
         (
             {"repair": "psd"},

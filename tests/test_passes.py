@@ -124,7 +124,7 @@ def test_a_mechanism_of_several_rounds_is_carried_to_its_end(in_rounds, arithmet
 def test_a_pipe_is_refused_with_what_to_do(tmp_path):
     os.mkfifo(tmp_path / "t.csv")
     for path in (tmp_path / "t.csv", "/dev/null"):
-        with pytest.raises(TableError, match="is a pipe or a device.*write the table to a file first"):
+        with pytest.raises(TableError, match="is a pipe or a device.*Write the table to a file first"):
             open_source(path)
 
 
@@ -375,7 +375,7 @@ def test_no_settling_is_offered_where_the_mechanism_itself_failed_after_it_drew(
         with pytest.raises(np.linalg.LinAlgError) as caught:
             released(TABLE, rounds.NAME, ledger=dpgram.SessionLedger(9, 1e-5))
         (note,) = caught.value.__notes__
-        assert ("gives back" in note) == offered
+        assert ("to give back" in note) == offered
         assert ("Leave the line as it is" in note) != offered
 
 

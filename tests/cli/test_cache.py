@@ -46,6 +46,6 @@ def test_it_is_said_in_one_line_and_bits_do_not_depend_on_it(made):
 
 def test_what_cannot_be_meant_is_refused(made):
     code, words, _ = made("--no-cache", "--cache", "kept")
-    assert (code, "pass one of the two" in words) == (2, True)
+    assert (code, "Pass one of the two" in words) == (2, True)
     code, words, _ = made("--memory=-1")
     assert (code, "memory is -1.0 and must be a number of megabytes, 0 or more" in " ".join(words.split())) == (2, True)

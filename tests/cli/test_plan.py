@@ -177,7 +177,7 @@ def test_a_dry_run_knows_what_the_release_will_say(folder, capsys, options):
         ("--mechanism noisy-inverse --rho 5", "CONDITIONAL"),
         ("--mechanism gaussian-sketch-adaptive --query q", "one row of the result"),
         ("--mechanism auto --table-rows 5000", "auto, by a forecast for 5,000 rows"),
-        ("--mechanism whitened-noise", "the table is read as often as follows from the number of rows"),
+        ("--mechanism whitened-noise", "the table is read once or several times, depending on the number of rows"),
         ("--table-rows 5000 --insecure-seed 1", "NOT PRIVATE"),
         ("--mechanism whitened-noise", "mu"),
     ],
@@ -234,13 +234,13 @@ def test_a_dry_run_of_rounds_tells_how_often_the_table_is_read_and_how_the_budge
     code, out, err = call(line, capsys)
     rounds = int(json.loads(call(f"{line} --json", capsys)[1])["label"]["parameters"]["rounds"])
     assert code == 0
-    assert "the table is read once, and its rows are kept in memory" in " ".join(out.split())
+    assert "the table is read once if its rows fit into memory" in " ".join(out.split())
     many = " ".join(call(line.replace("100000", "10000000"), capsys)[1].split())
-    assert "the table is read twice: for rows that steer, which are kept in memory, and for the last round" in many
+    assert "the table is read twice: once for a sample of rows that early rounds use, and once for the last round" in many
     assert "rows that steer" in many
     assert "share of the budget" in out
     assert f"1 to {rounds - 1}, each" in out
-    assert "streams are read once, and kept while the release is made" in " ".join(out.split())
+    assert "streams are read once, and kept until the release is made" in " ".join(out.split())
     assert "Choosing row_bound" not in out
     assert "No row bounds are compared" in err
     (folder / "schema.toml").write_text(f'neighbours = "add-remove"\n{FILLED}')

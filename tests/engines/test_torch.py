@@ -491,5 +491,5 @@ def test_threads_beside_a_device_are_refused():
     """They would be ignored, and nobody told."""
     schema = dpgram.Schema(unit="row", columns=[dpgram.Numeric("x", 0, 1)])
     for table in ({"x": np.ones(4)}, {"x": torch.ones(4)}):
-        with pytest.raises(TableError, match="pass one of the two"):
+        with pytest.raises(TableError, match="Pass one of the two"):
             dpgram.release(table, schema, epsilon=1, delta=1e-6, mechanism="gaussian-noise", device="cpu", threads=2)

@@ -366,14 +366,17 @@ def test_an_interrupted_release_is_named_shown_and_settled(folder, capsys, in_ro
     monkeypatch.setattr(dpgram.engines.local.LocalPass, "gram", interrupted)
     assert run(WORDS.split()) == 130
     err = capsys.readouterr().err
-    assert "interrupted: no part of a file was left behind. Line 2 of the ledger stays reserved" in err
+    assert "interrupted: no incomplete file was left behind. Line 2 of the ledger stays reserved" in err
     command = f"`dpgram ledger settle 2 --ledger {folder / 'ledger.sqlite'}`"
     assert f"It drew 2 of 3 rounds. Use {command} to give back the rounds that were not drawn." in err
     assert not (folder / "r.json").exists()
     assert run(["ledger", "show"]) == 0
     assert "RESERVED ONLY   2 of 3" in capsys.readouterr().out
     assert run(["ledger", "settle", "2"]) == 0
-    assert "settled line 2 of ledger.sqlite: 2 of 3 rounds drawn, and from now on only that counts." in capsys.readouterr().err
+    assert (
+        "settled line 2 of ledger.sqlite: the release drew 2 of 3 rounds, and from now on only that counts."
+        in capsys.readouterr().err
+    )
     assert run(["ledger", "show"]) == 0
     assert "settled   2 of 3" in capsys.readouterr().out
     assert run(["ledger", "show", "--json"]) == 0

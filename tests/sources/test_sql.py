@@ -325,9 +325,9 @@ def test_refused_connections(people):
         (uri.replace(f":{people.port}/", ":1/"), "nothing answers at this host and port"),
         (uri.removesuffix("postgres") + "nowhere", "has no such database"),
         (uri.replace("127.0.0.1", "nowhere.invalid"), "the host is not known"),
-        (f"postgresql://postgres:{PASSWORD}@bad host/x", "check the URI"),
+        (f"postgresql://postgres:{PASSWORD}@bad host/x", "Check the URI"),
         (f"postgresql:/postgres:{PASSWORD}@127.0.0.1", "check the URI|password"),
-        (uri + "?nonsense=" + PASSWORD, "check the URI"),
+        (uri + "?nonsense=" + PASSWORD, "Check the URI"),
         (uri + "x" * 5000, "has no such database|check the URI"),
     ]:
         with pytest.raises(QueryError, match=message) as caught:
@@ -381,7 +381,7 @@ def test_a_query_needs_a_database(tmp_path):
     for table in (tmp_path / "t.csv", TABLE, TABLE.to_pandas(), {"x": [1]}):
         with pytest.raises(TableError, match="a query needs a database, but this table is not one. .* duckdb: "):
             release(table, query="select 1")
-    with pytest.raises(TableError, match="a sqlite3 connection is not known"):
+    with pytest.raises(TableError, match="a sqlite3 connection is not supported"):
         release(sqlite3.connect(":memory:"), query="select 1")
     for secret in ("mysql://me:SECRET@host/db", "host=here password=SECRET dbname=db"):
         with pytest.raises(TableError, match="mysql:// is not known|URI is needed") as caught:
@@ -413,7 +413,7 @@ def test_the_label_says_what_a_row_is(people, file, tmp_path):
         assert again.rows_of == label_data(again)["rows_of"] == "result"
         text = str(label_groups(again))
         assert "one row of the result of a query, lazy frame or stream: person" in text
-        assert "a join can multiply rows" in text
+        assert "A join can multiply rows" in text
         for kept in ("QUERY-TEXT", PASSWORD, "select"):
             assert kept not in (tmp_path / "r.json").read_text()
     release(TABLE).save(tmp_path / "t.json")
@@ -529,8 +529,8 @@ def test_an_interrupt_stops_the_query(name, people, file):
     _, said = process.communicate(timeout=30)
     assert process.returncode == 130
     *kept, last = said.splitlines()
-    assert last == "interrupted: no part of a file was left behind."
-    assert all("is read once." in line for line in kept)  # the query had begun
+    assert last == "interrupted: no incomplete file was left behind."
+    assert all("is read once, and" in line for line in kept)  # the query had begun
     assert {path.name for path in folder.iterdir()} == before
     assert name == "duckdb" or busy(people) == 0
 

@@ -115,7 +115,7 @@ def test_a_release_shows_what_was_learnt_and_a_file_keeps_it(tmp_path):
     again = dpgram.load(tmp_path / "release.json")
     assert again == made
     label = " ".join(text for _, facts in label_groups(again) for pair in pairs(facts) for text in pair)
-    assert "most numbers were found, privately, within" in label
+    assert "scaled by a learnt interval, which holds most values" in label
     assert "share of the budget for looks" in label
     fit = dpgram.regress(again, "y")
     assert fit.params["x"] == pytest.approx(2, abs=0.1)

@@ -82,7 +82,7 @@ def start(task: Task, rng: RandomSource) -> Conversation:
 WORDS = {"psi": Words("ridge of the prior", SCALED), "degrees_of_freedom": Words("degrees of freedom", early=True)}
 MECHANISM = Mechanism(
     name="inverse-wishart",
-    summary="one draw of the inverse-Wishart posterior (Algorithm 4)",
+    summary="one draw from the inverse-Wishart posterior (Algorithm 4)",
     proof="inverse_wishart.md",
     words=WORDS,
     calibrate=calibrate,
@@ -91,7 +91,9 @@ MECHANISM = Mechanism(
     batched=True,
     options=by_name(
         Option(
-            "degrees_of_freedom", float, "nu; the number of rows plus columns when left out, where the number of rows is public"
+            "degrees_of_freedom",
+            float,
+            "degrees of freedom nu, by default the number of rows plus columns if the number of rows is public",
         )
     ),
 )

@@ -85,7 +85,7 @@ def start(task: Task, rng: RandomSource) -> Conversation:
 
 MECHANISM = Mechanism(
     name="noisy-inverse",
-    summary="Gaussian noise on the inverse Gram, conditional on a public claim (appendix)",
+    summary="adds Gaussian noise to the inverse of the Gram matrix; private only if a public claim is true (appendix)",
     proof="noisy_inverse.md",
     words={
         "rho": Words("rho, the public claim"),
@@ -100,6 +100,6 @@ MECHANISM = Mechanism(
     cost=gaussian_cost,
     batched=True,
     options=by_name(
-        Option("rho", float, "the public claim that every eigenvalue of the Gram is at least (1 + rho) row_bound^2")
+        Option("rho", float, "your public claim that every eigenvalue of the Gram matrix is at least (1 + rho) row_bound^2")
     ),
 )
