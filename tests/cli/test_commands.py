@@ -201,7 +201,7 @@ def test_a_release_is_not_replaced_by_accident(folder, capsys):
     (folder / "release.json").write_text("paid for")
     code, _, err = call(f"release t.csv {RELEASE}", capsys)
     assert code == 2
-    assert "pass --overwrite" in err
+    assert "Pass --overwrite" in err
     assert (folder / "release.json").read_text() == "paid for"
     assert call(f"release t.csv {RELEASE} --overwrite", capsys)[0] == 0
 
@@ -307,7 +307,7 @@ def test_every_mechanism_can_be_chosen(folder, capsys):
 
 def test_every_mechanism_is_named_in_the_help_and_in_the_docs(capsys):
     _, out, _ = call("calibrate --help", capsys)
-    listed = " ".join(out.split()).partition("Mechanisms: ")[2].partition(".")[0].split(", ")
+    listed = " ".join(out.split()).partition("The mechanisms are ")[2].partition(".")[0].replace(" and ", ", ").split(", ")
     assert listed == list(MECHANISMS)
     page = (Path(__file__).parents[2] / "docs" / "mechanisms.md").read_text(encoding="utf-8")
     for name, mechanism in MECHANISMS.items():
@@ -351,7 +351,7 @@ def test_an_option_with_the_name_of_an_argument_is_refused(folder, capsys):
     for line in (f"release t.csv {RELEASE}", "plan --schema schema.toml --epsilon 1 --delta 1e-6 --table-rows 500"):
         code, _, err = call(f"{line} --option epsilon=2", capsys)
         assert code == 2
-        assert "--option epsilon is not an option of a mechanism" in err
+        assert "--option epsilon is not an option of any mechanism" in err
 
 
 def test_a_printed_formula_that_is_less_private_than_it_says_is_refused(folder, capsys):

@@ -32,7 +32,7 @@ def call(line, capsys):
 def test_open_release_show(folder, capsys):
     code, out, err = call(OPEN, capsys)
     assert (code, out) == (0, "")
-    assert "opened ledger.sqlite for visits: epsilon 2, delta 1e-05" in err
+    assert "created ledger.sqlite for visits: epsilon 2, delta 1e-05" in err
     for name in ("one.json", "two.json"):
         code, _, err = call(f"{RELEASE} {name}", capsys)
         assert code == 0

@@ -65,14 +65,7 @@ def _flag(name: str, declared: Mapping[str, Option]) -> inspect.Parameter:
     sharing: dict[Option, list[str]] = {}
     for mechanism, option in declared.items():
         sharing.setdefault(option, []).append(mechanism)
-    defaults = {
-        option: ""
-        if option.default is None
-        else f" (default: {option.default:g})"
-        if isinstance(option.default, float)
-        else f" (default: {option.default})"
-        for option in sharing
-    }
+    defaults = {option: "" if option.default is None else f" [default: {option.default}]" for option in sharing}
     words = [f"{', '.join(mechanisms)}: {option.words}{defaults[option]}." for option, mechanisms in sharing.items()]
     (kind,) = {option.type for option in sharing}
     annotation = Annotated[kind | None, Parameter(help=" ".join(words), group=OWN)]  # type: ignore[valid-type]
