@@ -323,9 +323,9 @@ def test_tables_views_and_queries(classic, folder, expected):
         release("spark:sales.nobody")
     with pytest.raises(UnreadableTableError, match="the answer to the Spark query .*PARSE_SYNTAX_ERROR"):
         release("spark:", query="selec 1")
-    with pytest.raises(TableError, match="one of both"):
+    with pytest.raises(TableError, match="Pass one of the two"):
         release("spark:")
-    with pytest.raises(TableError, match="one of both"):
+    with pytest.raises(TableError, match="Pass one of the two"):
         release("spark:seen", query="select 1")
 
 

@@ -107,7 +107,7 @@ def test_options_must_be_of_their_type():
 def test_the_claim_of_the_noisy_inverse_must_be_made():
     bare = MECHANISMS["noisy-inverse"].calibrate
     asked = task("gaussian-noise")
-    with pytest.raises(MechanismError, match="rho is not given: claim, from public knowledge"):
+    with pytest.raises(MechanismError, match="rho is not given. With it you claim, from public knowledge"):
         bare(asked)
 
 
