@@ -126,7 +126,7 @@ def test_protected_rows_are_counted_noisily_by_the_first_round():
 @pytest.mark.parametrize(
     ("changes", "given", "said"),
     [
-        ({"intercept": False}, {}, "without an intercept the release does not tell"),
+        ({"intercept": False}, {}, "without an intercept the release does not show it"),
         ({}, {"calibration": "paper"}, "whitened-noise is not in the paper"),
         ({}, {"table": stream, "cache": False}, "The table can be read only once"),
     ],

@@ -312,7 +312,7 @@ def test_what_it_cannot_do_is_refused_in_words():
         WHITENED.calibrate(task(3, hint=0, neighbours=ADD_REMOVE))
     with pytest.raises(MechanismError, match="not in the paper. Use calibration='exact'"):
         WHITENED.calibrate(replace(task(3), calibration="paper"))
-    with pytest.raises(MechanismError, match="at most 2048 encoded columns, and there are 2049"):
+    with pytest.raises(MechanismError, match="at most 2048 encoded columns, but there are 2049"):
         WHITENED.calibrate(task(2049))
     with pytest.raises(MechanismError, match="Give a public guess"):
         WHITENED.calibrate(task(3, neighbours=ADD_REMOVE, intercept=False))
