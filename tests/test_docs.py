@@ -68,7 +68,7 @@ def test_the_page_on_scikit_learn_runs(tmp_path):
         )
         assert done.returncode == 0, f"{code}\n{done.stderr}"
         assert "spent epsilon 2 of 2" in done.stdout
-        assert "no further release fits" in done.stdout
+        assert "No further release is possible" in done.stdout
     assert len(blocks) == 1
 
 

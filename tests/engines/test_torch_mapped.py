@@ -213,7 +213,7 @@ def test_an_inexact_product_with_a_map_would_be_noticed(monkeypatch):
     device_sum._check_exact_maps.cache_clear()
     try:
         device_sum._check_exact_products(torch.device("cpu"))
-        with pytest.raises(InexactDeviceError, match="whole numbers inexactly"):
+        with pytest.raises(InexactDeviceError, match="does not multiply whole numbers exactly"):
             device_sum._check_exact_maps(torch.device("cpu"))
     finally:
         device_sum._check_exact_products.cache_clear()

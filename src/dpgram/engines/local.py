@@ -120,7 +120,7 @@ def checked_threads(threads: int | None = None) -> int:
     except ValueError:
         threads = 0
     if threads < 1:
-        raise OptionError(f"threads ({THREADS} in the environment) is {given!r} and must be a whole number from 1.")
+        raise OptionError(f"threads ({THREADS} in the environment) is {given!r} and must be a whole number, 1 or more.")
     return threads
 
 
