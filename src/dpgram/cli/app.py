@@ -96,7 +96,8 @@ table is public, so the results can be shown beside non-private ones. Never do t
 app = App(
     name="dpgram",
     help="Publish the Gram matrix of a table once, with differential privacy, and run every linear regression on it.\n\n"
-    "Custodian: schema draft, plan, release, ledger, report. Analyst: inspect, regress, cov, pca. Researcher: calibrate, audit. Anyone: doctor, demo.",
+    "Custodian: schema draft, plan, release, ledger, report. Analyst: inspect, regress, cov, pca. "
+    "Researcher: calibrate, audit. Anyone: doctor, demo.",
     version=__version__,
     help_format="markdown",
     default_parameter=Parameter(negative_bool="", negative_iterable=""),  # a flag is given or not
