@@ -67,7 +67,7 @@ def test_the_choice_is_a_function_of_the_public_number_of_rows():
     assert len(choices) == 1
 
 
-@pytest.mark.parametrize(("hint", "said"), [(9000, "9,000 rows"), (None, "its first round counts them, under noise")])
+@pytest.mark.parametrize(("hint", "said"), [(9000, "9,000 rows"), (None, "its first round counts the rows, under noise")])
 def test_under_add_remove_a_public_hint_counts_and_nothing_else(hint, said, monkeypatch):
     monkeypatch.setattr(LocalPass, "count", lambda _: pytest.fail("rows were counted that are protected"))
     schema = small_schema(neighbours="add-remove")

@@ -141,7 +141,7 @@ def test_a_stream_that_auto_reads_once_goes_through_a_ledger_and_is_never_given_
     (entry,) = ledger.entries if kind == "session" else ledger.account().entries
     assert entry.committed
     assert entry.drawn is None
-    with pytest.raises(LedgerError, match="was made"):
+    with pytest.raises(LedgerError, match="is a finished release"):
         ledger.settle(1 if kind == "session" else entry.number)
 
 

@@ -63,7 +63,7 @@ def test_estimators_choose_once_a_fit(estimator, chosen):
     assert estimator().mechanism == "auto"
     supervised = "target_bounds" in inspect.signature(estimator).parameters
     X = np.random.default_rng(0).normal(size=(2000, 2))
-    for neighbours, said in (("replace", "2,000 rows"), ("add-remove", "counts them, under noise")):
+    for neighbours, said in (("replace", "2,000 rows"), ("add-remove", "counts the rows, under noise")):
         declared = {
             "bounds": (-5, 5),
             "neighbours": neighbours,
@@ -76,7 +76,7 @@ def test_estimators_choose_once_a_fit(estimator, chosen):
 
 
 @pytest.mark.parametrize(
-    ("neighbours", "said"), [("replace", "by a forecast for 30,000 rows"), ("add-remove", "counts them, under noise")]
+    ("neighbours", "said"), [("replace", "by a forecast for 30,000 rows"), ("add-remove", "counts the rows, under noise")]
 )
 def test_the_command_says_what_was_taken_in_one_line_and_in_json(neighbours, said, tmp_path, monkeypatch, capsys, chosen):
     monkeypatch.chdir(tmp_path)
@@ -126,7 +126,7 @@ def test_protected_rows_are_counted_noisily_by_the_first_round():
 @pytest.mark.parametrize(
     ("changes", "given", "said"),
     [
-        ({"intercept": False}, {}, "without an intercept the release does not tell"),
+        ({"intercept": False}, {}, "without an intercept the release does not show it"),
         ({}, {"calibration": "paper"}, "whitened-noise is not in the paper"),
         ({}, {"table": stream, "cache": False}, "The table can be read only once"),
     ],
@@ -166,7 +166,7 @@ def test_an_option_needs_a_mechanism_and_the_error_names_those_that_have_it(tmp_
         match=r"the option rho is given, but mechanism 'auto', the default, takes no options. .* \(noisy-inverse\)",
     ):
         released("nowhere.csv", rho=3.0)
-    with pytest.raises(MechanismError, match=r"name a mechanism that has it \(gaussian-noise, wishart-noise\)"):
+    with pytest.raises(MechanismError, match=r"Name a mechanism that has it \(gaussian-noise, wishart-noise\)"):
         dpgram.PrivatePCA(bounds=(-1, 1), mechanism_options={"repair": "psd"}, **BUDGET).fit(np.zeros((9, 2)))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "schema.toml").write_text(toml("replace"))

@@ -407,7 +407,7 @@ def test_calibrate_prints_parameters_without_data(capsys):
         (f"calibrate gaussian-noise {CALIBRATE} --neighbours swap", "must be replace or add-remove"),
         (f"calibrate gaussian-noise {CALIBRATE}".replace("22", "0"), "dim is 0 and must be at least 1"),
         (f"calibrate gaussian-noise {CALIBRATE}".replace("bound 2", "bound 0"), "row_bound is 0 and must be positive"),
-        (f"calibrate inverse-wishart {CALIBRATE}", "give degrees_of_freedom, or table_rows"),
+        (f"calibrate inverse-wishart {CALIBRATE}", "Give degrees_of_freedom, or table_rows"),
     ],
 )
 def test_calibrate_names_what_is_wrong(capsys, line, message):

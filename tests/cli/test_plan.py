@@ -268,7 +268,7 @@ def test_rounds_are_calibrated_with_and_without_a_number_of_rows(capsys):
     ("more", "said"),
     [
         ("--table-rows 0", "table_rows is 0"),
-        ("--neighbours add-remove --no-intercept", "give a public guess"),
+        ("--neighbours add-remove --no-intercept", "Give a public guess"),
         ("--calibration paper", "not in the paper"),
         ("--dim 3000", "at most 2048 encoded columns"),
     ],

@@ -159,7 +159,7 @@ def test_epsilon_is_said_in_plain_words(small_release, epsilon, factor, belief):
     words = meaning(release.schema, release.budget)
     assert words in report_page(release)
     assert factor in words
-    assert f"from 50 % to {belief} sure" in words
+    assert f"from 50 % to {belief} certainty" in words
     assert "one in 10,000,000" in words
 
 

@@ -55,7 +55,7 @@ def test_every_mechanism_is_listed_with_its_noise_and_the_best_stands_first():
     made = forecast(GROUND, Budget(1.0, 1e-6), 100_000, copies=FEW)
     assert sorted(e.mechanism for e in made.mechanisms) == sorted(UNCONDITIONAL)
     assert made.mechanisms[0].mechanism == made.best == "whitened-noise"  # columns far from zero, close to the intercept
-    assert f"In {made.mechanisms[0].rounds} rounds" in made.why or "adds little" in made.why
+    assert f"It works in {made.mechanisms[0].rounds} rounds" in made.why or "adds little" in made.why
     assert made.best in made.why
     assert all((e.rounds > 1) == registry.find(e.mechanism).several for e in made.mechanisms)
     assert all(e.passes == 1 for e in made.mechanisms)  # a small table is kept in memory

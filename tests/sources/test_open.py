@@ -171,7 +171,7 @@ def test_one_file_under_two_names_is_not_counted_twice(tmp_path):
         release(tmp_path)
     (tmp_path / "latest.csv").unlink()
     TABLE.to_pandas().to_csv(tmp_path / "a.csv.gz", index=False)
-    with pytest.raises(TableError, match=r"holds a.csv.gz twice"):
+    with pytest.raises(TableError, match=r"contains a.csv.gz twice"):
         release(tmp_path)
 
 

@@ -166,7 +166,7 @@ def test_without_an_intercept_numbers_are_scaled_about_zero():
 
 def test_a_draft_names_every_blank(tmp_path):
     text = draft([("n", "numeric"), ("c", "categorical"), ("b", "boolean"), ("?", None), ("t", "!its type is not supported")])
-    assert '# "t" is left out: its type has no kind.' in text
+    assert '# "t" is left out: its type is not supported.' in text
     with pytest.raises(SchemaError, match="column 'n': lower is blank"):
         load(tmp_path, text.replace('unit = ""', 'unit = "p"'))
 

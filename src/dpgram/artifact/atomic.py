@@ -32,7 +32,7 @@ def check_writable(path: Path) -> None:
     if path.is_dir():
         raise OutputError(f"cannot write {path}: it is a folder. Name a file in it.")
     if path.exists() and not path.is_file():
-        raise OutputError(f"cannot write {path}: it is a device or a pipe, and a whole file is needed. Choose another place.")
+        raise OutputError(f"cannot write {path}: it is a device or a pipe, but a regular file is needed. Choose another place.")
     if not os.access(folder, os.W_OK):
         raise OutputError(f"cannot write {path}: folder {folder} is not writable. Choose another place.")
 

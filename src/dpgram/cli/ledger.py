@@ -53,7 +53,7 @@ def show(*, ledger: LedgerFile = LEDGER, json: Json = False) -> None:
     by_rounds = any(entry.drawn is not None for entry in account.entries)
     print_table(
         f"{opened.dataset}: {opened.neighbours}, one {opened.unit}, opened {opened.time}",
-        ["line", "time", "release", "epsilon", "delta", "cost", "state", *(["rounds"] if by_rounds else [])],
+        ["line", "time", "release", "epsilon", "delta", "curve", "state", *(["rounds"] if by_rounds else [])],
         [
             (
                 str(entry["number"]),
@@ -68,7 +68,7 @@ def show(*, ledger: LedgerFile = LEDGER, json: Json = False) -> None:
             for entry in data["releases"]
         ],
         caption=_totals(data),
-        words=["time", "release", "cost", "state"],  # the line is what `settle` asks for
+        words=["time", "release", "curve", "state"],  # the line is what `settle` asks for
     )
 
 

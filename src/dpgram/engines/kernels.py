@@ -207,8 +207,8 @@ def has_kernels(device: Device, scaling: Scaling) -> bool:
     why = "the declared bounds reach beyond the grid" if not scaling.within_grid else _trouble(device)
     if why:
         warnings.warn(
-            f"the kernel for {device} cannot be used ({why}): PyTorch's own operations sum instead, with the same bits, "
-            f"but several times slower.",
+            f"the kernel for {device} cannot be used ({why}). PyTorch's own operations are used instead. The result is the same, but "
+            f"it takes several times longer.",
             SlowDeviceWarning,
             stacklevel=2,
         )

@@ -34,7 +34,8 @@ def calibrate(task: Task) -> Parameters:
     rho = task.number("rho")
     if rho is None:
         raise MechanismError(
-            "rho is not given: claim, from public knowledge, that every eigenvalue of the Gram is at least (1 + rho) row_bound^2."
+            "rho is not given. With it you claim, from public knowledge, that every eigenvalue of the Gram matrix is at least "
+            "(1 + rho) row_bound^2."
         )
     if not rho > 0:
         raise MechanismError(f"rho is {rho:g} and must be positive.")

@@ -90,15 +90,15 @@ def calibrate(task: Task) -> Parameters:
 
 def check(task: Task) -> None:
     if task.calibration == PAPER:
-        raise MechanismError("whitened-noise is not in the paper: use calibration='exact'.")
+        raise MechanismError("whitened-noise is not in the paper. Use calibration='exact'.")
     if task.dim > MOST_COLUMNS:
         raise MechanismError(
-            f"whitened-noise takes at most {MOST_COLUMNS} encoded columns, and there are {task.dim}: use gaussian-noise."
+            f"whitened-noise takes at most {MOST_COLUMNS} encoded columns, but there are {task.dim}. Use gaussian-noise."
         )
     if task.neighbours is Neighbours.ADD_REMOVE and not task.intercept and hinted_rows(task) is None:
         raise MechanismError(
-            'whitened-noise needs to know about how many rows there are. Under neighbours = "add-remove" that is protected, and without '
-            "an intercept the release does not tell: give a public guess (table_rows), or keep the schema's intercept."
+            'whitened-noise needs to know roughly how many rows there are. Under neighbours = "add-remove" this number is protected, and '
+            "without an intercept the release does not show it. Give a public guess (table_rows), or set intercept = true in the schema."
         )
 
 

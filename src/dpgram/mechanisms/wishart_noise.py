@@ -62,7 +62,7 @@ def calibrate(task: Task) -> Parameters:
 def _b(task: Task, k: int) -> float:
     b = calibrate_b(task.budget, k, task.dim, task.neighbours)
     if b == 0.0:
-        raise MechanismError(f"no scale meets the budget with {k} degrees of freedom: use more.")
+        raise MechanismError(f"no scale meets the budget with {k} degrees of freedom. Use more degrees of freedom.")
     return b
 
 

@@ -69,8 +69,8 @@ def captions(plan: Plan) -> dict[str, str]:
     return {
         "mechanisms": (
             f"All numbers are for a typical coefficient of the regression of {made.target}, which has {len(names)} coefficients: the "
-            f"median of {numbers}, in the units of {typical}. error: median absolute error. privacy error: the part due to the noise. "
-            f"95 % interval: its width. detectable effect: found by a 95 % test in 80 % of releases. noise sd: standard deviation in "
+            f"median of {numbers}, in the units of {typical}. error: median absolute error. privacy error: the part due to noise and "
+            f"clipping. 95 % interval: its width. detectable effect: found by a 95 % test in 80 % of releases. noise sd: in "
             f"scaled units, in the weakest directions.\nRows: {made.rows:,}{hint}. Assumed, not read from data: {plan.assumed}.{left}"
         ),
         "coefficients": f"With {plan.best}, in the units of each coefficient. assumed: its size. not private: its error without noise.",

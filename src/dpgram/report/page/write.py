@@ -57,7 +57,7 @@ def write_report(
 
     Examples
     --------
-    >>> import pathlib, tempfile, warnings
+    >>> import pathlib, tempfile
     >>> import dpgram
     >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100), dpgram.Boolean("smoker")])
     >>> table = {"age": [31.0, 45.0, 62.0], "smoker": [True, False, False]}
