@@ -48,13 +48,25 @@ def test_the_header_states_what_was_promised(fit):
         "Confidence: 0.95",
         "R-squared:",
         "Residual sd:",
-        "coef: debiased coefficients. std err, z, P>|z| and the interval are about them.",
+        "coef: debiased coefficients, without the bias that the noise would cause. std err, z, P>|z| and the interval are about them.",
         "sampling and privacy: the parts of std err.",
         "shrunk: coefficients with the smallest expected error. predict uses them.",
         "NOT PRIVATE",
         "joint test: all coefficients are zero",
     ):
         assert words in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"neighbours": "add-remove"}, "Effective rows: a noisy estimate of the number of rows"),
+        ({"row_bound": 1.0}, "Effective rows: an estimate in which clipped rows count for less."),
+    ],
+)
+def test_effective_rows_are_explained_where_they_are_not_the_number_of_rows(fit, changes, words):
+    assert words in str(dpgram.regress(released(**changes), "y").summary())
+    assert words not in str(fit.summary())
 
 
 @pytest.mark.parametrize(

@@ -184,14 +184,18 @@ def summarise(fit: dict) -> Summary:
         ]
         blocks.append(Block(["joint test: all coefficients are zero", "chi2", "df", "P>chi2"], tests))
     explained = [
-        "coef: debiased coefficients. std err, z, P>|z| and the interval are about them.",
+        "coef: debiased coefficients, without the bias that the noise would cause. std err, z, P>|z| and the interval are about them.",
         f"{', '.join(sources[:-1])} and {sources[-1]}: the parts of std err. Their squares add up to its square.",
     ]
     if show_second:
         kind = "with the smallest expected error" if second == "shrunk" else "of this estimator"
         explained.append(f"{second}: coefficients {kind}. predict uses them.")
+    if fit["rows"] is None:
+        explained.append("Effective rows: a noisy estimate of the number of rows, in which clipped rows count for less.")
+    elif round(fit["effective_rows"]) != fit["rows"]:
+        explained.append("Effective rows: an estimate in which clipped rows count for less.")
     if fit["degrees_of_freedom"] is not None:
-        explained.append("Df of noise: intervals and tests use t and F distributions with so many degrees of freedom.")
+        explained.append("Df of noise: intervals and tests use t and F distributions with this many degrees of freedom.")
     return Summary(
         title=f"Private linear regression of {fit['target']}",
         facts=_facts(fit),

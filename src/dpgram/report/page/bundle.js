@@ -582,7 +582,7 @@ function testTable(found) {
 
 function noteList(found) {
   const words = [
-    "coef: debiased coefficients. std err, z, P>|z| and the interval are about them. shrunk: coefficients with the smallest expected error. Predictions use them.",
+    "coef: debiased coefficients, without the bias that the noise would cause. std err, z, P>|z| and the interval are about them. shrunk: coefficients with the smallest expected error. Predictions use them.",
     ...(found.intervals === "bootstrap" ? ["These intervals were simulated when this page was made. They are not computed again here."] : []),
     ...found.notes,
   ];
