@@ -116,6 +116,7 @@ def regress(
         - "log-det" makes the released matrix positive definite, and then solves.
         - "plain" solves with the matrix as it was released. This fails if the matrix is not positive definite.
         - "ridge", "lasso" and "elastic-net" use a penalty.
+
     intervals : {"auto", "wald", "fieller", "bootstrap"}
         Method of the confidence intervals. "auto" uses Wald intervals, and Fieller intervals for weakly identified coefficients.
     confidence : float
