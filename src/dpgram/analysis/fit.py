@@ -117,7 +117,7 @@ class Fit:
 
     @cached_property
     def uncertainty(self) -> Uncertainty:
-        """Covariance of ``params``, split into its sources: privacy noise, sampling of rows, and clipping of long rows."""
+        """Covariance of ``params``, split into the parts that are due to privacy noise, sampling of rows, and clipping of long rows."""
         return uncertainty(self.channel)
 
     def cov_params(self) -> Array:

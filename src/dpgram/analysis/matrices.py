@@ -40,7 +40,7 @@ class Covariance(Summarised, Moments):
     covariance : numpy.ndarray
         Covariance matrix. It is positive definite, however large the noise is.
     half : numpy.ndarray
-        Half the width of each column's bounds.
+        Half the range of each column, which is one scaled unit.
     release : GramRelease
         The release that it was computed from.
 

@@ -19,8 +19,9 @@ Array = np.ndarray
 class GramRelease:
     """A private release: the Gram matrix of a table with noise, and all that a reader must know about it.
 
-    ``dpgram.release`` makes one and ``dpgram.load`` reads one from a file. Only ``gram``, and what ``noise`` and ``parameters`` contain
-    of further noisy results, was computed from rows. A release can be published, and everything computed from it costs no budget.
+    ``dpgram.release`` makes one, and ``dpgram.load`` reads one from a file. A release can be published, and everything computed from it
+    costs no budget. Whatever in it was computed from rows contains noise. This is the Gram matrix, and with some mechanisms also numbers
+    in ``noise``, ``parameters`` and ``schema.learnt``.
 
     Attributes
     ----------
@@ -105,7 +106,7 @@ class GramRelease:
 
     @property
     def neighbours(self) -> Neighbours:
-        """Which tables the guarantee makes hard to tell apart: ``Neighbours.REPLACE`` or ``Neighbours.ADD_REMOVE``."""
+        """Which tables the guarantee makes hard to tell apart, ``Neighbours.REPLACE`` or ``Neighbours.ADD_REMOVE``."""
         return self.schema.neighbours
 
     @property
