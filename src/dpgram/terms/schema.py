@@ -230,7 +230,7 @@ class Schema:
 
     @cached_property
     def half_ranges(self) -> tuple[float, ...]:
-        """Half the range of every encoded column in scaled units, which is 1 for a number, 0.5 for an indicator, and 0 for the intercept."""
+        """Half the range of every encoded column in scaled units. It is 1 for a number, 0.5 for an indicator, and 0 for the intercept."""
         return tuple(0.0 if e.column is None else 1.0 if self.made[e.column].is_number else 0.5 for e in self.encoded)
 
     @cached_property
