@@ -66,9 +66,9 @@ class RoundsEvidence(Evidence, reads=WhitenedGaussian):
     def shrinking(self) -> str:
         if self.tails is None:
             return (
-                f"Rows far from the others were clipped. On average, {self.kept:.0%} of a row's squared length is left. If the data have "
-                f"long tails, variances and R-squared are too small. If the relation is not linear, coefficients are biased too. The "
-                f"intervals do not include this bias."
+                f"Rows far from the others were clipped, and count for less. On average, {self.kept:.0%} of a row's squared length is "
+                f"left. If the data have long tails, variances and R-squared are too small. If the relation is not linear, coefficients "
+                f"are biased too. The intervals do not include this bias."
             )
         return (
             f"According to the noisy release, {about(min(self.tails.rows / self.rows, 1.0))} of the rows were clipped, which removed "
