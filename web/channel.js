@@ -100,7 +100,7 @@ function orthonormal(plan, turn) {
   const own = r.map((row, i) => Math.abs(row[i])); // what each column adds to those before
   const largest = Math.max(...own.slice(0, p));
   if (own[p] < 1e-9 * norm(plan.label) || Math.min(...own.slice(0, p)) < 1e-9 * largest) {
-    throw new ModelError(`The columns of this regression of ${plan.target} are exactly dependent, whatever the data: leave one out.`);
+    throw new ModelError(`The columns of this regression of ${plan.target} are exactly dependent, whatever the data are. Leave one out.`);
   }
   const { q, r: triangle } = qr(multiply(turn, plan.regressors));
   const label = apply(turn, plan.label);
@@ -134,7 +134,7 @@ function wishart(values, cross, square, noise) {
   const r = noise.degrees_of_freedom;
   if (r < p + 4) {
     throw new ModelError(
-      `The release is a sketch of ${r} rows, and a regression with ${p} coefficients needs ${p + 4} or more: use fewer features.`,
+      `The release is a sketch of ${r} rows, but a regression with ${p} coefficients needs at least ${p + 4}. Use fewer features.`,
     );
   }
   const own = values.map((value) => Math.max(value, TINY));

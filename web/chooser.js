@@ -89,9 +89,9 @@ export function chooser(release, choice, changed) {
       "fieldset", {}, make("legend", {}, "Features"),
       make(
         "div", { class: "tools" }, search,
-        make("button", { type: "button", id: "usual", onclick: () => set(usual()), title: "All that do not come from the target's own cells" }, "All"),
+        make("button", { type: "button", id: "usual", onclick: () => set(usual()), title: "All columns that do not share a source column with the target" }, "All"),
         make("button", { type: "button", id: "none", onclick: () => set([]) }, "None"),
-        make("button", { type: "button", id: "only", onclick: () => set(shown()), title: "Those in the list below" }, "Those found"),
+        make("button", { type: "button", id: "only", onclick: () => set(shown()), title: "The columns in the list below" }, "Those found"),
       ),
       list, count,
     ),
@@ -118,7 +118,7 @@ export function chooser(release, choice, changed) {
         }),
         make("span", {}, "with an intercept"),
       )
-      : make("p", { class: "small" }, "The release has no intercept column: models go through the origin."),
+      : make("p", { class: "small" }, "The release has no intercept column, so models go through the origin."),
   );
   relist();
   return root;

@@ -47,7 +47,7 @@ export function viewChoices(choice, redraw) {
   return make(
     "div", { class: "row tools" },
     dropDown("Picture in", [["range", "effect of the column's whole range"], ["own", "the columns' own units"]], choice.scale, set("scale"), { id: "scale" }),
-    dropDown("Order", [["declared", "as declared"], ["size", "by size over its error"]], choice.order, set("order"), { id: "order" }),
+    dropDown("Order", [["declared", "as declared"], ["size", "by size divided by standard error"]], choice.order, set("order"), { id: "order" }),
   );
 }
 
@@ -162,7 +162,7 @@ export function testTable(found) {
     "tr", {}, make("th", { scope: "row", title: t.name }, shorten(t.name, NAMED)),
     [number(t.statistic, 4), String(t.degrees), probability(t.pValue)].map((text) => make("td", {}, text)),
   ));
-  const heads = ["joint test that all are zero", "chi\u00b2", "df", "P>chi\u00b2"];
+  const heads = ["joint test: all coefficients are zero", "chi\u00b2", "df", "P>chi\u00b2"];
   return make(
     "div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Joint tests" },
     make("table", { class: "numbers" }, make("thead", {}, make("tr", {}, heads.map((head) => make("th", { scope: "col" }, head)))), make("tbody", {}, rows)),
@@ -171,8 +171,8 @@ export function testTable(found) {
 
 export function noteList(found) {
   const words = [
-    "coef: debiased, what std err, z, P and the interval are about. shrunk: what predictions use.",
-    ...(found.intervals === "bootstrap" ? ["These intervals were simulated when this page was made; they are not recomputed here."] : []),
+    "coef: debiased coefficients, without the bias that the noise would cause. std err, z, P>|z| and the interval are about them. shrunk: coefficients with the smallest expected error. Predictions use them.",
+    ...(found.intervals === "bootstrap" ? ["These intervals were simulated when this page was made. They are not computed again here."] : []),
     ...found.notes,
   ];
   const folded = (text) =>

@@ -34,7 +34,7 @@ export function makeDesign(release, target, columns, intercept) {
   const d = release.encoded.length;
   const constant = intercept && release.intercept;
   const places = columns.flatMap((column) => placesOf(release, column));
-  if (!places.length && !constant) throw new ModelError("There is nothing to regress on: choose a feature, or keep the intercept.");
+  if (!places.length && !constant) throw new ModelError("The model has no feature and no intercept. Choose a feature, or keep the intercept.");
   const label = release.encoded[target];
   const parts = places.map((j) => release.encoded[j]);
   const unit = identity(d);

@@ -90,16 +90,21 @@ function storedBootstrap(release, plan, confidence) {
 
 function notes(release, coefficients, intervals, seen) {
   const found = [];
-  if (!release.private) found.push("NOT PRIVATE: the noise came from a seed, so it can be subtracted.");
+  if (!release.private) found.push("NOT PRIVATE: the noise came from a seed, so anyone who knows the seed can subtract it.");
   if (release.condition) found.push(`CONDITIONAL: ${release.condition}.`);
   const lost = coefficients.filter((c) => !c.identified).map((c) => c.name);
-  if (lost.length) found.push(`Not identified at this budget: ${lost.join(", ")}. Use fewer features or a larger budget.`);
+  if (lost.length) {
+    found.push(
+      `Not identified at this budget: ${lost.join(", ")}. The noise is too large to say anything about them, so ` +
+      "their intervals are infinite. Use fewer features or a larger budget.",
+    );
+  }
   const tested = coefficients.filter((c) => c.identified && c.interval === "fieller").map((c) => c.name);
   if (tested.length && intervals === "auto") {
-    found.push(`Weakly identified, interval by test inversion (Fieller): ${tested.join(", ")}.`);
+    found.push(`Weakly identified: ${tested.join(", ")}. Their intervals contain all values that a test does not reject (Fieller).`);
   }
   if (seen.rows < 0.98 * (release.rows || Infinity) && release.evidence.longRowsShrunk) {
-    found.push("Rows longer than the row bound were shrunk to it; a bias from that is not in the intervals.");
+    found.push("Rows longer than the row bound were clipped to it. The intervals do not include the bias that this can cause.");
   }
   if (release.evidence.shrinking) found.push(release.evidence.shrinking);
   return found;

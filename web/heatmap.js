@@ -30,7 +30,7 @@ export function heatmap(release, found, choice) {
     "div", { class: "row tools" }, dropDown("Columns", which, view.which, choose, { id: "which" }),
     make(
       "label", { class: "feature" }, make("input", { type: "checkbox", id: "hide", onchange: hide }),
-      make("span", {}, "hide what noise could have made (below two standard errors)"),
+      make("span", {}, "hide what noise alone could have made (below two standard errors)"),
     ),
   );
   redraw();

@@ -39,7 +39,7 @@ function start() {
       found = fit(release, choice.target, columns, options(release, choice, columns));
     } catch (problem) {
       found = null;
-      const words = problem instanceof ModelError ? problem.message : `This model could not be computed here (${problem.message}): use Python.`;
+      const words = problem instanceof ModelError ? problem.message : `This model could not be computed here (${problem.message}). Use Python instead.`;
       byId("facts").replaceChildren(make("p", { class: "warning" }, words));
       ["picture", "table", "notes"].forEach((id) => byId(id).replaceChildren());
     }
@@ -64,7 +64,7 @@ function start() {
   byId("views").replaceChildren(views);
   themeButton(byId("theme"));
   byId("spectrum").replaceChildren(spectrumView(release.evidence.spectrum));
-  byId("heatmap").replaceChildren(map ? map.root : make("p", {}, "Correlations need the intercept column, and the release was made without one."));
+  byId("heatmap").replaceChildren(map ? map.root : make("p", {}, "Correlations need the intercept column, but the release was made without one."));
   byId("chooser").replaceChildren(chooser(release, choice, changed));
   changed();
   window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((one) => (one.open = true)));
@@ -76,7 +76,7 @@ function options(release, { confidence, intervals, intercept, target }, columns)
   const names = [...(intercept && release.intercept ? [release.encoded[0].name] : []),
     ...release.encoded.filter((e) => columns.includes(e.column)).map((e) => e.name)];
   const stored = findBootstrap(release, names, release.encoded[target].name, confidence);
-  if (!stored) throw new ModelError(`Bootstrap intervals are not computed here. This page holds them for ${kept(release)}.`);
+  if (!stored) throw new ModelError(`Bootstrap intervals are not computed here. This page has them for ${kept(release)}.`);
   return { confidence, intervals, intercept };
 }
 

@@ -21,7 +21,7 @@ export function startCells(release, means) {
 // A form for the cells that `columns` are computed from, and the place for the answer. `changed` is called after every edit.
 export function cellForm(release, columns, cells, changed) {
   const needed = neededCells(release, columns);
-  if (!needed.length) return make("p", { class: "small" }, "This model uses no column: its prediction is the same for every row.");
+  if (!needed.length) return make("p", { class: "small" }, "This model uses no column, so its prediction is the same for every row.");
   return make(
     "form", { class: "cells", "aria-label": "Cells to predict for", onsubmit: (event) => event.preventDefault() },
     needed.map((column) => {
@@ -87,7 +87,7 @@ export function answer(release, found, cells) {
   const sure = `${100 * found.confidence} % interval`;
   const facts = [
     [`predicted ${shorten(found.target, 40)}${isDate ? ", in days since 1970" : ""}`, number(made.prediction, 6), "prediction"],
-    [`mean of such rows, ${sure}`, interval(made.mean, 6), "mean"],
+    [`mean of rows like this, ${sure}`, interval(made.mean, 6), "mean"],
     [`one new row, ${sure}`, interval(made.observation, 6), "observation"],
     ["debiased, the middle of both", number(made.debiased, 6), "debiased"],
   ];

@@ -68,7 +68,7 @@ def test_models_of_different_releases_are_marked(fits):
     text = " ".join(str(made).split())
     assert not made.to_dict()["same_release"]
     assert "These fits come from different releases" in text
-    assert "(not id.): not identified at this budget." in text
+    assert "(not id.): not identified at this budget, so the interval is infinite." in text
     assert np.isinf(made.to_frame().loc[("(2) y", "x"), "upper"])
 
 

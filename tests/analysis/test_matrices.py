@@ -105,7 +105,7 @@ def test_some_columns_only(exact):
     assert dpgram.pca(exact, ["x"]).shares.tolist() == [1.0]
     with pytest.raises(UnknownColumnError):
         dpgram.covariance(exact, ["q"])
-    with pytest.raises(ModelError, match="no column is named"):
+    with pytest.raises(ModelError, match="the list of columns is empty"):
         dpgram.covariance(exact, [])
     with pytest.raises(ModelError, match="release is a str and must be a GramRelease"):
         dpgram.pca("release.json")
@@ -113,7 +113,7 @@ def test_some_columns_only(exact):
         dpgram.covariance(released(intercept=False))
     with pytest.raises(ModelError, match="kind is 'kendall' and must be one of covariance, correlation, partial"):
         dpgram.covariance(exact).summary("kendall")
-    with pytest.raises(ModelError, match="no common scale to be drawn on"):
+    with pytest.raises(ModelError, match="no common scale, so they cannot be drawn"):
         dpgram.covariance(exact).plot("covariance")
 
 
@@ -146,7 +146,9 @@ def test_that_whitened_rows_were_weighed_is_said():
     for mechanism in ("gaussian-noise", "whitened-noise"):
         for found in (dpgram.covariance(released(mechanism)), dpgram.pca(released(mechanism))):
             said = " ".join(str(found).split())
-            assert ("A bias from that is not in the standard errors." in said) == (mechanism == "whitened-noise")
+            assert ("The standard errors do not include the bias that this can cause." in said) == (
+                mechanism == "whitened-noise"
+            )
             assert any("count for less" in note for note in found.to_dict()["notes"]) == (mechanism == "whitened-noise")
 
 

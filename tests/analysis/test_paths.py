@@ -50,8 +50,8 @@ def test_a_path_as_a_frame_and_by_penalty(exact):
         ("y", {"l1_ratio": 2}, "l1_ratio is 2 and must be a finite number of at least 0 and at most 1"),
         ("y", {"penalties": 0}, "penalties is 0 and must be a whole number of at least 1"),
         ("y", {"penalties": 2.5}, "penalties is 2.5 and must be a whole number"),
-        ("y ~ x", {"features": ["x"]}, "leave features and intercept out"),
-        ("y ~ x", {"intercept": False}, "leave features and intercept out"),
+        ("y ~ x", {"features": ["x"]}, "Leave out features and intercept"),
+        ("y ~ x", {"intercept": False}, "Leave out features and intercept"),
     ],
 )
 def test_paths_that_cannot_be(exact, target, options, message):

@@ -173,20 +173,32 @@ def test_a_value_that_is_not_a_number_is_missing():
 @pytest.mark.parametrize(
     ("frame", "message"),
     [
-        ({n: c for n, c in CELLS.items() if n != "c"}, "the frame has no column 'c', which the model uses: add it"),
-        (CELLS | {"x": [1.0]}, "differ in length: give each the same number of rows.$"),
+        ({n: c for n, c in CELLS.items() if n != "c"}, "the model uses column 'c', but the frame has no such column. Add it"),
+        (CELLS | {"x": [1.0]}, "have different lengths. Give each the same number of rows.$"),
         (CELLS | {"x": ["u", "v", "w", "z"]}, "column 'x' of the frame cannot be read as numeric"),
         (CELLS | {"x": CELLS["d"]}, "column 'x' of the frame cannot be read as numeric"),
         (CELLS | {"x": [[1], [2], [3], [4]]}, "column 'x' of the frame cannot be read as numeric"),
-        (CELLS | {"d": np.array([18387, 18262, 18445, 18627])}, "column 'd' of the frame holds int64, and dates, times"),
-        (CELLS | {"d": [18387, 18262, 18445, 18627]}, "column 'd' of the frame cannot be read as date: a cell holds 18387"),
+        (
+            CELLS | {"d": np.array([18387, 18262, 18445, 18627])},
+            "column 'd' of the frame contains int64, but it needs dates, times",
+        ),
+        (
+            CELLS | {"d": [18387, 18262, 18445, 18627]},
+            "column 'd' of the frame cannot be read as date. One of its cells is 18387",
+        ),
         (CELLS | {"d": ["nope"] * 4}, "column 'd' of the frame cannot be read as date"),
-        (CELLS | {"x": [1, "a", None, 2.0]}, "column 'x' of the frame cannot be read as numeric: a cell holds 'a'"),
+        (CELLS | {"x": [1, "a", None, 2.0]}, "column 'x' of the frame cannot be read as numeric. One of its cells is 'a'"),
         (CELLS | {"x": np.zeros((4, 1))}, "the frame cannot be read as columns with names"),
-        (pd.DataFrame([[1.0, 1.0]], columns=["x", "x"]), "the frame has two columns 'x': keep one"),
-        (pa.table([pa.array([1.0])] * 6, names=["x", "x", "c", "k", "b", "d"]), "the frame has two columns 'x': keep one"),
+        (
+            pd.DataFrame([[1.0, 1.0]], columns=["x", "x"]),
+            "the frame has several columns named 'x', but only one is allowed. Keep one",
+        ),
+        (
+            pa.table([pa.array([1.0])] * 6, names=["x", "x", "c", "k", "b", "d"]),
+            "the frame has several columns named 'x', but only one is allowed. Keep one",
+        ),
         (pd.Series([1.0]), "the frame cannot be read as columns with names"),
-        (np.zeros((3, 4)), "the frame is a ndarray, and columns with names are needed"),
+        (np.zeros((3, 4)), "the frame is a ndarray, but predict needs columns with names"),
         (pl.DataFrame(CELLS).lazy(), "the frame is a LazyFrame"),
         (None, "the frame is a NoneType"),
     ],
@@ -199,7 +211,7 @@ def test_what_cannot_be_predicted_from(frame, message):
 def test_only_the_columns_that_a_model_uses_are_needed():
     small = dpgram.regress(RELEASE, "y", ["x", "xc[b]"])
     assert small.predict({"x": [2.0], "c": ["b"]}) == pytest.approx([sum(np.array([1, 2, 2]) * small.coefficients)])
-    with pytest.raises(ModelError, match="no column 'c'"):
+    with pytest.raises(ModelError, match="uses column 'c', but the frame has no such column"):
         small.predict({"x": [2.0]})
     assert dpgram.regress(RELEASE, "y", []).predict({"x": [1, 2, 3]}) == pytest.approx([FIT_MEAN] * 3)
     through = dpgram.regress(RELEASE, "y", ["x"], intercept=False)
@@ -242,7 +254,7 @@ def test_an_interval_holds_its_prediction_and_is_infinite_where_nothing_is_known
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"interval": "mean", "confidence": 1.5}, "confidence is 1.5 and must lie between 0 and 1"),
+        ({"interval": "mean", "confidence": 1.5}, "confidence is 1.5 and must be a number between 0 and 1"),
         ({"interval": "confidence"}, "interval is 'confidence' and must be"),
     ],
 )

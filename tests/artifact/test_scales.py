@@ -62,19 +62,25 @@ def test_a_file_without_them_loads_and_another_matrix_is_another_release(release
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (lambda last: last["outer"].pop(), r"outer': has \d matrices, and \d are needed for its \d scales"),
-        (lambda last: last.pop("outer"), r"outer': has 0 matrices, and \d are needed"),
-        (lambda last: last.pop("scales"), r"outer': has \d matrices, and 0 are needed for its 1 scales"),
+        (lambda last: last["outer"].pop(), r"outer': has \d matrices, but \d scales need \d"),
+        (lambda last: last.pop("outer"), r"outer': has 0 matrices, but \d scales need \d"),
+        (lambda last: last.pop("scales"), r"outer': has \d matrices, but 1 scales need 0"),
         (lambda last: last["scales"].__setitem__(1, 5.0), "scales': must be 1, 4, 16 and so on"),
         (lambda last: last["scales"].clear(), "scales': must be 1, 4, 16 and so on"),
         (lambda last: last["scales"].__setitem__(0, "1"), "scales"),
         (lambda last: last["outer"][0].pop(), r"outer\[0\]': has 2 rows of 3 numbers"),
         (lambda last: last["outer"][1][0].__setitem__(1, 1.5), r"outer\[1\]': is not symmetric at '\(intercept\)', 'x'"),
-        (lambda last: last["outer"][0][0].__setitem__(0, 1e30), r"outer\[0\]': holds a number too large for a sum over rows"),
-        (lambda last: last["outer"][0][0].__setitem__(0, 4000.0), r"outer\[0\]': holds a number too large for a sum over rows"),
-        (lambda last: last["outer"][1][0].__setitem__(0, -2000.0), r"outer\[1\]': has a negative number for a sum of squares"),
-        (lambda last: last["gram"][0].__setitem__(0, -2000.0), "gram': has a negative number for a sum of squares"),
-        (lambda last: last.update(outer=[], scales=[1.0]), r"parameters.scales': is \d, and there are 1"),
+        (
+            lambda last: last["outer"][0][0].__setitem__(0, 1e30),
+            r"outer\[0\]': contains a number that is too large for a sum over rows",
+        ),
+        (
+            lambda last: last["outer"][0][0].__setitem__(0, 4000.0),
+            r"outer\[0\]': contains a number that is too large for a sum over rows",
+        ),
+        (lambda last: last["outer"][1][0].__setitem__(0, -2000.0), r"outer\[1\]': contains a negative sum of squares"),
+        (lambda last: last["gram"][0].__setitem__(0, -2000.0), "gram': contains a negative sum of squares"),
+        (lambda last: last.update(outer=[], scales=[1.0]), r"parameters.scales': is \d, but the file has 1"),
         (lambda last: last.update(outer=3), "outer"),
         (lambda last: last.update(inner=[]), "unknown field `inner`"),
     ],
@@ -88,12 +94,14 @@ def test_only_the_last_round_has_several_scales(saved):
     def edit(rounds):
         rounds[0].update(scales=[1.0, 4.0], outer=[rounds[0]["gram"]])
 
-    with pytest.raises(ReleaseFileError, match=r"rounds\[0\].scales': has several, which only the last round can have"):
+    with pytest.raises(
+        ReleaseFileError, match=r"rounds\[0\].scales': has several scales, but only the last round can have several"
+    ):
         dpgram.load(changed(saved, edit))
 
 
 def test_rounds_are_as_many_as_the_parameters_say(saved):
-    with pytest.raises(ReleaseFileError, match=r"parameters.rounds': is 9, and there are \d"):
+    with pytest.raises(ReleaseFileError, match=r"parameters.rounds': is 9, but the file has \d"):
         dpgram.load(rewritten(saved, lambda content: content["mechanism"]["parameters"].update(rounds=9.0)))
 
 

@@ -156,7 +156,7 @@ def test_frames_keep_their_names(rows, settings, frame):
     np.testing.assert_allclose(model.predict(X), same.predict(rows[0]))
     with pytest.raises(ValueError, match="feature names"):
         model.predict(X[["dose", "age", "y"]])
-    with pytest.raises(SchemaError, match="must name just the columns 'age', 'dose', 'y'"):
+    with pytest.raises(SchemaError, match="must name exactly the columns 'age', 'dose', 'y'"):
         regression(settings, bounds={"age": (0, 1)}).fit(X, rows[1])
 
 
@@ -189,9 +189,9 @@ def test_a_schema_brings_categories(rows):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"target_bounds": (0, 1)}, "leave one of them out"),
-        ({"neighbours": "add-remove"}, "neighbours is given and the schema declares another"),
-        ({"row_bound": 1.0}, "row_bound is given and the schema declares another"),
+        ({"target_bounds": (0, 1)}, "the target is declared twice"),
+        ({"neighbours": "add-remove"}, "neighbours differs from what the schema declares"),
+        ({"row_bound": 1.0}, "row_bound differs from what the schema declares"),
     ],
 )
 def test_a_schema_and_parameters_must_agree(rows, changes, message):
@@ -204,9 +204,9 @@ def test_a_schema_and_parameters_must_agree(rows, changes, message):
 @pytest.mark.parametrize(
     ("columns", "options", "message"),
     [
-        (["x0", "x1", "y"], {}, "'x2' that the schema does not declare"),
-        (["x0", "x1", "x2", "y", "z"], {}, "declares 'y', 'z' besides the columns of X"),
-        (["x0", "x1", "x2", "y"], {"intercept": False}, "use fit_intercept=False"),
+        (["x0", "x1", "y"], {}, "'x2', but the schema does not declare it"),
+        (["x0", "x1", "x2", "y", "z"], {}, "besides the columns of X, the schema declares 'y', 'z'"),
+        (["x0", "x1", "x2", "y"], {"intercept": False}, "Use fit_intercept=False"),
     ],
 )
 def test_a_schema_must_fit_the_columns(rows, columns, options, message):

@@ -239,7 +239,7 @@ def test_the_bootstrap_is_close_to_wald_where_the_noise_is_small(name):
 @pytest.mark.parametrize("confidence", [0, 1, 95, -0.5, np.nan, "0.9", True, None])
 def test_confidence_lies_between_zero_and_one(confidence):
     for method in (wald, fieller, automatic):
-        with pytest.raises(ModelError, match="confidence is .* and must lie between 0 and 1"):
+        with pytest.raises(ModelError, match="confidence is .* and must be a number between 0 and 1"):
             method(seen("gaussian"), confidence)
 
 

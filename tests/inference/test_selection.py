@@ -144,7 +144,7 @@ def test_mistakes_of_the_call(small_release, arguments, error, message):
 def test_too_many_for_an_exhaustive_search():
     table, schema = wide(16, rows=100)
     release = seen_through(SymmetricGaussian.orthogonal(1.0), table, schema)
-    with pytest.raises(ModelError, match="16 features to choose from.*use method='forward'"):
+    with pytest.raises(ModelError, match="16 features to choose from.*Use method='forward'"):
         select(release, "y", method="best")
     with pytest.raises(ModelError, match="must be a GramRelease"):
         select("release.json", "y")

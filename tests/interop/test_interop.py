@@ -22,7 +22,7 @@ def test_a_release_that_is_not_private_has_no_finite_cost(table, schema):
     assert isinstance(dp_event(release), dp_accounting.NonPrivateDpEvent)
     with pytest.raises(MechanismError, match="not private"):
         privacy_loss_distribution(release)
-    with pytest.raises(MechanismError, match="not private, and no measurement"):
+    with pytest.raises(MechanismError, match="not private, so it cannot be a measurement"):
         opendp_measurement(schema, epsilon=1.0, delta=1e-7, insecure_seed=1)
 
 

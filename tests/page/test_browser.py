@@ -188,7 +188,7 @@ def test_target_and_features_are_chosen_by_clicking(open_page, releases):
     )
     assert_table(page, fit)
     page.click("#none")
-    assert "nothing to regress on" in page.locator("#facts").text_content()
+    assert "no feature and no intercept" in page.locator("#facts").text_content()
     page.click("#usual")
     page.fill('.chooser input[type="search"]', "AGE")
     assert page.locator(".features label:visible").count() == 3

@@ -180,4 +180,4 @@ def test_the_edge_is_where_noise_alone_ends():
 def test_what_has_no_meaning_is_said_in_words():
     release = release_of("gaussian-noise", "replace")
     found = evaluate(page_data(release), [{"target": "cost", "features": [], "options": {"intercept": False}, "cells": []}])
-    assert "nothing to regress on" in found["fits"][0]["error"]
+    assert "no feature and no intercept" in found["fits"][0]["error"]

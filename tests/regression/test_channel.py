@@ -209,7 +209,7 @@ def test_noise_on_the_inverse_of_any_size(noise):
 def test_a_sketch_with_too_few_rows_says_so():
     release = seen_through(WishartSample(8.0, 10.0, 10.0), TABLE, small_schema())
     with pytest.raises(
-        ModelError, match="sketch of 8 rows, and a regression with 5 coefficients needs 9 or more: use fewer features"
+        ModelError, match="sketch of 8 rows, but a regression with 5 coefficients needs at least 9. Use fewer features"
     ):
         channel(Evidence.of(release), design(release.schema, "y", None, None))
     everything(release, "y", ["x", "b"])
@@ -262,5 +262,5 @@ def test_a_target_whose_squares_leave_double_precision_is_refused(half):
     schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric(name, -half, half) for name in "xy"])
     table = {name: half * np.linspace(-1, 1, 50) for name in "xy"}
     release = dpgram.release(table, schema, epsilon=1.0, delta=1e-6, mechanism="gaussian-noise", insecure_seed=1)
-    with pytest.raises(ModelError, match="'y' has bounds so large or so small"):
+    with pytest.raises(ModelError, match="the bounds of 'y' are so large or so small"):
         dpgram.regress(release, "y")

@@ -188,11 +188,11 @@ def test_a_release_without_an_intercept_column():
     plan = designs(exact_release(False).schema, "y ~ x + `c[b]` + late - 1")[0]
     expected = from_the_rows("y ~ x + `c[b]` + late - 1")[1][:, 0]
     assert from_the_release(plan, exact_release(False).gram) == pytest.approx(expected, rel=1e-7)
-    with pytest.raises(ModelError, match="made without an intercept column: add - 1 to the formula"):
+    with pytest.raises(ModelError, match="made without an intercept column. Add - 1 to the formula"):
         designs(exact_release(False).schema, "y ~ x")
     for formula in ("y ~ c - 1", "y ~ C(c, Treatment('b')) - 1", "y ~ `c[a]` - 1"):
         with pytest.raises(
-            ModelError, match=r"needs the indicator of 'c\[a\]', the reference level.*without an intercept column"
+            ModelError, match=r"needs the indicator of the reference level 'c\[a\]'.*without an intercept column"
         ):
             designs(exact_release(False).schema, formula)
 
@@ -225,7 +225,7 @@ def test_a_derived_column_of_several_is_one_term():
     assert plan.groups == (("x", (1,)), ("xc", (2, 3)))
     assert plan.to_own_units == pytest.approx(design(release.schema, "y", ["x", "xc"], None).to_own_units)
     assert designs(release.schema, "y ~ xc - 1")[0].names == designs(release.schema, "y ~ `xc[b]` + `xc[d]` - 1")[0].names
-    with pytest.raises(ModelError, match="'xc' has several columns and cannot be a target: name one of them"):
+    with pytest.raises(ModelError, match="'xc' has several columns, so it cannot be a target. Name one of them"):
         designs(release.schema, "xc ~ y")
 
 
@@ -235,7 +235,9 @@ def test_the_dot_leaves_out_what_comes_from_the_targets_own_cells():
     assert designs(release.schema, "y ~ .")[0].names == ("(intercept)", "x", "c[b]", "c[d]", "xc[b]", "xc[d]", "x2")
 
 
-DERIVE = "cannot be computed from a Gram of declared columns: declare it as a derived column in the schema before the release"
+DERIVE = (
+    "cannot be computed from the release. Ask the custodian to declare it as a derived column in the schema before the release"
+)
 
 
 @pytest.mark.parametrize(
@@ -260,47 +262,47 @@ DERIVE = "cannot be computed from a Gram of declared columns: declare it as a de
         ("log(y) ~ x", r"the transform `log\(y\)`, which " + DERIVE),
         ("y ~ C(x + 1)", r"the transform `C\(x \+ 1\)`, which " + DERIVE),
         ("y ~ . - log(x)", "the transform"),
-        ("y ~ C(c, contr.sum)", "contrast of `C.c, contr.sum.` cannot be used: only treatment contrasts"),
+        ("y ~ C(c, contr.sum)", "contrast of `C.c, contr.sum.` cannot be used. Only treatment contrasts"),
         (
             "y ~ C(c, contr.helmert())",
-            "only treatment contrasts with one written level are known. Choose a reference level as in",
+            "Only treatment contrasts with one level are supported. Choose a reference level as in",
         ),
-        ("y ~ C(c, Sum)", "only treatment contrasts"),
-        ("y ~ C(c, Treatment(level))", "only treatment contrasts with one written level"),
-        ("y ~ C(c, Treatment('a', 'b'))", "only treatment contrasts with one written level"),
-        ("y ~ C(c, Treatment(drop='b'))", "only treatment contrasts with one written level"),
-        ("y ~ C(c, levels=['a', 'b'])", "C takes a column and, if need be, a treatment contrast"),
-        ("y ~ C(c, Treatment, Treatment)", "C takes a column and, if need be, a treatment contrast"),
+        ("y ~ C(c, Sum)", "Only treatment contrasts"),
+        ("y ~ C(c, Treatment(level))", "Only treatment contrasts with one level"),
+        ("y ~ C(c, Treatment('a', 'b'))", "Only treatment contrasts with one level"),
+        ("y ~ C(c, Treatment(drop='b'))", "Only treatment contrasts with one level"),
+        ("y ~ C(c, levels=['a', 'b'])", "C takes a column, and optionally a treatment contrast"),
+        ("y ~ C(c, Treatment, Treatment)", "C takes a column, and optionally a treatment contrast"),
         (
             "y ~ C(c, Treatment('zebra'))",
-            "'zebra' is not a level of 'c': choose the reference among 'a', 'b', 'd d', 'other', 'mis",
+            "'zebra' is not a level of 'c'. Choose the reference from 'a', 'b', 'd d', 'other', 'mis",
         ),
         ("y ~ C(c, Treatment(1))", "1 is not a level of 'c'"),
         ("y ~ C(c, Treatment(['a']))", r"\['a'\] is not a level of 'c'"),
-        ("y ~ C(month, Treatment(2))", "2 is not a level of 'month': choose the reference among 3, 1, -2"),
+        ("y ~ C(month, Treatment(2))", "2 is not a level of 'month'. Choose the reference from 3, 1, -2"),
         ("y ~ C(month, Treatment(True))", "True is not a level of 'month'"),
-        ("y ~ C(x)", "makes a category of 'x', which is not declared categorical: write 'x' itself"),
-        ("y ~ C(late)", "makes a category of 'late', which is not declared categorical"),
-        ("y ~ Q('air time')", "write the name in backquotes"),
-        ("y ~ c[b]", r"`c\[b\]` reads as code: write one level in backquotes"),
-        ("y ~ C(c, '`' + \"it's`\")", "backquotes can only stand around the name of a column"),
+        ("y ~ C(x)", "makes a category of 'x', but the schema does not declare it as categorical. Write 'x' itself"),
+        ("y ~ C(late)", "makes a category of 'late', but the schema does not declare it as categorical"),
+        ("y ~ Q('air time')", "Write the name in backquotes"),
+        ("y ~ c[b]", r"`c\[b\]` looks like code. Write a level in backquotes"),
+        ("y ~ C(c, '`' + \"it's`\")", "Use backquotes only around the name of a column"),
         ("y ~ [x]", "has square brackets"),
-        ("y ~ x | late", "has several parts, set apart by |"),
-        ("y ~ x + 2", "holds 2: of numbers it can hold 0 and 1"),
-        ("y ~ x - 2", "holds 2: of numbers it can hold 0 and 1"),
-        ("y ~ 'x'", "holds 'x': of numbers"),
+        ("y ~ x | late", "has several parts, separated by \\|"),
+        ("y ~ x + 2", "contains the value 2. The only values allowed are 0 and 1"),
+        ("y ~ x - 2", "contains the value 2. The only values allowed are 0 and 1"),
+        ("y ~ 'x'", "contains the value 'x'. The only values allowed are 0 and 1"),
         ("y ~ `1`", "cannot name the column '1'"),
-        ("y ~ `(intercept)`", "is not named in a formula: it is there unless the formula says - 1"),
-        ("c ~ x", r"'c' has several columns and cannot be a target: name one of them \(`c\[a\]`, `c\[b\]`"),
-        ("C(c) ~ x", "'c' has several columns and cannot be a target"),
-        ("y ~ y", "'y' is the target and cannot be a feature too: take `y` out"),
-        ("y ~ . + y", "'y' is the target and cannot be a feature too"),
-        ("y + x ~ x", "'x' is the target and cannot be a feature too"),
-        ("`c[b]` ~ c", r"'c\[b\]' is the target and cannot be a feature too: take `c` out"),
-        ("`c[b]` ~ C(c, Treatment('b'))", r"'c\[b\]' is the target and cannot be a feature too"),
-        ("y ~ 0", "nothing to regress on: name a feature, or keep the intercept"),
-        ("y ~ x - x - 1", "nothing to regress on"),
-        ("~ x", "'~ x' has no target on its left side: write it as 'y ~ x'"),
+        ("y ~ `(intercept)`", "a formula does not name '.intercept.'. The intercept is there, unless the formula has - 1"),
+        ("c ~ x", r"'c' has several columns, so it cannot be a target. Name one of them: `c\[a\]`, `c\[b\]`"),
+        ("C(c) ~ x", "'c' has several columns, so it cannot be a target"),
+        ("y ~ y", "'y' is the target, so it cannot be a feature too. Remove `y`"),
+        ("y ~ . + y", "'y' is the target, so it cannot be a feature too"),
+        ("y + x ~ x", "'x' is the target, so it cannot be a feature too"),
+        ("`c[b]` ~ c", r"'c\[b\]' is the target, so it cannot be a feature too. Remove `c`"),
+        ("`c[b]` ~ C(c, Treatment('b'))", r"'c\[b\]' is the target, so it cannot be a feature too"),
+        ("y ~ 0", "has no feature and no intercept. Name a feature, or keep the intercept"),
+        ("y ~ x - x - 1", "has no feature and no intercept"),
+        ("~ x", "'~ x' has no target on its left side. Write it as 'y ~ x'"),
         ("0 ~ x", "has no target on its left side"),
         ("1 + y ~ x", "has no target on its left side"),
         ("y + x", "has no ~ between target and features"),
@@ -308,14 +310,17 @@ DERIVE = "cannot be computed from a Gram of declared columns: declare it as a de
         ("y ~ c + C(c)", r"feature 'c\[b\]' is named twice"),
         (
             "y ~ c + `c[a]`",
-            "the intercept and all levels of 'c' cannot stand together.*leave out a level, or the intercept with - 1",
+            "the intercept and all levels of 'c' cannot be used together.*Leave out a level, or remove the intercept with - 1",
         ),
         (
             "y ~ `month[3]` + `month[1]` + `month[-2]` + c - 1",
-            "all levels of 'month' and all levels of 'c' cannot stand together.*leave out a level.$",
+            "all levels of 'month' and all levels of 'c' cannot be used together.*Leave out a level.$",
         ),
-        ("y ~ C(c) - c", r"`c` is dropped while `C\(c\)` stays, which holds it: drop `C\(c\)` as it is written"),
-        ("y ~ c - `c[a]`", r"`c\[a\]` is dropped while `c` stays"),
+        (
+            "y ~ C(c) - c",
+            r"`c` is removed, but `C\(c\)` contains it and stays. Remove `C\(c\)` instead, exactly as it is written",
+        ),
+        ("y ~ c - `c[a]`", r"`c\[a\]` is removed, but `c` contains it and stays"),
         ("y ~ (x", "cannot be parsed: Could not find matching context marker.$"),
         ("y ~ x late", "cannot be parsed: Missing operator between `x` and `late`.$"),
         ("y ~ f(x late)", "cannot be parsed: invalid syntax"),
@@ -364,7 +369,7 @@ def test_a_column_named_one_is_not_taken_for_the_intercept():
         insecure_seed=0,
     )
     assert designs(release.schema, "y ~ `2`")[0].names == ("(intercept)", "2")
-    with pytest.raises(ModelError, match="cannot name the column '1', which it reads as the intercept"):
+    with pytest.raises(ModelError, match="cannot name the column '1', because 1 means the intercept"):
         designs(release.schema, "y ~ .")
 
 

@@ -102,7 +102,7 @@ def test_no_intercept_no_moments():
     release = seen_through(NOISES["gaussian"], TABLE, small_schema(intercept=False))
     with pytest.raises(ModelError, match="need the intercept column"):
         moments(Evidence.of(release))
-    with pytest.raises(ModelError, match="no column is named"):
+    with pytest.raises(ModelError, match="the list of columns is empty"):
         moments(Evidence.of(seen_through(NOISES["gaussian"], TABLE, small_schema())), [])
 
 

@@ -126,9 +126,9 @@ def test_penalties_that_are_none(penalty):
 def test_options_and_estimators_that_do_not_exist():
     release = silent(WishartSample(1e6, 1.0, 1.0))
     plan = design(release.schema, "y", None, None)
-    with pytest.raises(ModelError, match="debiased has no option 'penalty': it takes no options"):
+    with pytest.raises(ModelError, match="'debiased' has no option 'penalty'. It has no options"):
         fit_linear(Evidence.of(release), plan, "debiased", penalty=1.0)
-    with pytest.raises(ModelError, match="no estimator 'best': use one of shrunk, debiased"):
+    with pytest.raises(ModelError, match="no estimator named 'best'. Use one of shrunk, debiased"):
         fit_linear(Evidence.of(release), plan, "best")
     with pytest.raises(ModelError, match="a path needs a feature"):
         penalty_path(Evidence.of(release), design(release.schema, "y", [], None))

@@ -48,12 +48,25 @@ def test_the_header_states_what_was_promised(fit):
         "Confidence: 0.95",
         "R-squared:",
         "Residual sd:",
-        "coef: debiased",
-        "shrunk: what predict uses.",
+        "coef: debiased coefficients, without the bias that the noise would cause. std err, z, P>|z| and the interval are about them.",
+        "sampling and privacy: the parts of std err.",
+        "shrunk: coefficients with the smallest expected error. predict uses them.",
         "NOT PRIVATE",
-        "joint test that all are zero",
+        "joint test: all coefficients are zero",
     ):
         assert words in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"neighbours": "add-remove"}, "Effective rows: a noisy estimate of the number of rows"),
+        ({"row_bound": 1.0}, "Effective rows: an estimate in which clipped rows count for less."),
+    ],
+)
+def test_effective_rows_are_explained_where_they_are_not_the_number_of_rows(fit, changes, words):
+    assert words in str(dpgram.regress(released(**changes), "y").summary())
+    assert words not in str(fit.summary())
 
 
 @pytest.mark.parametrize(
@@ -71,7 +84,7 @@ def test_the_second_column_is_named_after_its_estimator(small_release, estimator
     text = str(dpgram.regress(small_release, "y", estimator=estimator).summary())
     header = next(line for line in text.splitlines() if "std err" in line)
     assert header.rstrip().endswith("0.975]" if estimator == "debiased" else estimator)
-    assert ("what predict uses" in text) == (estimator != "debiased")
+    assert ("predict uses them" in text) == (estimator != "debiased")
 
 
 def test_what_is_not_identified_is_said():

@@ -12,20 +12,72 @@ from dpgram.report.summary import Summarised, Summary, compare_models, data_fram
 
 
 class Comparison(Summarised):
-    """Models side by side: coefficients with standard errors, R^2 and residual sd."""
+    """Several fits side by side: coefficients with standard errors, R-squared and residual sd.
+
+    ``dpgram.compare`` makes it. It prints as a table.
+
+    Attributes
+    ----------
+    models : dict
+        The fits, by name.
+
+    Examples
+    --------
+    >>> import dpgram
+    >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100), dpgram.Numeric("pressure", 50, 250)])
+    >>> table = {"age": [30, 50, 70] * 10_000, "pressure": [105, 115, 125] * 10_000}
+    >>> made = dpgram.release(table, schema, epsilon=2.0, delta=1e-6, mechanism="gaussian-noise")
+    >>> small, large = dpgram.regress(made, "pressure", []), dpgram.regress(made, "pressure", ["age"])
+    >>> dpgram.compare({"mean only": small, "age": large}).names
+    ('(intercept)', 'age')
+    """
 
     def __init__(self, models: Mapping[str, Fit]):
         self.models = dict(models)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All coefficients, in the order in which models name them."""
+        """Names of all coefficients, each once, in the order of the models."""
         return tuple(dict.fromkeys(name for fit in self.models.values() for name in fit.names))
 
     def summary(self) -> Summary:
+        """Print the models in one table: a column for each model, with standard errors in brackets.
+
+        Returns
+        -------
+        Summary
+            The table. It prints as text, and as HTML in a notebook.
+
+        Examples
+        --------
+        >>> import dpgram
+        >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100), dpgram.Numeric("pressure", 50, 250)])
+        >>> table = {"age": [30, 50, 70] * 10_000, "pressure": [105, 115, 125] * 10_000}
+        >>> made = dpgram.release(table, schema, epsilon=2.0, delta=1e-6, mechanism="gaussian-noise")
+        >>> fit = dpgram.regress(made, "pressure", ["age"])
+        >>> print(str(dpgram.compare(fit).summary()).splitlines()[0].strip())
+        Private linear regressions
+        """
         return compare_models(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the comparison as plain data, ready for JSON.
+
+        Returns
+        -------
+        dict
+            ``models``: each fit as ``Fit.to_dict`` gives it, by name. ``same_release``: whether all fits come from one release.
+
+        Examples
+        --------
+        >>> import dpgram
+        >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100), dpgram.Numeric("pressure", 50, 250)])
+        >>> table = {"age": [30, 50, 70] * 10_000, "pressure": [105, 115, 125] * 10_000}
+        >>> made = dpgram.release(table, schema, epsilon=2.0, delta=1e-6, mechanism="gaussian-noise")
+        >>> fit = dpgram.regress(made, "pressure", ["age"])
+        >>> dpgram.compare(fit).to_dict()["same_release"]
+        True
+        """
         releases = [fit.release for fit in self.models.values()]
         return {
             "models": {name: fit.to_dict() for name, fit in self.models.items()},
@@ -33,24 +85,99 @@ class Comparison(Summarised):
         }
 
     def to_frame(self) -> Any:
-        """A pandas data frame: one row per model and coefficient."""
+        """Return all coefficients as a pandas data frame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per model and coefficient, indexed by both.
+
+        Raises
+        ------
+        MissingExtraError
+            If pandas is not installed.
+
+        Examples
+        --------
+        >>> import dpgram
+        >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100), dpgram.Numeric("pressure", 50, 250)])
+        >>> table = {"age": [30, 50, 70] * 10_000, "pressure": [105, 115, 125] * 10_000}
+        >>> made = dpgram.release(table, schema, epsilon=2.0, delta=1e-6, mechanism="gaussian-noise")
+        >>> fit = dpgram.regress(made, "pressure", ["age"])
+        >>> list(dpgram.compare({"age": fit}).to_frame().index)
+        [('age', '(intercept)'), ('age', 'age')]
+        """
         rows = [{"model": model, **row} for model, fit in self.models.items() for row in framed_rows(fit.to_dict())]
         return data_frame(rows, index=["model", "name"])
 
     def plot(self, ax: Any = None) -> Any:
-        """All models' coefficients with intervals on one matplotlib axis, which is returned."""
+        """Draw the coefficients of all models with their confidence intervals.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw. By default on a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes that were drawn on.
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed.
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> import dpgram
+        >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100), dpgram.Numeric("pressure", 50, 250)])
+        >>> table = {"age": [30, 50, 70] * 10_000, "pressure": [105, 115, 125] * 10_000}
+        >>> made = dpgram.release(table, schema, epsilon=2.0, delta=1e-6, mechanism="gaussian-noise")
+        >>> fit = dpgram.regress(made, "pressure", ["age"])
+        >>> dpgram.compare(fit, fit).plot(Figure().subplots()).get_title()
+        'Coefficients side by side'
+        """
         return draw_comparison(self.to_dict(), ax)
 
 
 def compare(*fits: Fit | Iterable[Fit] | Mapping[str, Fit]) -> Comparison:
-    """The given fits side by side: ``compare(a, b)``, ``compare([a, b])`` or ``compare({"small": a, "large": b})``."""
+    """Put several fits side by side.
+
+    Parameters
+    ----------
+    *fits : Fit, list of Fit, or dict of Fit
+        The fits, as ``compare(a, b)``, ``compare([a, b])`` or ``compare({"small": a, "large": b})``. The names in a dict become the
+        headings of the columns. Otherwise the fits are numbered.
+
+    Returns
+    -------
+    Comparison
+        The fits in one table. It prints as text, and as HTML in a notebook.
+
+    Raises
+    ------
+    ModelError
+        If there is no fit, or something that is not a fit.
+
+    Examples
+    --------
+    >>> import dpgram
+    >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100), dpgram.Numeric("pressure", 50, 250)])
+    >>> table = {"age": [30, 50, 70] * 10_000, "pressure": [105, 115, 125] * 10_000}
+    >>> made = dpgram.release(table, schema, epsilon=2.0, delta=1e-6, mechanism="gaussian-noise")
+    >>> small, large = dpgram.regress(made, "pressure", []), dpgram.regress(made, "pressure", ["age"])
+    >>> list(dpgram.compare(small, large).models)
+    ['(1) pressure', '(2) pressure']
+    """
     if len(fits) == 1 and isinstance(fits[0], Mapping):
         models = dict(fits[0])
     else:
         one = fits[0] if len(fits) == 1 and not isinstance(fits[0], Fit) else fits
         if not isinstance(one, Iterable):
-            raise ModelError(f"compare was given a {type(one).__name__}, and fits are needed: compare(first, second).")
+            raise ModelError(f"compare got a {type(one).__name__}, but it needs fits, as in compare(first, second).")
         models = {f"({k}) {getattr(fit, 'target', '')}": fit for k, fit in enumerate(one, 1)}
     if not models or not all(isinstance(fit, Fit) for fit in models.values()):
-        raise ModelError("compare needs one or more fits, as dpgram.regress returns them.")
+        raise ModelError("compare needs one or more fits, which dpgram.regress returns.")
     return Comparison(models)

@@ -1,7 +1,7 @@
-"""A fitted regression: two columns of coefficients, with uncertainty around one of them.
+"""A fitted regression, with two sets of coefficients.
 
-``params`` are the debiased coefficients; intervals, standard errors and tests are about them, so an interval always holds its
-number. ``estimates`` are those of the chosen estimator (``shrunk`` by default), which predict best and have no interval of their own."""
+``params`` are the debiased coefficients. Standard errors, intervals and tests are about them. ``estimates`` are the coefficients of the
+chosen estimator, by default ``shrunk``. They predict best and have no intervals of their own."""
 
 from __future__ import annotations
 
@@ -29,7 +29,38 @@ Array = np.ndarray
 
 
 class Fit:
-    """The regression of one target, from a release alone. Everything is computed when it is first asked for."""
+    """One fitted linear regression, with standard errors and confidence intervals that include the privacy noise.
+
+    ``dpgram.regress`` makes it from a release, and it costs no budget. Names follow statsmodels: ``params``, ``bse``, ``conf_int``,
+    ``summary``. Everything is computed when it is first used.
+
+    There are two sets of coefficients. Read ``params`` to interpret the model: they are debiased, and standard errors, intervals and tests
+    are about them. ``estimates`` are the coefficients of the chosen estimator, and ``predict`` uses them.
+
+    Attributes
+    ----------
+    release : GramRelease
+        The release that the fit was computed from.
+    estimator : str
+        Name of the estimator behind ``estimates``.
+    intervals : str
+        Method of the confidence intervals.
+    confidence : float
+        Confidence level of the intervals.
+
+    Examples
+    --------
+    >>> import dpgram
+    >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100), dpgram.Numeric("pressure", 50, 250)])
+    >>> table = {"age": [30, 50, 70] * 10_000, "pressure": [105, 115, 125] * 10_000}
+    >>> made = dpgram.release(table, schema, epsilon=2.0, delta=1e-6, mechanism="gaussian-noise")
+    >>> fit = dpgram.regress(made, "pressure", ["age"])
+    >>> round(fit.params["age"], 1)
+    0.5
+    >>> lower, upper = fit.conf_int()["age"]
+    >>> lower < fit.params["age"] < upper
+    True
+    """
 
     def __init__(
         self,
@@ -50,33 +81,34 @@ class Fit:
 
     @property
     def target(self) -> str:
+        """Name of the target."""
         return self.design.target
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the coefficients."""
+        """Names of the coefficients, in order."""
         return self.design.names
 
     @property
     def estimates(self) -> dict[str, float]:
-        """Coefficients of the chosen estimator by name: what ``predict`` uses."""
+        """Coefficients of the chosen estimator, by name. ``predict`` uses them."""
         return self._named(self.coefficients)
 
     @property
     def params(self) -> dict[str, float]:
-        """Debiased coefficients by name. What intervals and tests are about."""
+        """Debiased coefficients, by name. Standard errors, intervals and tests are about them."""
         return self._named(self._debiased)
 
     @cached_property
     def shrunk(self) -> dict[str, float]:
-        """Coefficients of least expected error, by name, whatever estimator was chosen."""
+        """Coefficients with the smallest expected error, by name. They do not depend on the chosen estimator."""
         if self.estimator == "shrunk":
             return self.estimates
         return self._named(shrunk(channel(self._evidence, self.design, together=True)))
 
     @cached_property
     def channel(self) -> Channel:
-        """What the release says about this regression; see dpgram.regression.channel."""
+        """What the release says about this regression, as ``dpgram.regression.channel`` describes it. For further computations."""
         return channel(self._evidence, self.design)
 
     @cached_property
@@ -85,44 +117,67 @@ class Fit:
 
     @cached_property
     def uncertainty(self) -> Uncertainty:
+        """Covariance of ``params``, split into the parts that are due to privacy noise, sampling of rows, and clipping of long rows."""
         return uncertainty(self.channel)
 
     def cov_params(self) -> Array:
-        """Covariance of ``params``: privacy noise, the sampling of rows and the clipping of long ones together."""
+        """Covariance matrix of ``params``.
+
+        It includes the privacy noise, the sampling of rows, and the clipping of long rows.
+
+        Returns
+        -------
+        numpy.ndarray
+            Matrix of shape (p, p), in the order of ``names``.
+
+        Examples
+        --------
+        >>> import dpgram
+        >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100), dpgram.Numeric("pressure", 50, 250)])
+        >>> table = {"age": [30, 50, 70] * 10_000, "pressure": [105, 115, 125] * 10_000}
+        >>> made = dpgram.release(table, schema, epsilon=2.0, delta=1e-6, mechanism="gaussian-noise")
+        >>> fit = dpgram.regress(made, "pressure", ["age"])
+        >>> fit.cov_params().shape
+        (2, 2)
+        """
         return self.uncertainty.covariance
 
     @property
     def bse(self) -> dict[str, float]:
-        """Standard errors of ``params``: privacy noise, the sampling of rows and the clipping of long ones together."""
+        """Standard errors of ``params``, by name. They include the privacy noise, the sampling of rows, and the clipping of long rows."""
         return self._named(self.uncertainty.se)
 
     @property
     def bse_privacy(self) -> dict[str, float]:
-        """The part of the standard errors that comes from the privacy noise."""
+        """Part of the standard errors that is due to the privacy noise, by name."""
         return self._named(np.sqrt(np.diag(self.uncertainty.noise)))
 
     @property
     def bse_sampling(self) -> dict[str, float]:
-        """The part that comes from the sampling of rows."""
+        """Part of the standard errors that is due to the sampling of rows, by name."""
         return self._named(np.sqrt(np.diag(self.uncertainty.sampling)))
 
     @property
     def bse_clipping(self) -> dict[str, float]:
-        """The part that comes from long rows that were shrunk, as far as the release does not show what they hold.
+        """Part of the standard errors that is due to the clipping of long rows, by name.
 
-        The squares of the three parts add up to the square of the whole."""
+        It is zero if the release has no information about clipped rows. The squares of the three parts add up to the square of ``bse``.
+        """
         return self._named(np.sqrt(np.diag(self.uncertainty.clipping)))
 
     @property
     def tvalues(self) -> dict[str, float]:
-        """``params`` over their standard errors."""
+        """``params`` divided by their standard errors, by name."""
         return self._named(self._debiased / self.uncertainty.se)
 
     @cached_property
     def pvalues(self) -> dict[str, float]:
-        """That each coefficient is zero: by z where the interval is Wald's, by the test behind it where it is Fieller's.
+        """P-values of the tests that each coefficient is zero, by name.
 
-        So a p-value and its interval say the same. Where Fieller's set has a gap around zero, the interval spans it and p says no more."""
+        A p-value and its interval come from the same test, so they agree. For a Wald interval this is the z test. For a Fieller interval
+        it is the test that the interval inverts. If a Fieller interval contains zero, its p-value is at least one minus the confidence
+        level.
+        """
         made = self._intervals()
         by_z = np.array([p_value(z**2, 1, self.channel.degrees) for z in self._debiased / self.uncertainty.se])
         by_test = np.array([method == "fieller" for method in made.method])
@@ -133,7 +188,36 @@ class Fit:
         return self._named(np.where(by_test, np.where(within, np.maximum(tested, 1 - self.confidence), tested), by_z))
 
     def conf_int(self, confidence: float | None = None, method: str | None = None) -> dict[str, tuple[float, float]]:
-        """(lower, upper) of ``params`` by name. Infinite on both sides where a coefficient is not identified at this budget."""
+        """Confidence intervals of ``params``.
+
+        Parameters
+        ----------
+        confidence : float, optional
+            Confidence level. By default that of the fit.
+        method : {"auto", "wald", "fieller", "bootstrap"}, optional
+            Method of the intervals, as in ``regress``. By default that of the fit.
+
+        Returns
+        -------
+        dict
+            A pair (lower, upper) for each coefficient, by name. Both ends are infinite if the coefficient is not identified at this budget.
+
+        Raises
+        ------
+        ModelError
+            If the confidence level or the method is not valid.
+
+        Examples
+        --------
+        >>> import dpgram
+        >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100), dpgram.Numeric("pressure", 50, 250)])
+        >>> table = {"age": [30, 50, 70] * 10_000, "pressure": [105, 115, 125] * 10_000}
+        >>> made = dpgram.release(table, schema, epsilon=2.0, delta=1e-6, mechanism="gaussian-noise")
+        >>> fit = dpgram.regress(made, "pressure", ["age"])
+        >>> lower, upper = fit.conf_int(0.99)["age"]
+        >>> lower < fit.params["age"] < upper
+        True
+        """
         made = self._intervals(confidence, method)
         return {n: (float(a), float(b)) for n, a, b in zip(self.names, made.lower, made.upper, strict=True)}
 
@@ -149,34 +233,61 @@ class Fit:
 
     @property
     def not_identified(self) -> tuple[str, ...]:
-        """Coefficients about which the release says nothing at this budget: their interval is the whole line."""
+        """Names of the coefficients about which the release says nothing at this budget. Their intervals are infinite."""
         return tuple(n for n, known in zip(self.names, self._intervals().identified, strict=True) if not known)
 
     @cached_property
     def goodness(self) -> Goodness:
+        """Residual variance and R-squared, each with a confidence interval."""
         return goodness(self._evidence, self.design, self.confidence)
 
     @property
     def rsquared(self) -> float | None:
-        """The share of the target's variance that is explained; None where the noise leaves it no variance of its own."""
+        """Share of the target's variance that the features explain. None if the variance cannot be told from the noise."""
         return self.goodness.r_squared
 
     def joint_test(self, coefficients: str | Sequence[str]) -> JointTest:
-        """The test that all of ``coefficients`` are zero: a declared column stands for all its levels."""
+        """Test that several coefficients are all zero.
+
+        Parameters
+        ----------
+        coefficients : str or sequence of str
+            Names of features or of single coefficients. A categorical column stands for all its levels.
+
+        Returns
+        -------
+        JointTest
+            The test, with its ``statistic``, ``degrees`` of freedom and ``p_value``.
+
+        Raises
+        ------
+        ModelError
+            If the fit has no such coefficient.
+
+        Examples
+        --------
+        >>> import dpgram
+        >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100), dpgram.Numeric("pressure", 50, 250)])
+        >>> table = {"age": [30, 50, 70] * 10_000, "pressure": [105, 115, 125] * 10_000}
+        >>> made = dpgram.release(table, schema, epsilon=2.0, delta=1e-6, mechanism="gaussian-noise")
+        >>> fit = dpgram.regress(made, "pressure", ["age"])
+        >>> fit.joint_test("age").p_value < 0.001
+        True
+        """
         asked = [coefficients] if isinstance(coefficients, str) else list(coefficients)
         known = {name: (place,) for place, name in enumerate(self.names)} | dict(self.design.groups)
         places: list[int] = []
         for name in asked:
             if name not in known:
                 raise ModelError(
-                    f"there is no coefficient {name!r}: name a feature of this fit or one of {', '.join(self.names)}."
+                    f"this fit has no coefficient {name!r}. Name one of its features, or one of {', '.join(self.names)}."
                 )
             places += known[name]
         return joint_test(self.channel, self.names, list(dict.fromkeys(places)), name=" + ".join(map(str, asked)))
 
     @cached_property
     def joint_tests(self) -> tuple[JointTest, ...]:
-        """One test for each feature with several coefficients, and one of all slopes where there are several."""
+        """One test for each feature with several coefficients, and one of all slopes if there are several features."""
         tests = [joint_test(self.channel, self.names, places, name=n) for n, places in self.design.groups if len(places) > 1]
         slopes = [j for j, name in enumerate(self.names) if name != INTERCEPT]
         if len(slopes) > 1 and len(self.design.groups) > 1:
@@ -184,11 +295,44 @@ class Fit:
         return tuple(tests)
 
     def predict(self, frame: Any, *, interval: str | None = None, confidence: float | None = None) -> Any:
-        """Predictions for the rows of ``frame``, by ``estimates``, as an array.
+        """Predict the target for new rows.
 
-        ``interval`` "mean" or "observation" gives instead a dict of arrays: ``prediction`` as above, ``debiased``, and around the latter
-        ``lower`` and ``upper`` for the mean of such rows or for one new row. Both are infinite for rows that lie mostly in directions that
-        are not identified at this budget."""
+        The rows are your own, and nothing about them is protected. They are encoded as in the release: numbers are clamped to the declared
+        bounds, and missing cells are filled.
+
+        Parameters
+        ----------
+        frame : pandas, polars or Arrow table, or dict of lists
+            The rows. Columns that the model does not use can be left out.
+        interval : {"mean", "observation"}, optional
+            Also return intervals: for the mean of all rows with these features, or for one new row.
+        confidence : float, optional
+            Confidence level of the intervals. By default that of the fit.
+
+        Returns
+        -------
+        numpy.ndarray or dict of numpy.ndarray
+            The predictions by ``estimates``. With ``interval``, a dict of four arrays: ``prediction``, ``debiased`` (the prediction by
+            ``params``), and ``lower`` and ``upper``, the ends of an interval around ``debiased``. The ends are infinite for a row that the
+            release says too little about.
+
+        Raises
+        ------
+        ModelError
+            If a column is missing or cannot be read, or if ``interval`` or ``confidence`` is not valid.
+
+        Examples
+        --------
+        >>> import dpgram
+        >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100), dpgram.Numeric("pressure", 50, 250)])
+        >>> table = {"age": [30, 50, 70] * 10_000, "pressure": [105, 115, 125] * 10_000}
+        >>> made = dpgram.release(table, schema, epsilon=2.0, delta=1e-6, mechanism="gaussian-noise")
+        >>> fit = dpgram.regress(made, "pressure", ["age"])
+        >>> float(fit.predict({"age": [40]}).round()[0])
+        110.0
+        >>> sorted(fit.predict({"age": [40]}, interval="mean"))
+        ['debiased', 'lower', 'prediction', 'upper']
+        """
         from dpgram.analysis.frames import own_features  # brings Arrow along, which a fit alone does not need
 
         features = own_features(self.release.schema, self.design, frame)
@@ -204,11 +348,44 @@ class Fit:
         return {"prediction": predicted, "debiased": centre, "lower": centre - reach, "upper": centre + reach}
 
     def summary(self) -> Summary:
-        """A table in the manner of statsmodels; prints as text, and as HTML in a notebook."""
+        """Summarise the fit in a table like that of statsmodels.
+
+        Returns
+        -------
+        Summary
+            The table. It prints as text, and as HTML in a notebook.
+
+        Examples
+        --------
+        >>> import dpgram
+        >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100), dpgram.Numeric("pressure", 50, 250)])
+        >>> table = {"age": [30, 50, 70] * 10_000, "pressure": [105, 115, 125] * 10_000}
+        >>> made = dpgram.release(table, schema, epsilon=2.0, delta=1e-6, mechanism="gaussian-noise")
+        >>> fit = dpgram.regress(made, "pressure", ["age"])
+        >>> print(str(fit.summary()).splitlines()[0].strip())
+        Private linear regression of pressure
+        """
         return summarise(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain data, ready for JSON; an infinite end of an interval is None."""
+        """Return the fit as plain data, ready for JSON.
+
+        Returns
+        -------
+        dict
+            Coefficients with standard errors and intervals, R-squared, joint tests, the budget, and notes. Infinite ends of intervals
+            are None.
+
+        Examples
+        --------
+        >>> import dpgram
+        >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100), dpgram.Numeric("pressure", 50, 250)])
+        >>> table = {"age": [30, 50, 70] * 10_000, "pressure": [105, 115, 125] * 10_000}
+        >>> made = dpgram.release(table, schema, epsilon=2.0, delta=1e-6, mechanism="gaussian-noise")
+        >>> fit = dpgram.regress(made, "pressure", ["age"])
+        >>> sorted(fit.to_dict()["coefficients"])
+        ['(intercept)', 'age']
+        """
         made, good = self._intervals(), self.goodness
         params, estimates, pvalues = self.params, self.estimates, self.pvalues
         se, se_sampling, se_privacy, se_clipping = self.bse, self.bse_sampling, self.bse_privacy, self.bse_clipping
@@ -252,29 +429,84 @@ class Fit:
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """What a reader must know about these numbers, in words."""
+        """What a reader must know about these numbers. The summary prints these notes below its tables."""
         release = self.release
         notes = cautions(release)
         if self.not_identified:
             notes.append(
-                f"Not identified at this budget: {', '.join(self.not_identified)}. Use fewer features or a larger budget."
+                f"Not identified at this budget: {', '.join(self.not_identified)}. The noise is too large to say anything about them, so "
+                f"their intervals are infinite. Use fewer features or a larger budget."
             )
         methods = self._intervals().method
         by_test = [n for n, m in zip(self.names, methods, strict=True) if m == "fieller" and n not in self.not_identified]
         if by_test and self.intervals == "auto":
-            notes.append(f"Weakly identified, interval by test inversion (Fieller): {', '.join(by_test)}.")
+            notes.append(
+                f"Weakly identified: {', '.join(by_test)}. Their intervals contain all values that a test does not reject (Fieller)."
+            )
         if self.channel.rows < 0.98 * (release.rows or np.inf) and release.row_bound < release.schema.largest_norm:
-            notes.append("Rows longer than the row bound were shrunk to it; a bias from that is not in the intervals.")
+            notes.append(
+                "Rows longer than the row bound were clipped to it. The intervals do not include the bias that this can cause."
+            )
         if self._evidence.kept is not None:
             notes.append(self._evidence.shrinking)
         return tuple(notes)
 
     def to_frame(self) -> Any:
-        """The table of coefficients as a pandas data frame, indexed by name. Ends of an interval may be infinite."""
+        """Return the table of coefficients as a pandas data frame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per coefficient, indexed by name. Ends of an interval can be infinite.
+
+        Raises
+        ------
+        MissingExtraError
+            If pandas is not installed.
+
+        Examples
+        --------
+        >>> import dpgram
+        >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100), dpgram.Numeric("pressure", 50, 250)])
+        >>> table = {"age": [30, 50, 70] * 10_000, "pressure": [105, 115, 125] * 10_000}
+        >>> made = dpgram.release(table, schema, epsilon=2.0, delta=1e-6, mechanism="gaussian-noise")
+        >>> fit = dpgram.regress(made, "pressure", ["age"])
+        >>> float(fit.to_frame().loc["age", "coefficient"].round(1))
+        0.5
+        """
         return data_frame(framed_rows(self.to_dict()), index="name")
 
     def plot(self, ax: Any = None) -> Any:
-        """Coefficients with their intervals, on a matplotlib axis, which is returned."""
+        """Draw the coefficients with their confidence intervals.
+
+        The intercept is left out, because its scale is different.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw. By default on a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes that were drawn on.
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed.
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> import dpgram
+        >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100), dpgram.Numeric("pressure", 50, 250)])
+        >>> table = {"age": [30, 50, 70] * 10_000, "pressure": [105, 115, 125] * 10_000}
+        >>> made = dpgram.release(table, schema, epsilon=2.0, delta=1e-6, mechanism="gaussian-noise")
+        >>> fit = dpgram.regress(made, "pressure", ["age"])
+        >>> fit.plot(Figure().subplots()).get_title()
+        'Regression of pressure'
+        """
         return draw_coefficients(self.to_dict(), ax)
 
     def _named(self, values: Array) -> dict[str, float]:

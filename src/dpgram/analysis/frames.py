@@ -46,9 +46,9 @@ def encoded_frame(schema: Schema, frame: Any, needed: set[str]) -> Array:
     names = [name for name, _ in columns]
     for name in sorted(needed & set(names)):
         if names.count(name) > 1:
-            raise ModelError(f"the frame has two columns {name!r}: keep one.")
+            raise ModelError(f"the frame has several columns named {name!r}, but only one is allowed. Keep one of them.")
     for name in sorted(needed - set(names)):
-        raise ModelError(f"the frame has no column {name!r}, which the model uses: add it.")
+        raise ModelError(f"the model uses column {name!r}, but the frame has no such column. Add it.")
     cells = {name: _cells(schema.by_name[name], values) for name, values in columns if name in needed}
     batch = pa.record_batch({name: cells.get(name, pa.nulls(rows)) for name in schema.names})
     return Encoder(schema, untyped=frozenset(schema.names)).encode(batch).T  # types were checked with the cells
@@ -61,7 +61,7 @@ def _named_columns(frame: Any) -> tuple[list[tuple[str, Any]], int]:
             columns = [(str(name), _listed(values)) for name, values in frame.items()]
             lengths = {len(values) for _, values in columns}
             if len(lengths) > 1:
-                raise ModelError("the columns of the frame differ in length: give each the same number of rows.")
+                raise ModelError("the columns of the frame have different lengths. Give each the same number of rows.")
             return columns, max(lengths, default=0)
         if hasattr(frame, "iloc") and hasattr(frame, "columns"):  # pandas
             return [(str(name), frame.iloc[:, place]) for place, name in enumerate(frame.columns)], len(frame)
@@ -73,7 +73,8 @@ def _named_columns(frame: Any) -> tuple[list[tuple[str, Any]], int]:
     except (pa.ArrowException, TypeError, ValueError) as problem:
         raise ModelError(f"the frame cannot be read as columns with names: {problem}.") from None
     raise ModelError(
-        f"the frame is a {type(frame).__name__}, and columns with names are needed: a pandas, polars or Arrow table, or a dict of lists."
+        f"the frame is a {type(frame).__name__}, but predict needs columns with names. Pass a pandas, polars or Arrow table, or a dict "
+        f"of lists."
     )
 
 
@@ -97,7 +98,7 @@ def _cells(column: Column, values: Any) -> pa.Array:
             check_type(column, cells.type)
     except ColumnTypeError as problem:
         raise ModelError(
-            f"column {column.name!r} of the frame holds {problem.found}, and {WORDS[column.kind]} are needed."
+            f"column {column.name!r} of the frame contains {problem.found}, but it needs {WORDS[column.kind]}."
         ) from None
     except (TableError, pa.ArrowException, TypeError, ValueError) as problem:
         raise ModelError(f"column {column.name!r} of the frame cannot be read as {column.kind}: {problem}.") from None
@@ -105,7 +106,7 @@ def _cells(column: Column, values: Any) -> pa.Array:
     if wrong.any():
         cell = given[int(wrong.argmax())]
         shown = cell.as_py() if isinstance(cell, pa.Scalar) else cell
-        raise ModelError(f"column {column.name!r} of the frame cannot be read as {column.kind}: a cell holds {shown!r}.")
+        raise ModelError(f"column {column.name!r} of the frame cannot be read as {column.kind}. One of its cells is {shown!r}.")
     return cells
 
 

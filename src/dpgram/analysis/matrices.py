@@ -1,4 +1,4 @@
-"""Covariances, correlations and principal components of a release's columns, as results to print, plot and put in a frame."""
+"""Covariances, correlations and principal components from a release, as results to print, plot or convert to a data frame."""
 
 from __future__ import annotations
 
@@ -25,25 +25,120 @@ KINDS = ("covariance", "correlation", "partial")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Covariance(Summarised, Moments):
-    """Means, covariance and correlations of some columns, in own units, with standard errors."""
+    """Means, covariances and correlations of some columns, with standard errors.
+
+    ``dpgram.covariance`` makes it from a release. All numbers are in the columns' own units. It prints as a table.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Names of the columns. A categorical column has one name for each level except the reference.
+    rows : float
+        Number of rows. It is a noisy estimate if the number of rows is protected or if rows can have been clipped to the row bound.
+    mean : numpy.ndarray
+        Means of the columns.
+    covariance : numpy.ndarray
+        Covariance matrix. It is positive definite, however large the noise is.
+    half : numpy.ndarray
+        Half the range of each column, which is one scaled unit.
+    release : GramRelease
+        The release that it was computed from.
+
+    Examples
+    --------
+    >>> import dpgram
+    >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100), dpgram.Numeric("pressure", 50, 250)])
+    >>> table = {"age": [30, 50, 70] * 10_000, "pressure": [105, 115, 125] * 10_000}
+    >>> made = dpgram.release(table, schema, epsilon=2.0, delta=1e-6, mechanism="gaussian-noise")
+    >>> result = dpgram.covariance(made)
+    >>> result.mean.round().tolist()
+    [50.0, 115.0]
+    """
 
     release: GramRelease
 
     @cached_property
     def errors(self) -> MomentErrors:
-        """Standard errors of ``mean``, ``covariance`` and ``correlation``: privacy noise and sampling together."""
+        """Standard errors of ``mean``, ``covariance`` and ``correlation``. They include the privacy noise and the sampling of rows."""
         return moment_errors(Evidence.of(self.release), self)
 
     def matrix(self, kind: str = "covariance") -> Array:
+        """Return one of the matrices by its name.
+
+        Parameters
+        ----------
+        kind : {"covariance", "correlation", "partial"}
+            Which matrix. "partial" is the correlation of two columns given all the others.
+
+        Returns
+        -------
+        numpy.ndarray
+            The matrix, in the order of ``names``.
+
+        Raises
+        ------
+        ModelError
+            If there is no such kind.
+
+        Examples
+        --------
+        >>> import dpgram
+        >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100), dpgram.Numeric("pressure", 50, 250)])
+        >>> table = {"age": [30, 50, 70] * 10_000, "pressure": [105, 115, 125] * 10_000}
+        >>> made = dpgram.release(table, schema, epsilon=2.0, delta=1e-6, mechanism="gaussian-noise")
+        >>> dpgram.covariance(made).matrix("correlation").shape
+        (2, 2)
+        """
         if kind not in KINDS:
             raise ModelError(f"kind is {kind!r} and must be one of {', '.join(KINDS)}.")
         return {"covariance": self.covariance, "correlation": self.correlation, "partial": self.partial_correlation}[kind]
 
     def to_frame(self, kind: str = "covariance") -> Any:
-        """The matrix as a pandas data frame."""
+        """Return one of the matrices as a pandas data frame.
+
+        Parameters
+        ----------
+        kind : {"covariance", "correlation", "partial"}
+            Which matrix, as in ``matrix``.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The matrix, with the names as index and columns.
+
+        Raises
+        ------
+        MissingExtraError
+            If pandas is not installed.
+
+        Examples
+        --------
+        >>> import dpgram
+        >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100), dpgram.Numeric("pressure", 50, 250)])
+        >>> table = {"age": [30, 50, 70] * 10_000, "pressure": [105, 115, 125] * 10_000}
+        >>> made = dpgram.release(table, schema, epsilon=2.0, delta=1e-6, mechanism="gaussian-noise")
+        >>> list(dpgram.covariance(made).to_frame("correlation").columns)
+        ['age', 'pressure']
+        """
         return data_frame({"": self.names, **dict(zip(self.names, self.matrix(kind).T, strict=True))}, index="")
 
     def to_dict(self) -> dict[str, Any]:
+        """Return all matrices, means and standard errors as plain data, ready for JSON.
+
+        Returns
+        -------
+        dict
+            Names, means, matrices, standard errors, the budget, and notes.
+
+        Examples
+        --------
+        >>> import dpgram
+        >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100), dpgram.Numeric("pressure", 50, 250)])
+        >>> table = {"age": [30, 50, 70] * 10_000, "pressure": [105, 115, 125] * 10_000}
+        >>> made = dpgram.release(table, schema, epsilon=2.0, delta=1e-6, mechanism="gaussian-noise")
+        >>> dpgram.covariance(made).to_dict()["names"]
+        ['age', 'pressure']
+        """
         return {
             "names": list(self.names),
             "mean": self.mean.tolist(),
@@ -57,28 +152,143 @@ class Covariance(Summarised, Moments):
         }
 
     def summary(self, kind: str = "covariance") -> Summary:
+        """Summarise means, standard deviations and one of the matrices in a table.
+
+        Parameters
+        ----------
+        kind : {"covariance", "correlation", "partial"}
+            Which matrix, as in ``matrix``.
+
+        Returns
+        -------
+        Summary
+            The table. It prints as text, and as HTML in a notebook.
+
+        Examples
+        --------
+        >>> import dpgram
+        >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100), dpgram.Numeric("pressure", 50, 250)])
+        >>> table = {"age": [30, 50, 70] * 10_000, "pressure": [105, 115, 125] * 10_000}
+        >>> made = dpgram.release(table, schema, epsilon=2.0, delta=1e-6, mechanism="gaussian-noise")
+        >>> print(str(dpgram.covariance(made).summary("correlation")).splitlines()[0].strip())
+        Private correlation
+        """
         return matrix_summary(self.to_dict(), kind, self.matrix(kind).tolist())
 
     def plot(self, kind: str = "correlation", ax: Any = None) -> Any:
-        """A heat map of the correlations, or the partial ones."""
+        """Draw the correlations as a heat map.
+
+        Parameters
+        ----------
+        kind : {"correlation", "partial"}
+            Which matrix, as in ``matrix``. Covariances have no common scale, so they cannot be drawn.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw. By default on a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes that were drawn on.
+
+        Raises
+        ------
+        ModelError
+            If the kind cannot be drawn.
+        MissingExtraError
+            If matplotlib is not installed.
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> import dpgram
+        >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100), dpgram.Numeric("pressure", 50, 250)])
+        >>> table = {"age": [30, 50, 70] * 10_000, "pressure": [105, 115, 125] * 10_000}
+        >>> made = dpgram.release(table, schema, epsilon=2.0, delta=1e-6, mechanism="gaussian-noise")
+        >>> dpgram.covariance(made).plot(ax=Figure().subplots()).get_title()
+        'Private correlations'
+        """
         if kind == "covariance":
-            raise ModelError('covariances have no common scale to be drawn on: use kind="correlation" or "partial".')
+            raise ModelError(
+                'covariances have no common scale, so they cannot be drawn. Use kind="correlation" or kind="partial".'
+            )
         titles = {"correlation": "Private correlations", "partial": "Private partial correlations"}
         return draw_matrix(self.names, self.matrix(kind).tolist(), titles.get(kind, "") + mark(self.release.private), ax)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PrincipalComponents(Summarised, Components):
-    """Principal components of some columns, from the largest variance down."""
+    """Principal components of some columns, from the largest variance to the smallest.
+
+    ``dpgram.pca`` makes it from a release. It prints as a table.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Names of the columns.
+    variances : numpy.ndarray
+        Variance of each component.
+    loadings : numpy.ndarray
+        One component per row, each a unit vector over ``names``. Its largest entry in absolute value is positive.
+    standardised : bool
+        Whether the components are those of the correlations.
+    release : GramRelease
+        The release that they were computed from.
+
+    Examples
+    --------
+    >>> import dpgram
+    >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100), dpgram.Numeric("pressure", 50, 250)])
+    >>> table = {"age": [30, 50, 70] * 10_000, "pressure": [105, 115, 125] * 10_000}
+    >>> made = dpgram.release(table, schema, epsilon=2.0, delta=1e-6, mechanism="gaussian-noise")
+    >>> components = dpgram.pca(made, standardise=True)
+    >>> bool(components.shares[0] > 0.9)
+    True
+    """
 
     release: GramRelease
 
     def to_frame(self) -> Any:
-        """Loadings as a pandas data frame, a row per component."""
+        """Return the components as a pandas data frame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per component: its variance, its share of the variance, and its loadings.
+
+        Raises
+        ------
+        MissingExtraError
+            If pandas is not installed.
+
+        Examples
+        --------
+        >>> import dpgram
+        >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100), dpgram.Numeric("pressure", 50, 250)])
+        >>> table = {"age": [30, 50, 70] * 10_000, "pressure": [105, 115, 125] * 10_000}
+        >>> made = dpgram.release(table, schema, epsilon=2.0, delta=1e-6, mechanism="gaussian-noise")
+        >>> list(dpgram.pca(made).to_frame().columns)
+        ['variance', 'share', 'age', 'pressure']
+        """
         numbers = {"component": range(1, len(self.shares) + 1), "variance": self.variances, "share": self.shares}
         return data_frame({**numbers, **dict(zip(self.names, self.loadings.T, strict=True))}, index="component")
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the components as plain data, ready for JSON.
+
+        Returns
+        -------
+        dict
+            Names, variances, shares, loadings, the budget, and notes.
+
+        Examples
+        --------
+        >>> import dpgram
+        >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100), dpgram.Numeric("pressure", 50, 250)])
+        >>> table = {"age": [30, 50, 70] * 10_000, "pressure": [105, 115, 125] * 10_000}
+        >>> made = dpgram.release(table, schema, epsilon=2.0, delta=1e-6, mechanism="gaussian-noise")
+        >>> dpgram.pca(made).to_dict()["names"]
+        ['age', 'pressure']
+        """
         return {
             "names": list(self.names),
             "standardised": self.standardised,
@@ -89,24 +299,138 @@ class PrincipalComponents(Summarised, Components):
         }
 
     def summary(self, components: int | None = None) -> Summary:
-        """The first six components, or as many as asked for."""
+        """Summarise the first components in a table.
+
+        Parameters
+        ----------
+        components : int, optional
+            How many components to show. By default six, or all if there are fewer.
+
+        Returns
+        -------
+        Summary
+            The table. It prints as text, and as HTML in a notebook.
+
+        Raises
+        ------
+        ModelError
+            If the number of components is not valid.
+
+        Examples
+        --------
+        >>> import dpgram
+        >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100), dpgram.Numeric("pressure", 50, 250)])
+        >>> table = {"age": [30, 50, 70] * 10_000, "pressure": [105, 115, 125] * 10_000}
+        >>> made = dpgram.release(table, schema, epsilon=2.0, delta=1e-6, mechanism="gaussian-noise")
+        >>> print(str(dpgram.pca(made).summary(components=1)).splitlines()[0].strip())
+        Private principal components (of the covariance, in own units)
+        """
         count = 6 if components is None else components
         if isinstance(count, bool) or not isinstance(count, Integral) or count < 1:
             raise ModelError(f"components is {components!r} and must be a whole number of at least 1.")
         return components_summary(self.to_dict(), int(count))
 
     def plot(self, ax: Any = None) -> Any:
-        """The share of each component."""
+        """Draw the share of the variance of each component.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw. By default on a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes that were drawn on.
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed.
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> import dpgram
+        >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100), dpgram.Numeric("pressure", 50, 250)])
+        >>> table = {"age": [30, 50, 70] * 10_000, "pressure": [105, 115, 125] * 10_000}
+        >>> made = dpgram.release(table, schema, epsilon=2.0, delta=1e-6, mechanism="gaussian-noise")
+        >>> dpgram.pca(made).plot(Figure().subplots()).get_title()
+        'Private principal components'
+        """
         return draw_shares(self.shares.tolist(), f"Private principal components{mark(self.release.private)}", ax)
 
 
 def covariance(release: GramRelease, columns: Sequence[str] | None = None) -> Covariance:
-    """Means, covariance and correlations of ``columns`` (all when left out), in own units. Costs no budget."""
+    """Compute means, covariances and correlations from a release.
+
+    All numbers are in the columns' own units, with standard errors. It costs no budget.
+
+    Parameters
+    ----------
+    release : GramRelease
+        The release, from ``load`` or ``release``.
+    columns : sequence of str, optional
+        The columns to use. A categorical column stands for all its levels except the reference. By default all columns.
+
+    Returns
+    -------
+    Covariance
+        The result. It prints as a table.
+
+    Raises
+    ------
+    ModelError
+        If the release has no such column, or was made without an intercept.
+
+    Examples
+    --------
+    >>> import dpgram
+    >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100), dpgram.Numeric("pressure", 50, 250)])
+    >>> table = {"age": [30, 50, 70] * 10_000, "pressure": [105, 115, 125] * 10_000}
+    >>> made = dpgram.release(table, schema, epsilon=2.0, delta=1e-6, mechanism="gaussian-noise")
+    >>> result = dpgram.covariance(made, ["age", "pressure"])
+    >>> result.mean.round().tolist()
+    [50.0, 115.0]
+    >>> bool(result.correlation[0, 1] > 0.8)
+    True
+    """
     return Covariance(**vars(moments(Evidence.of(release), columns)), release=release)
 
 
 def pca(release: GramRelease, columns: Sequence[str] | None = None, *, standardise: bool = False) -> PrincipalComponents:
-    """Principal components of ``columns``; of their correlations when ``standardise``. Costs no budget."""
+    """Compute principal components from a release.
+
+    It costs no budget.
+
+    Parameters
+    ----------
+    release : GramRelease
+        The release, from ``load`` or ``release``.
+    columns : sequence of str, optional
+        The columns to use, as in ``covariance``. By default all columns.
+    standardise : bool
+        Use the correlations instead of the covariances. Do this if columns have different units.
+
+    Returns
+    -------
+    PrincipalComponents
+        The components, from the largest variance to the smallest. They print as a table.
+
+    Raises
+    ------
+    ModelError
+        If the release has no such column, or was made without an intercept.
+
+    Examples
+    --------
+    >>> import dpgram
+    >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100), dpgram.Numeric("pressure", 50, 250)])
+    >>> table = {"age": [30, 50, 70] * 10_000, "pressure": [105, 115, 125] * 10_000}
+    >>> made = dpgram.release(table, schema, epsilon=2.0, delta=1e-6, mechanism="gaussian-noise")
+    >>> dpgram.pca(made, standardise=True).loadings[0].round(2).tolist()
+    [0.71, 0.71]
+    """
     components = principal_components(moments(Evidence.of(release), columns), standardise=standardise)
     return PrincipalComponents(**vars(components), release=release)
 
@@ -115,7 +439,7 @@ def _origin(release: GramRelease) -> dict[str, Any]:
     notes = cautions(release)
     if Evidence.of(release).kept is not None:  # whatever share was kept: a few long rows can be much of a variance
         notes.append(
-            "Rows far from the others count for less: means and variances are those of rows as they were weighed. A bias from that is "
-            "not in the standard errors."
+            "Rows far from the others were clipped, so they count for less in means and variances. The standard errors do not include the "
+            "bias that this can cause."
         )
     return {**origin(release), "private": release.private, "condition": release.condition or None, "notes": notes}

@@ -146,7 +146,36 @@ def _in_file(kind: Any) -> Any:
 
 
 def load(path: str | Path) -> GramRelease:
-    """The release in a file, checked field by field."""
+    """Read a release from a file.
+
+    Every field is checked, so a file that was damaged or changed is refused.
+
+    Parameters
+    ----------
+    path : str or Path
+        The release file, as ``GramRelease.save`` or ``dpgram release`` wrote it.
+
+    Returns
+    -------
+    GramRelease
+        The release. Pass it to ``regress``, ``covariance``, ``pca`` or ``select``.
+
+    Raises
+    ------
+    ReleaseFileError
+        If the file cannot be read, is damaged, was changed, or has an unknown format. The message names the field.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import dpgram
+    >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100)])
+    >>> made = dpgram.release({"age": [31.0, 45.0]}, schema, epsilon=1.0, delta=1e-6, mechanism="gaussian-noise")
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "release.json"
+    >>> made.save(path)
+    >>> dpgram.load(path) == made
+    True
+    """
     path = Path(path)
     try:
         content = path.read_bytes()
@@ -163,7 +192,7 @@ class _Reader:
         version = self._decode(content, _Head).format
         if version not in FORMATS:
             self._refuse(
-                "format", f"is {version}, and this version of dpgram reads {FORMATS[0]} to {FORMATS[-1]}: update dpgram"
+                "format", f"is {version}, but this version of dpgram reads formats {FORMATS[0]} to {FORMATS[-1]}. Update dpgram"
             )
         file = self._decode(content, _File)
         schema, budget = self._schema(file), self._budget(file)
@@ -189,7 +218,7 @@ class _Reader:
             problem, _, place = str(error).partition(" - at `$")
             return self._refuse((within + place.rstrip("`")).lstrip(".") or None, problem[0].lower() + problem[1:])
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            return self._refuse(None, f"is not a release: not valid JSON, or cut short ({error})")
+            return self._refuse(None, f"is not a release file: it is not valid JSON, or it was cut short ({error})")
 
     def _schema(self, file: _File) -> Schema:
         try:
@@ -211,15 +240,15 @@ class _Reader:
         if tuple(file.columns) != schema.encoded_names:
             self._refuse(
                 "columns",
-                f"has {len(file.columns)} names that are not the {len(schema.encoded_names)} encoded columns of the "
-                f"schema in the file: it was changed after it was written",
+                f"has {len(file.columns)} names, which are not the {len(schema.encoded_names)} encoded columns of the "
+                f"schema in the file. The file was changed after it was written",
             )
 
     def _check_rows(self, file: _File, neighbours: Neighbours) -> None:
         if neighbours is Neighbours.ADD_REMOVE and file.rows is not None:
-            self._refuse("rows", 'must be null under neighbours = "add-remove", where the number of rows is protected')
+            self._refuse("rows", 'must be null, because neighbours = "add-remove" protects the number of rows')
         if neighbours is Neighbours.REPLACE and (file.rows is None or file.rows < 1):
-            self._refuse("rows", 'must be a positive number under neighbours = "replace"')
+            self._refuse("rows", 'must be a positive number, because neighbours = "replace" makes it public')
 
     def _noise(self, file: _File) -> NoiseModel:
         stored = self._decode(file.noise, Union[*(_in_file(kind) for kind in SHAPES.values())], "noise")  # type: ignore[arg-type]
@@ -227,11 +256,15 @@ class _Reader:
         sizes = [float(np.abs(r.through).max()) for r in noise.rounds]
         for k, size in enumerate(sizes):
             if not 1 / MOST_APART < size / sizes[-1] < MOST_APART:
-                self._refuse(f"noise.rounds[{k}].through", "is of another size than the last round's: one of them was changed")
+                self._refuse(
+                    f"noise.rounds[{k}].through",
+                    "has a very different size from that of the last round. One of them was changed",
+                )
         for k, early in enumerate(noise.rounds[:-1]):
             if early.outer:
                 self._refuse(
-                    f"noise.rounds[{k}].scales", "has several, which only the last round can have: it was changed or damaged"
+                    f"noise.rounds[{k}].scales",
+                    "has several scales, but only the last round can have several. The file was changed or damaged",
                 )
         self._check_counts(file, noise)
         return noise
@@ -243,7 +276,7 @@ class _Reader:
             counted["rounds"] = len(noise.rounds)
         for name, there in counted.items():
             if (said := file.mechanism.parameters.get(name, there)) != there:
-                self._refuse(f"mechanism.parameters.{name}", f"is {said:g}, and there are {there}: one of them was changed")
+                self._refuse(f"mechanism.parameters.{name}", f"is {said:g}, but the file has {there}. One of them was changed")
 
     def _part(self, file: _File, field: str, stored: Any, kind: Any) -> Any:
         """A noise model, or a part of one, its numbers checked."""
@@ -253,14 +286,14 @@ class _Reader:
             if isinstance(value, float):
                 least, most = kind.limits(len(file.columns)).get(each.name, ANY_SIZE)
                 if not (least <= value <= most or (each.name == "shift" and value == 0)):
-                    self._refuse(name, f"is {value:g} and must be positive, at least {least:g} and at most {most:g}")
+                    self._refuse(name, f"is {value:g} and must be a number from {least:g} to {most:g}")
             elif hints[each.name] is np.ndarray:
                 read = self._symmetric if each.name in SYMMETRIC else self._matrix
                 value = read(file, name, value)
             elif get_origin(hints[each.name]) is tuple:
                 (part, *_) = get_args(hints[each.name])
                 if not value and each.default is dataclasses.MISSING:
-                    self._refuse(name, f"is empty, and there is at least one {part.__name__.lower()}")
+                    self._refuse(name, f"is empty, but at least one {part.__name__.lower()} is needed")
                 value = tuple(self._one_of(file, f"{name}[{k}]", one, part) for k, one in enumerate(value))
             elif value is not None:
                 value = self._part(file, name, value, get_args(hints[each.name])[0])
@@ -279,16 +312,16 @@ class _Reader:
 
     def _check_round(self, file: _File, field: str, round_: Round) -> None:
         if not 1 <= len(round_.scales) <= MOST_SCALES or round_.scales != first_scales(len(round_.scales)):
-            self._refuse(f"{field}.scales", "must be 1, 4, 16 and so on: it was changed or damaged")
+            self._refuse(f"{field}.scales", "must be 1, 4, 16 and so on. The file was changed or damaged")
         if len(round_.outer) != len(round_.scales) - 1:
-            needed = f"{len(round_.scales) - 1} are needed for its {len(round_.scales)} scales"
-            self._refuse(f"{field}.outer", f"has {len(round_.outer)} matrices, and {needed}")
+            needed = f"{len(round_.scales)} scales need {len(round_.scales) - 1}"
+            self._refuse(f"{field}.outer", f"has {len(round_.outer)} matrices, but {needed}")
         matrices = {"gram": round_.gram, **{f"outer[{k}]": each for k, each in enumerate(round_.outer)}}
         rows, noise = PLAUSIBLE_ROWS if file.rows is None else file.rows, 100 * round_.sd_off_diagonal
         for name, matrix in matrices.items():
             self._check_sum(f"{field}.{name}", matrix, rows + noise)
             if np.diag(matrix).min() < -noise:
-                self._refuse(f"{field}.{name}", "has a negative number for a sum of squares: it was changed or damaged")
+                self._refuse(f"{field}.{name}", "contains a negative sum of squares. The file was changed or damaged")
         self._check_map(f"{field}.through", round_.through)
 
     def _check_pooled(self, field: str, pooled: Pooled) -> None:
@@ -297,35 +330,38 @@ class _Reader:
 
     def _check_sum(self, field: str, matrix: np.ndarray, most: float) -> None:
         if np.abs(matrix).max() > most:  # mapped rows have norm one at most
-            self._refuse(field, "holds a number too large for a sum over rows: it was changed or damaged")
+            self._refuse(field, "contains a number that is too large for a sum over rows. The file was changed or damaged")
 
     def _check_map(self, field: str, matrix: np.ndarray) -> None:
         largest = float(np.abs(matrix).max())
         if not ANY_SIZE[0] < largest < ANY_SIZE[1] or not np.linalg.cond(matrix / largest) < WORST_CONDITION:
-            self._refuse(field, "cannot be undone: it is (nearly) singular, or its numbers are too large or too small")
+            self._refuse(field, "cannot be inverted: it is singular or nearly so, or its numbers are too large or too small")
 
     def _gram(self, file: _File, noise: NoiseModel) -> np.ndarray:
         gram = self._symmetric(file, "gram", file.gram)
         if noise.rounds:
             self._check_last(gram, noise.rounds[-1])
         elif np.abs(gram).max() > PLAUSIBLE_ROWS * file.row_bound**2 + 100 * (noise.sd_off_diagonal + noise.shift):
-            self._refuse("gram", "holds a number too large for a sum over rows: it was changed or damaged")
+            self._refuse("gram", "contains a number that is too large for a sum over rows. The file was changed or damaged")
         if file.grid is not None and not (file.grid > 0 and math.frexp(file.grid)[0] == 0.5):
             self._refuse("grid", f"is {file.grid:g} and must be a power of two")
         if file.grid is not None and not np.array_equal(gram / file.grid, np.rint(gram / file.grid)):
-            self._refuse("gram", f"holds a number that is no multiple of its grid, {file.grid:g}: it was changed or damaged")
+            self._refuse(
+                "gram", f"contains a number that is not a multiple of the grid, {file.grid:g}. The file was changed or damaged"
+            )
         return gram
 
     def _check_last(self, gram: np.ndarray, last: Round) -> None:
         """The matrix is what the last round makes of it, but for rounding; it is over all rows."""
         if last.sampled != 1.0:
             self._refuse(
-                "noise.rounds", "ends with a round over a sample of the rows, and the last is over all: it was changed"
+                "noise.rounds",
+                "ends with a round over a sample of the rows, but the last round must use all rows. The file was changed",
             )
         size = np.abs(last.through) @ np.abs(gram) @ np.abs(last.through).T
         apart = np.abs(last.through @ gram @ last.through.T - last.gram / last.kept)
         if not (apart <= ROUNDING * (size + np.abs(last.gram) / last.kept)).all():
-            self._refuse("gram", "is not what the last of its rounds says: one of them was changed or damaged")
+            self._refuse("gram", "does not agree with the last round. One of them was changed or damaged")
 
     def _matrix(self, file: _File, field: str, read: InFile) -> np.ndarray:
         try:
@@ -337,7 +373,9 @@ class _Reader:
         matrix = self._matrix(file, field, read)
         if not np.array_equal(matrix, matrix.T):
             i, j = np.argwhere(matrix != matrix.T)[0]
-            self._refuse(field, f"is not symmetric at {file.columns[i]!r}, {file.columns[j]!r}: it was changed or damaged")
+            self._refuse(
+                field, f"is not symmetric at {file.columns[i]!r}, {file.columns[j]!r}. The file was changed or damaged"
+            )
         return matrix
 
     def _refuse(self, field: str | None, problem: str) -> Any:

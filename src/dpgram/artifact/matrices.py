@@ -66,14 +66,14 @@ def unpacked(read: InFile, dim: int) -> Array:
     lower = exponents is not None and widths == list(range(1, dim + 1)) and dim > 1
     if not lower and widths != [dim] * dim:
         shape = f"{len(rows)} rows of {'/'.join(str(w) for w in sorted(set(widths))) or 'no'} numbers"
-        raise ValueError(f"has {shape}, and {dim} by {dim} are needed for its {dim} columns")
+        raise ValueError(f"has {shape}, but {dim} columns need a matrix of {dim} by {dim}")
     matrix = np.zeros((dim, dim))
     matrix[np.tri(dim, dtype=bool) if lower else ...] = _flat(rows) if lower else _flat(rows).reshape(dim, dim)
     if exponents is not None:
         with np.errstate(over="ignore"):  # seen below
             matrix = np.ldexp(matrix, _checked(exponents, dim)[:, None])
     if not np.isfinite(matrix).all():
-        raise ValueError("holds a number that is not finite")
+        raise ValueError("contains a number that is not finite")
     return matrix + np.tril(matrix, -1).T if lower else matrix
 
 
@@ -84,6 +84,6 @@ def _flat(rows: Sequence[Sequence[float]]) -> Array:
 def _checked(exponents: list[int], dim: int) -> Array:
     if len(exponents) != dim or not all(-MOST_EXPONENT <= exponent <= MOST_EXPONENT for exponent in exponents):
         raise ValueError(
-            f"has {len(exponents)} exponents, and {dim} between -{MOST_EXPONENT} and {MOST_EXPONENT} are needed, one for each of its rows"
+            f"has {len(exponents)} exponents, but needs {dim} between -{MOST_EXPONENT} and {MOST_EXPONENT}, one for each row"
         )
     return np.array(exponents, dtype=np.int32)

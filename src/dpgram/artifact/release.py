@@ -17,7 +17,63 @@ Array = np.ndarray
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GramRelease:
-    """What leaves the building. Only ``gram`` was computed from rows, and it carries noise."""
+    """A private release: the Gram matrix of a table with noise, and all that a reader must know about it.
+
+    ``dpgram.release`` makes one, and ``dpgram.load`` reads one from a file. A release can be published, and everything computed from it
+    costs no budget. Whatever in it was computed from rows contains noise. This is the Gram matrix, and with some mechanisms also numbers
+    in ``noise``, ``parameters`` and ``schema.learnt``.
+
+    Attributes
+    ----------
+    schema : Schema
+        What was declared about the table: columns, bounds, unit and neighbours.
+    gram : numpy.ndarray
+        The noisy Gram matrix, of shape (d, d), in scaled units. Its rows and columns are named by ``columns``. The noise can make it
+        indefinite.
+    rows : int or None
+        Number of rows. None if the number of rows is protected, which is so for the neighbours "add-remove".
+    rows_of : str
+        "table", or "result" if the rows came from a query, a lazy frame or a stream. A row can then stand for several units.
+    row_bound : float
+        The row bound that was used. Longer rows were clipped to it.
+    budget : Budget
+        Epsilon and delta of this release.
+    mechanism : str
+        Name of the mechanism that added the noise.
+    calibration : str
+        "exact" if the noise follows from proven privacy curves, "paper" if it follows from printed formulas.
+    choice : str
+        How the mechanism was chosen. Empty if the custodian named it.
+    condition : str
+        What the guarantee depends on besides its proof. Empty if there is no such condition.
+    parameters : dict
+        Parameters of the mechanism, by name.
+    noise : NoiseModel
+        The distribution of the noise.
+    randomness : str
+        Where the random numbers came from.
+    private : bool
+        False if the noise came from a seed. The release then protects nobody.
+    arithmetic : str
+        "exact" if the noise was drawn as real numbers and rounded once, otherwise "float64".
+    grid : float or None
+        The entries of ``gram`` are multiples of this number. None if they are not on a grid.
+    ledger_entry : str or None
+        Number and hash of the ledger line that paid for this release. None without a ledger.
+    library_version : str
+        Version of dpgram that made the release.
+
+    Examples
+    --------
+    >>> import dpgram
+    >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100), dpgram.Boolean("smoker")])
+    >>> table = {"age": [31.0, 45.0, 62.0], "smoker": [True, False, False]}
+    >>> made = dpgram.release(table, schema, epsilon=1.0, delta=1e-6, mechanism="gaussian-noise")
+    >>> made
+    GramRelease(3 columns, epsilon=1, delta=1e-06, neighbours=replace, mechanism=gaussian-noise)
+    >>> made.columns
+    ('(intercept)', 'age', 'smoker')
+    """
 
     schema: Schema  # public, declared: columns, bounds, unit, neighbours
     gram: Array  # protected, (d, d) over schema.encoded_names, in scaled units; may be indefinite
@@ -40,25 +96,50 @@ class GramRelease:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the rows and columns of ``gram``."""
+        """Names of the rows and columns of ``gram``, in order."""
         return self.schema.encoded_names
 
     @property
     def format(self) -> int:
-        """The format of the file that ``save`` writes. A changed meaning gets a new number; old files keep loading."""
+        """Number of the file format that ``save`` writes. Files in older formats can still be loaded."""
         return 1 if len(self.columns) <= MANY_COLUMNS else 2
 
     @property
     def neighbours(self) -> Neighbours:
+        """Which tables the guarantee makes hard to tell apart, ``Neighbours.REPLACE`` or ``Neighbours.ADD_REMOVE``."""
         return self.schema.neighbours
 
     @property
     def exact_parameters(self) -> dict[str, Fraction]:
-        """The parameters as the fractions that they are: in exact arithmetic the mechanism used these very numbers."""
+        """The parameters as exact fractions, by name. In exact arithmetic the mechanism used exactly these numbers."""
         return {name: Fraction(value) for name, value in self.parameters.items()}
 
     def save(self, path: str | Path) -> None:
-        """Write the release as JSON, whole or not at all."""
+        """Write the release to a JSON file.
+
+        The file is written completely or not at all. An existing file is replaced.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file to write.
+
+        Raises
+        ------
+        OutputError
+            If the file cannot be written.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import dpgram
+        >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100)])
+        >>> made = dpgram.release({"age": [31.0, 45.0]}, schema, epsilon=1.0, delta=1e-6, mechanism="gaussian-noise")
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "release.json"
+        >>> made.save(path)
+        >>> path.exists()
+        True
+        """
         from dpgram.artifact import files
 
         files.save(self, Path(path))

@@ -57,14 +57,20 @@ The label says what is promised, to whom, and by which mechanism. It also says w
 protected.""",
     "regress:regress": """Fit linear regressions from a release.
 
-Costs no budget: fit as many as you like. Coefficients are in the columns' own units, with intervals that count the privacy
-noise.""",
+Fit as many as you like, because this costs no budget. Coefficients are in the columns' own units. Standard errors and
+confidence intervals include the privacy noise. See docs/regression.md.
+
+Example: dpgram regress visits.json --target cost --features age,sex""",
     "matrices:cov_command": """Print means, covariances and correlations from a release.
 
-Costs no budget. In the columns' own units, with standard errors that count the privacy noise.""",
+All numbers are in the columns' own units. Standard errors include the privacy noise. It costs no budget.
+
+Example: dpgram cov visits.json --columns age,cost --kind correlation""",
     "matrices:pca_command": """Print principal components from a release.
 
-Costs no budget.""",
+It prints the loadings and the share of the variance of each component. It costs no budget.
+
+Example: dpgram pca visits.json --standardise""",
     "report:report": """Write a web page about a release: its privacy label, and models to explore.
 
 The page is one HTML file. It opens from disk and needs no network. It costs no budget.

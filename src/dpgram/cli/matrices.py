@@ -6,7 +6,7 @@ from pathlib import Path
 
 from dpgram.analysis.matrices import Covariance, PrincipalComponents, covariance, pca
 from dpgram.artifact.files import load
-from dpgram.cli.options import Columns, ReleaseFile, listed_names
+from dpgram.cli.options import Columns, Flag, ReleaseFile, listed_names
 from dpgram.cli.output import print_json
 from dpgram.report.figures import check_figure_path, save_figure
 
@@ -18,14 +18,14 @@ def cov_command(
     columns: Columns = None,
     kind: str = "covariance",
     plot: Path | None = None,
-    json: bool = False,
+    json: Flag = False,
 ) -> None:
-    """Print means, covariances and correlations from RELEASE. Costs no budget.
+    """Print means, covariances and correlations from RELEASE. This costs no budget.
 
     Args:
-        kind: covariance, correlation or partial (correlation given all the other columns).
-        plot: Also draw the correlations to this file (.png, .svg or .pdf).
-        json: Print JSON, with all three matrices and standard errors."""
+        kind: The matrix to print: covariance, correlation, or partial for the correlations given all the other columns.
+        plot: Draw the correlations to this file (.png, .svg or .pdf).
+        json: Print JSON instead of tables, with all three matrices and the standard errors."""
     check_figure_path(plot)
     made = load(release)
     moments = covariance(made, listed_names(made.schema, columns))
@@ -41,17 +41,17 @@ def pca_command(
     *,
     columns: Columns = None,
     components: int | None = None,
-    standardise: bool = False,
+    standardise: Flag = False,
     plot: Path | None = None,
-    json: bool = False,
+    json: Flag = False,
 ) -> None:
-    """Print principal components from RELEASE. Costs no budget.
+    """Print principal components from RELEASE. This costs no budget.
 
     Args:
-        components: How many to print; up to six when left out.
-        standardise: Of the correlations, so that columns in large units do not rule.
-        plot: Also draw the shares of the variance to this file (.png, .svg or .pdf).
-        json: Print JSON, with all components."""
+        components: How many components to print. By default six, or all if there are fewer.
+        standardise: Use the correlations instead of the covariances. Do this if columns have different units.
+        plot: Draw the share of the variance of each component to this file (.png, .svg or .pdf).
+        json: Print JSON instead of tables, with all components."""
     check_figure_path(plot)
     made = load(release)
     result = pca(made, listed_names(made.schema, columns), standardise=standardise)

@@ -24,7 +24,7 @@ LedgerFile = Annotated[Path, Parameter(help="The ledger file.")]
 Flag = Annotated[bool, Parameter(show_default=False)]
 Several = Annotated[tuple[str, ...], Parameter(show_default=False)]
 Json = Annotated[bool, Parameter(help="Print JSON instead of tables.", show_default=False)]
-Columns = Annotated[str | None, Parameter(help="Separated by commas; all when left out.")]
+Columns = Annotated[str | None, Parameter(help="The columns to use, separated by commas. By default all.")]
 Relation = Annotated[
     str, Parameter(help="Which tables count as neighbours. replace: one row differs. add-remove: one row is added or removed.")
 ]

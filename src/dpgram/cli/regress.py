@@ -12,7 +12,7 @@ from dpgram.analysis.fit import Fit
 from dpgram.analysis.regress import Fits
 from dpgram.analysis.regress import regress as fit_models
 from dpgram.artifact.files import load
-from dpgram.cli.options import Json, ReleaseFile, Repeated, listed_names
+from dpgram.cli.options import Flag, Json, ReleaseFile, Repeated, listed_names
 from dpgram.cli.output import print_json, working_bar
 from dpgram.errors import ModelError
 from dpgram.report.figures import check_figure_path, draw_comparison, save_figure
@@ -31,28 +31,29 @@ def regress(
     penalty: float | None = None,
     l1_ratio: float | None = None,
     intercept: Annotated[bool | None, Parameter(negative="--no-intercept")] = None,
-    compare: bool = False,
+    compare: Flag = False,
     plot: Path | None = None,
     json: Json = False,
 ) -> None:
-    """Fit linear regressions from RELEASE. Costs no budget: fit as many as you like.
+    """Fit linear regressions from RELEASE. This costs no budget.
 
     Args:
-        target: The column to explain; may be given several times.
-        formula: Instead of target and features, as in "arr_delay ~ dep_delay + carrier"; may be given several times.
-        features: Columns to explain it by, separated by commas; all other columns when left out.
-        estimator: What predictions use: shrunk, debiased, log-det, plain, ridge, lasso or elastic-net. Intervals are about the
-            debiased coefficients, whatever is chosen here.
-        intervals: auto (Wald, and Fieller where identification is weak), wald, fieller or bootstrap.
-        confidence: Of the intervals.
-        penalty: For ridge, lasso and elastic-net, as scikit-learn's alpha; from the size of the noise when left out.
-        l1_ratio: For elastic-net.
-        intercept: Fit with or without an intercept; with one where the release has it.
-        compare: Print all models side by side.
-        plot: Also draw coefficients with intervals to this file (.png, .svg or .pdf)."""
+        target: The column to explain. May be repeated, for several regressions.
+        formula: A formula instead of target and features, such as "arr_delay ~ dep_delay + carrier". May be repeated.
+        features: The columns that explain the target, separated by commas. By default all others.
+        estimator: How the coefficients for prediction are computed: shrunk, debiased, log-det, plain, ridge, lasso or elastic-net. The
+            table shows them in its last column. Standard errors and intervals are always about the debiased coefficients.
+        intervals: Method of the intervals: auto, wald, fieller or bootstrap. auto uses Wald intervals, and Fieller intervals for weakly
+            identified coefficients.
+        confidence: Confidence level of the intervals.
+        penalty: Penalty for ridge, lasso and elastic-net, like alpha in scikit-learn. By default it follows from the size of the noise.
+        l1_ratio: Mix of the two penalties for elastic-net, as in scikit-learn. By default 0.5.
+        intercept: Fit with or without an intercept. By default with one if the release has one.
+        compare: Print all models side by side in one table.
+        plot: Draw the coefficients with their intervals to this file (.png, .svg or .pdf)."""
     check_figure_path(plot)
     if bool(target) == bool(formula):
-        raise ModelError("give --target (with --features) or --formula, one of the two.")
+        raise ModelError("give either --target (with --features) or --formula.")
     made = load(release)
     with working_bar("fitting") as bar:
         fitted = fit_models(

@@ -29,11 +29,7 @@ _announced = threading.Event()
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class PrivateEstimator(BaseEstimator):
-    """Base of the private estimators. After ``fit``:
-
-    - ``release_``: the private release, from which every other regression on these columns can be computed at no cost
-    - ``private_``: False when ``random_state`` was set; the fit then protects nobody
-    - ``schema_``: what was declared, with the names of the columns"""
+    """Base class of the private estimators: one private release per fit, and the attributes ``release_``, ``private_`` and ``schema_``."""
 
     epsilon: float | None = None
     delta: float | None = None
@@ -50,13 +46,13 @@ class PrivateEstimator(BaseEstimator):
         for name in ("epsilon", "delta"):
             if getattr(self, name) is None:
                 raise BudgetError(
-                    f"{name} is not given, and has no default because the choice is yours: epsilon of 0.1 to 5 and delta well "
-                    f"below 1/(number of rows), such as 1e-7, are usual."
+                    f"{name} is not given. It has no default, because the choice is yours. Usual values are an epsilon of 0.1 to 5, and a "
+                    f"delta well below 1/(number of rows), such as 1e-7."
                 )
         seed = self.random_state
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0):
             raise BudgetError(
-                "random_state must be None, for noise that protects, or a whole number of at least 0, for noise that does not."
+                "random_state must be None or a whole number of at least 0. Only None gives noise that protects anybody."
             )
         declaration = declare(
             self.bounds,
@@ -96,17 +92,17 @@ class PrivateEstimator(BaseEstimator):
         level = 4  # the caller of fit
         if self.random_state is not None:
             warnings.warn(
-                f"random_state is set, so the noise of {type(self).__name__} can be computed again and subtracted: this fit is "
-                f"NOT PRIVATE. Leave random_state out for anything that is to be protected.",
+                f"random_state is set, so anyone who knows it can compute the noise of {type(self).__name__} and subtract it. This fit is "
+                f"NOT PRIVATE. Leave out random_state to protect the data.",
                 NotPrivateWarning,
                 stacklevel=level,
             )
         if not _announced.is_set():
             _announced.set()
             warnings.warn(
-                "every fit of a private estimator spends its epsilon and delta again, each fold of a cross-validation and each "
-                "candidate of a search included: pass ledger= to keep account. Predictions and scores on private rows are not "
-                "protected. (Said once per process; filter dpgram.errors.RefitWarning to silence it.)",
+                "every fit of a private estimator spends its epsilon and delta again. This includes each fold of a cross-validation and "
+                "each candidate of a search. Pass ledger= to keep the total within a budget. Predictions and scores on private rows are "
+                "not protected. (This warning is shown once per process. Filter dpgram.errors.RefitWarning to silence it.)",
                 RefitWarning,
                 stacklevel=level,
             )

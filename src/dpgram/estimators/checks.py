@@ -9,21 +9,21 @@ from typing import Any
 from sklearn.base import is_regressor
 
 NO_NAN_IN_Y = (
-    "wants an error when a target is NaN or infinite. Whether a fit fails would depend on one person's cell, and the failure "
-    "itself would tell it. Such a cell is a missing one and is filled as the schema says."
+    "The check expects an error if a target is NaN or infinite. Then one person's cell would decide whether a fit fails, and the "
+    "failure would reveal it. Such a cell counts as missing instead, and is filled as the schema says."
 )
 
 SWITCHED_OFF_BY_TAG = {
     "check_estimators_nan_inf": (
-        "wants the same error for NaN and infinity in X; the tag allow_nan=True switches it off, for the same reason."
+        "The check expects the same error for NaN and infinity in X. The tag allow_nan=True switches it off, for the same reason."
     ),
     "check_dtype_object": (
-        "wants an error when one cell of an object column is no number; the tag string=True makes it want a fit instead. A "
-        "cell that makes no sense is a missing one, for the same reason. The rest of the check runs."
+        "The check expects an error if one cell of an object column is not a number. With the tag string=True it expects a fit instead. "
+        "A cell that cannot be read counts as missing, for the same reason. The rest of the check runs."
     ),
     "check_regressors_train": (
-        "wants R2 > 0.5 on 200 rows of 10 columns; the tag poor_score=True drops that line. No useful budget allows it: such a "
-        "fit would depend too much on each of 200 people. The rest of the check runs."
+        "The check expects R2 > 0.5 on 200 rows of 10 columns. The tag poor_score=True switches this part off. No useful budget allows "
+        "it, because such a fit would depend too much on each of 200 people. The rest of the check runs."
     ),
 }
 """Checks that tags switch off, wholly or in part."""

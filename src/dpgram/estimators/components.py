@@ -21,16 +21,103 @@ Array = np.ndarray
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
-    """Principal components from one private release: scikit-learn's PCA on the clamped rows, but for the noise.
+    """Private principal components with the interface of scikit-learn.
 
-    ``components_``, ``explained_variance_``, ``explained_variance_ratio_`` and ``mean_`` are private; ``n_components`` None keeps all of
-    them. ``transform`` maps rows, treated as in ``fit``; its result is those rows in other coordinates and is NOT protected.
-    Parameters as in PrivateLinearRegression."""
+    Without noise the components are those of scikit-learn's ``PCA`` on the clamped rows. Every ``fit`` makes one private release and spends
+    epsilon and delta.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        How many components to keep. By default all.
+    epsilon : float
+        Epsilon of the privacy budget of one fit. It has no default, because the choice is yours.
+    delta : float
+        Delta of the privacy budget. Choose it well below 1/(number of rows). It has no default either.
+    bounds : tuple, dict or Schema
+        Bounds of the columns of X: (lower, upper) as two numbers or as two sequences with one number per column, or a dict of such
+        pairs by column name, or a ``dpgram.Schema``. Take them from the domain, never from the data. Cells are clamped to them.
+    mechanism : str
+        Name of the mechanism. "auto" takes the one that ``dpgram.plan`` expects to be best.
+    mechanism_options : dict, optional
+        Options of the mechanism.
+    neighbours : {"replace", "add-remove"}, optional
+        Which tables the guarantee makes hard to tell apart. "add-remove" protects the number of rows too. By default "replace".
+    row_bound : float, optional
+        Largest norm of an encoded row, in scaled units. Longer rows are clipped to it.
+    random_state : int, optional
+        Seed for tests. A fit with a seed is NOT PRIVATE. By default the noise comes from the operating system's secure source.
+    ledger : Ledger, optional
+        Ledger that keeps the total of all fits within a budget.
+
+    Attributes
+    ----------
+    components_ : numpy.ndarray
+        One component per row.
+    explained_variance_ : numpy.ndarray
+        Variance of each component.
+    explained_variance_ratio_ : numpy.ndarray
+        Share of the total variance of each component.
+    mean_ : numpy.ndarray
+        Means of the columns.
+    n_components_ : int
+        Number of components that were kept.
+    release_ : GramRelease
+        The private release. Every other regression on these columns can be computed from it at no cost.
+    private_ : bool
+        False if ``random_state`` was set. The fit then protects nobody.
+    schema_ : Schema
+        What was declared, with the names of the columns.
+
+    Examples
+    --------
+    >>> import numpy as np, warnings
+    >>> import dpgram
+    >>> warnings.simplefilter("ignore", dpgram.DpgramWarning)  # every fit spends budget
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(50_000, 2))
+    >>> model = dpgram.PrivatePCA(1, epsilon=1, delta=1e-6, bounds=(-1, 1), mechanism="gaussian-noise")
+    >>> abs(model.fit(X * [1.0, 0.1]).components_).round().tolist()
+    [[1.0, 0.0]]
+    """
 
     n_components: int | None = field(default=None, kw_only=False)
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Spend (epsilon, delta) on one release of X, and take its components. ``y`` is not looked at."""
+        """Make one private release of X, and compute its components from it.
+
+        Every call spends epsilon and delta again.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (rows, columns)
+            The rows.
+        y : ignored
+            Not used.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+
+        Raises
+        ------
+        SchemaError
+            If the bounds are missing or do not fit the columns.
+        BudgetError
+            If epsilon, delta or random_state is missing or out of range.
+        BudgetSpentError
+            If not enough budget is left in the ledger.
+
+        Examples
+        --------
+        >>> import numpy as np, warnings
+        >>> import dpgram
+        >>> warnings.simplefilter("ignore", dpgram.DpgramWarning)  # every fit spends budget
+        >>> X = np.random.default_rng(0).uniform(-1, 1, size=(50_000, 2))
+        >>> model = dpgram.PrivatePCA(1, epsilon=1, delta=1e-6, bounds=(-1, 1), mechanism="gaussian-noise")
+        >>> model.fit(X).n_components_
+        1
+        """
         features = feature_columns(self, X, reset=True)
         declared = self._declare(features, {})
         columns = len(declared.coefficients)
@@ -48,15 +135,64 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         return self
 
     def transform(self, X: Any) -> Array:
-        """The rows of X in the coordinates of the components. NOT protected."""
+        """Express rows in the coordinates of the components.
+
+        Cells are clamped to the bounds and filled as in ``fit``. The result depends on these rows and is NOT protected.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (rows, columns)
+            The rows.
+
+        Returns
+        -------
+        numpy.ndarray
+            One row per row of X, one column per component.
+
+        Examples
+        --------
+        >>> import numpy as np, warnings
+        >>> import dpgram
+        >>> warnings.simplefilter("ignore", dpgram.DpgramWarning)  # every fit spends budget
+        >>> X = np.random.default_rng(0).uniform(-1, 1, size=(50_000, 2))
+        >>> model = dpgram.PrivatePCA(1, epsilon=1, delta=1e-6, bounds=(-1, 1), mechanism="gaussian-noise")
+        >>> model.fit(X).transform(X).shape
+        (50000, 1)
+        """
         return (self._treated(X) - self.mean_) @ self.components_.T
 
     def inverse_transform(self, X: Any) -> Array:
-        """Rows in the columns' own units, from coordinates of the components. As protected as X is."""
+        """Convert coordinates of the components back to the columns' own units.
+
+        Parameters
+        ----------
+        X : array of shape (rows, components)
+            Coordinates, as ``transform`` returns them. The result is protected only if they are.
+
+        Returns
+        -------
+        numpy.ndarray
+            The rows in the columns' own units.
+
+        Raises
+        ------
+        RowsShapeError
+            If X does not have one column per component.
+
+        Examples
+        --------
+        >>> import numpy as np, warnings
+        >>> import dpgram
+        >>> warnings.simplefilter("ignore", dpgram.DpgramWarning)  # every fit spends budget
+        >>> X = np.random.default_rng(0).uniform(-1, 1, size=(50_000, 2))
+        >>> model = dpgram.PrivatePCA(1, epsilon=1, delta=1e-6, bounds=(-1, 1), mechanism="gaussian-noise")
+        >>> model.fit(X).inverse_transform([[0.5]]).shape
+        (1, 2)
+        """
         check_is_fitted(self)
         scores = np.asarray(X, dtype=float)
         if scores.ndim != 2 or scores.shape[1] != self.n_components_:
-            raise RowsShapeError(f"X must have two dimensions and {self.n_components_} columns, one for each component.")
+            raise RowsShapeError(f"X must have two dimensions, and {self.n_components_} columns, one for each component.")
         return scores @ self.components_ + self.mean_
 
     @property
@@ -66,13 +202,97 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class PrivateCovariance(PrivateEstimator):
-    """Covariance from one private release: scikit-learn's EmpiricalCovariance on the clamped rows, but for the noise.
+    """Private covariance with the interface of scikit-learn.
 
-    ``covariance_``, ``location_``, ``precision_`` and ``correlation_`` are private, and positive definite however large the
-    noise. ``score`` and ``mahalanobis`` of rows are NOT protected. Parameters as in PrivateLinearRegression."""
+    Without noise the covariance is that of scikit-learn's ``EmpiricalCovariance`` on the clamped rows. It is positive definite, however
+    large the noise is. Every ``fit`` makes one private release and spends epsilon and delta.
+
+    Parameters
+    ----------
+    epsilon : float
+        Epsilon of the privacy budget of one fit. It has no default, because the choice is yours.
+    delta : float
+        Delta of the privacy budget. Choose it well below 1/(number of rows). It has no default either.
+    bounds : tuple, dict or Schema
+        Bounds of the columns of X: (lower, upper) as two numbers or as two sequences with one number per column, or a dict of such
+        pairs by column name, or a ``dpgram.Schema``. Take them from the domain, never from the data. Cells are clamped to them.
+    mechanism : str
+        Name of the mechanism. "auto" takes the one that ``dpgram.plan`` expects to be best.
+    mechanism_options : dict, optional
+        Options of the mechanism.
+    neighbours : {"replace", "add-remove"}, optional
+        Which tables the guarantee makes hard to tell apart. "add-remove" protects the number of rows too. By default "replace".
+    row_bound : float, optional
+        Largest norm of an encoded row, in scaled units. Longer rows are clipped to it.
+    random_state : int, optional
+        Seed for tests. A fit with a seed is NOT PRIVATE. By default the noise comes from the operating system's secure source.
+    ledger : Ledger, optional
+        Ledger that keeps the total of all fits within a budget.
+
+    Attributes
+    ----------
+    covariance_ : numpy.ndarray
+        Covariance matrix.
+    location_ : numpy.ndarray
+        Means of the columns.
+    precision_ : numpy.ndarray
+        Inverse of the covariance matrix.
+    correlation_ : numpy.ndarray
+        Correlation matrix.
+    release_ : GramRelease
+        The private release. Every other regression on these columns can be computed from it at no cost.
+    private_ : bool
+        False if ``random_state`` was set. The fit then protects nobody.
+    schema_ : Schema
+        What was declared, with the names of the columns.
+
+    Examples
+    --------
+    >>> import numpy as np, warnings
+    >>> import dpgram
+    >>> warnings.simplefilter("ignore", dpgram.DpgramWarning)  # every fit spends budget
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(50_000, 2))
+    >>> model = dpgram.PrivateCovariance(epsilon=1, delta=1e-6, bounds=(-1, 1), mechanism="gaussian-noise")
+    >>> model.fit(X).covariance_.diagonal().round(1).tolist()
+    [0.3, 0.3]
+    """
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Spend (epsilon, delta) on one release of X, and take its moments. ``y`` is not looked at."""
+        """Make one private release of X, and compute its means and covariances from it.
+
+        Every call spends epsilon and delta again.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (rows, columns)
+            The rows.
+        y : ignored
+            Not used.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+
+        Raises
+        ------
+        SchemaError
+            If the bounds are missing or do not fit the columns.
+        BudgetError
+            If epsilon, delta or random_state is missing or out of range.
+        BudgetSpentError
+            If not enough budget is left in the ledger.
+
+        Examples
+        --------
+        >>> import numpy as np, warnings
+        >>> import dpgram
+        >>> warnings.simplefilter("ignore", dpgram.DpgramWarning)  # every fit spends budget
+        >>> X = np.random.default_rng(0).uniform(-1, 1, size=(50_000, 2))
+        >>> model = dpgram.PrivateCovariance(epsilon=1, delta=1e-6, bounds=(-1, 1), mechanism="gaussian-noise")
+        >>> model.fit(X).location_.shape
+        (2,)
+        """
         features = feature_columns(self, X, reset=True)
         declared = self._declare(features, {})
         of = moments(Evidence.of(self._spend(declared, features, {})), declared.coefficients)
@@ -83,16 +303,80 @@ class PrivateCovariance(PrivateEstimator):
         return self
 
     def get_precision(self) -> Array:
-        """``precision_``, as in sklearn.covariance."""
+        """Return the inverse of the covariance matrix.
+
+        Returns
+        -------
+        numpy.ndarray
+            ``precision_``.
+
+        Examples
+        --------
+        >>> import numpy as np, warnings
+        >>> import dpgram
+        >>> warnings.simplefilter("ignore", dpgram.DpgramWarning)  # every fit spends budget
+        >>> X = np.random.default_rng(0).uniform(-1, 1, size=(50_000, 2))
+        >>> model = dpgram.PrivateCovariance(epsilon=1, delta=1e-6, bounds=(-1, 1), mechanism="gaussian-noise")
+        >>> model.fit(X).get_precision().shape
+        (2, 2)
+        """
         check_is_fitted(self)
         return self.precision_
 
     def mahalanobis(self, X: Any) -> Array:
-        """Squared Mahalanobis distance of each row of X from ``location_``. NOT protected."""
+        """Squared Mahalanobis distance of each row from ``location_``.
+
+        The result depends on these rows and is NOT protected.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (rows, columns)
+            The rows.
+
+        Returns
+        -------
+        numpy.ndarray
+            One distance per row.
+
+        Examples
+        --------
+        >>> import numpy as np, warnings
+        >>> import dpgram
+        >>> warnings.simplefilter("ignore", dpgram.DpgramWarning)  # every fit spends budget
+        >>> X = np.random.default_rng(0).uniform(-1, 1, size=(50_000, 2))
+        >>> model = dpgram.PrivateCovariance(epsilon=1, delta=1e-6, bounds=(-1, 1), mechanism="gaussian-noise")
+        >>> model.fit(X).mahalanobis(X).shape
+        (50000,)
+        """
         apart = self._treated(X) - self.location_
         return np.einsum("ij,jk,ik->i", apart, self.precision_, apart)
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Mean Gaussian log-likelihood of the rows of X. NOT protected."""
+        """Mean Gaussian log-likelihood of rows.
+
+        The result depends on these rows and is NOT protected.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (rows, columns)
+            The rows.
+        y : ignored
+            Not used.
+
+        Returns
+        -------
+        float
+            The mean log-likelihood.
+
+        Examples
+        --------
+        >>> import numpy as np, warnings
+        >>> import dpgram
+        >>> warnings.simplefilter("ignore", dpgram.DpgramWarning)  # every fit spends budget
+        >>> X = np.random.default_rng(0).uniform(-1, 1, size=(50_000, 2))
+        >>> model = dpgram.PrivateCovariance(epsilon=1, delta=1e-6, bounds=(-1, 1), mechanism="gaussian-noise")
+        >>> bool(model.fit(X).score(X) < 0)
+        True
+        """
         apart = self._treated(X) - self.location_
         return float(log_likelihood(apart.T @ apart / max(len(apart), 1), self.precision_))

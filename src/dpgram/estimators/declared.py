@@ -14,8 +14,8 @@ from dpgram.terms.columns import Categorical, Column, Numeric
 from dpgram.terms.schema import Schema
 
 WHY = (
-    "bounds come from what is known of the domain, never from the data: a smallest or largest value is somebody's cell, and "
-    "whatever is computed with it gives it away"
+    "Take bounds from what you know of the domain, never from the data: the smallest or largest value belongs to somebody, and "
+    "using it would reveal it"
 )
 
 
@@ -67,16 +67,18 @@ def _of_columns(schema: Schema, target_bounds: object, features: Sequence[str], 
     """What ``schema`` declares about the features, and it or ``target_bounds`` about the targets."""
     for name in features:
         if name not in schema.by_name:
-            raise SchemaError(f"X has a column {name!r} that the schema does not declare: declare it, or leave it out of X.")
+            raise SchemaError(f"X has a column {name!r}, but the schema does not declare it. Declare it, or remove it from X.")
     rest = [column for column in schema.columns if column.name not in features]
     if targets and not rest:
         rest = _columns("target_bounds", target_bounds, targets)
     elif targets and target_bounds is not None:
-        raise SchemaError("the schema declares the target, and target_bounds does too: leave one of them out.")
+        raise SchemaError(
+            "the target is declared twice, in the schema and in target_bounds. Leave out target_bounds, or remove it from the schema."
+        )
     if len(rest) != len(targets):
         names = ", ".join(repr(column.name) for column in rest)
         raise SchemaError(
-            f"the schema declares {names} besides the columns of X, where {len(targets)} target columns are needed: declare "
+            f"besides the columns of X, the schema declares {names}, but there are {len(targets)} target columns. Declare "
             f"the columns of X and of y, and no others."
         )
     for column in rest:
@@ -84,7 +86,7 @@ def _of_columns(schema: Schema, target_bounds: object, features: Sequence[str], 
             raise SchemaError(f"target {column.name!r} is declared categorical and must be numeric or boolean.")
     if not schema.intercept:
         raise SchemaError(
-            "the schema has intercept = false, and an estimator needs that column: use fit_intercept=False instead."
+            "the schema has intercept = false, but an estimator needs the intercept column. Use fit_intercept=False instead."
         )
     return replace(schema, columns=(*(schema.by_name[name] for name in features), *rest))
 
@@ -92,11 +94,11 @@ def _of_columns(schema: Schema, target_bounds: object, features: Sequence[str], 
 def _with_terms(schema: Schema, neighbours: str | None, row_bound: float | None) -> Schema:
     """The schema, where an estimator's own terms do not contradict it."""
     if neighbours is not None and replace(schema, neighbours=neighbours).neighbours is not schema.neighbours:  # type: ignore[arg-type]
-        raise SchemaError("neighbours is given and the schema declares another: leave it out, or change the schema.")
+        raise SchemaError("neighbours differs from what the schema declares. Leave it out, or change the schema.")
     if row_bound is None:
         return schema
     if schema.row_bound not in (None, row_bound):
-        raise SchemaError("row_bound is given and the schema declares another: leave it out, or change the schema.")
+        raise SchemaError("row_bound differs from what the schema declares. Leave it out, or change the schema.")
     return replace(schema, row_bound=row_bound)
 
 
@@ -106,7 +108,7 @@ def _columns(parameter: str, bounds: object, names: Sequence[str]) -> list[Colum
         return []
     if isinstance(bounds, Mapping):
         if set(bounds) != set(names):
-            raise SchemaError(f"{parameter} names {_listed(bounds)} and must name just the columns {_listed(names)}.")
+            raise SchemaError(f"{parameter} names {_listed(bounds)}, but it must name exactly the columns {_listed(names)}.")
         pairs = {name: _pair(f"{parameter}[{name!r}]", bounds[name]) for name in names}
         return [Numeric(name, *(_each(parameter, end, 1)[0] for end in pairs[name])) for name in names]
     lower, upper = _pair(parameter, bounds)
@@ -121,7 +123,7 @@ def _pair(parameter: str, bounds: object) -> tuple[object, object]:
     got = "not given" if bounds is None else f"{bounds!r}" if isinstance(bounds, str) else f"a {type(bounds).__name__}"
     raise SchemaError(
         f"{parameter} is {got} and must be a tuple (lower, upper) of numbers or of one number per column, or a dict of names "
-        f"and such pairs{', or a dpgram.Schema' if parameter == 'bounds' else ''}; {WHY}."
+        f"and such pairs{', or a dpgram.Schema' if parameter == 'bounds' else ''}. {WHY}."
     )
 
 
@@ -131,9 +133,9 @@ def _each(parameter: str, end: object, count: int) -> list[float]:
         return [float(end)] * count
     values = np.asarray(end)
     if values.dtype.kind not in "iuf":
-        raise SchemaError(f"{parameter} holds a {type(end).__name__} and must hold numbers; {WHY}.")
+        raise SchemaError(f"{parameter} contains a {type(end).__name__}, but it must contain numbers. {WHY}.")
     if values.shape != (count,):
-        raise SchemaError(f"{parameter} must hold one number, or one for each of the {count} columns.")
+        raise SchemaError(f"each end of {parameter} must be one number, or one number for each of the {count} columns.")
     return [float(value) for value in values]
 
 

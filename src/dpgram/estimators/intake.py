@@ -1,4 +1,4 @@
-"""X and y as named columns. What they hold is not looked at: an error that depends on a cell gives it away.
+"""X and y as named columns. Their cells are not looked at, because an error that depends on a cell would reveal it.
 
 scikit-learn's own checks quote arrays and count rows in their messages, and refuse NaN. So names and the number of columns,
 which are public, are checked by scikit-learn; shapes are checked here, in words without numbers of rows; and cells are left to
@@ -26,13 +26,13 @@ def feature_columns(estimator: Any, X: Any, *, reset: bool) -> Columns:
         X = _array("X", X)
         if X.ndim != 2:
             raise RowsShapeError(
-                f"X has {X.ndim} dimensions and must have two, one row per unit of privacy. Reshape your data: "
+                f"X has {X.ndim} dimensions, but it must have two, with one row per unit of privacy. Reshape your data: "
                 f"X.reshape(-1, 1) if it has a single column, X.reshape(1, -1) if it is a single row."
             )
     if X.shape[1] == 0:  # in scikit-learn's words, but for the number of rows, which may be protected
         raise RowsShapeError("X has 0 feature(s) (shape=(, 0)) while a minimum of 1 is required.")
     if _is_frame(X) and len(set(X.columns)) < X.shape[1]:
-        raise RowsShapeError("X has several columns of one name: rename all but one.")
+        raise RowsShapeError("X has several columns with the same name. Rename them.")
     validate_data(estimator, X, reset=reset, skip_check_array=True)
     names = [str(name) for name in getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(X.shape[1])])]
     return {name: _column(X, j) for j, name in enumerate(names)}
@@ -49,7 +49,7 @@ def target_columns(y: Any, features: Columns) -> tuple[Columns, bool]:
     if dimensions not in (1, 2) or (dimensions == 2 and y.shape[1] == 0):
         raise RowsShapeError("y must have one dimension, or two with at least one column.")
     if len(y) != len(next(iter(features.values()))):
-        raise RowsShapeError("X and y have different numbers of rows: every row needs its target.")
+        raise RowsShapeError("X and y have different numbers of rows. Every row needs its target.")
     if dimensions == 1:
         return {_free("y", features): y}, False
     return {_free(f"y{j}", features): _column(y, j) for j in range(y.shape[1])}, True
@@ -84,10 +84,10 @@ def _column(table: Any, place: int) -> Any:
 def _array(which: str, values: Any) -> np.ndarray:
     """The values as an array; lists as objects, so that no cell decides the type of the others."""
     if sparse.issparse(values):
-        raise TypeError(f"{which} is sparse, and dense data is needed: use {which}.toarray().")
+        raise TypeError(f"{which} is sparse, but dense data is required. Use {which}.toarray().")
     if hasattr(values, "column_names"):
         raise RowsShapeError(
-            f"{which} is an Arrow table, and an array or a frame of pandas or polars is needed: use {which}.to_pandas()."
+            f"{which} is an Arrow table, but an array or a pandas or polars frame is needed. Use {which}.to_pandas()."
         )
     try:
         if isinstance(values, np.ma.MaskedArray):

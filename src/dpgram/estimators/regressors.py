@@ -1,8 +1,8 @@
 """Private linear regressions that take the rows themselves: least squares, ridge, lasso.
 
-Bounds are declared. X and y are clamped to them, missing cells are filled with the midpoint, and one release of all columns pays for the
-fit. ``coef_`` and ``intercept_`` are computed from the release alone, in the columns' own units. ``predict`` treats new rows as
-``fit`` did; what it returns, and a score, depends on those rows and is not protected."""
+X and y are clamped to the declared bounds, missing cells are filled with the midpoint, and one release of all columns pays for the fit.
+``coef_`` and ``intercept_`` are computed from the release alone, in the columns' own units. ``predict`` treats new rows as ``fit``
+does. Its result, and any score, depends on those rows and is not protected."""
 
 from __future__ import annotations
 
@@ -31,13 +31,47 @@ ESTIMATORS = ("shrunk", "debiased", "log-det")  # "plain" may have no answer, an
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class PrivateLinearModel(RegressorMixin, MultiOutputMixin, PrivateEstimator, ABC):
-    """A linear model of y, or of several y, on X. Subclasses say how coefficients come from a release."""
+    """A linear model of one or several targets y on X. Subclasses say how coefficients are computed from a release."""
 
     target_bounds: Any = None
     fit_intercept: bool = True
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Spend (epsilon, delta) on one release of X and y, and fit the model from it."""
+        """Make one private release of X and y, and fit the model from it.
+
+        Every call spends epsilon and delta again.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (rows, columns)
+            The features.
+        y : array, series or data frame
+            The target, or several targets as columns.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+
+        Raises
+        ------
+        SchemaError
+            If the bounds are missing or do not fit the columns.
+        BudgetError
+            If epsilon, delta or random_state is missing or out of range.
+        BudgetSpentError
+            If not enough budget is left in the ledger.
+
+        Examples
+        --------
+        >>> import numpy as np, warnings
+        >>> import dpgram
+        >>> warnings.simplefilter("ignore", dpgram.DpgramWarning)  # every fit spends budget
+        >>> X = np.random.default_rng(0).uniform(-1, 1, size=(50_000, 2))
+        >>> model = dpgram.PrivateLinearRegression(epsilon=1, delta=1e-6, bounds=(-1, 1), target_bounds=(-4, 4), mechanism="gaussian-noise")
+        >>> model.fit(X, X @ [1.0, -2.0]).coef_.round().tolist()
+        [1.0, -2.0]
+        """
         self._check_parameters()
         features = feature_columns(self, X, reset=True)
         targets, several = target_columns(y, features)
@@ -46,10 +80,27 @@ class PrivateLinearModel(RegressorMixin, MultiOutputMixin, PrivateEstimator, ABC
         return self.refit_from_release()
 
     def refit_from_release(self) -> Self:
-        """Compute the coefficients again from ``release_``, with the parameters as they are now. Costs no budget.
+        """Compute the coefficients again from ``release_``, with the present parameters.
 
-        So a penalty can be varied after one fit: ``model.set_params(alpha=0.1).refit_from_release()``. What the release was made
-        with (budget, bounds, mechanism) stays as it was."""
+        Use it to try other penalties after one fit. It costs no budget. Parameters of the release, such as the budget, the bounds and the
+        mechanism, stay as they were.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+
+        Examples
+        --------
+        >>> import numpy as np, warnings
+        >>> import dpgram
+        >>> warnings.simplefilter("ignore", dpgram.DpgramWarning)  # every fit spends budget
+        >>> X = np.random.default_rng(0).uniform(-1, 1, size=(50_000, 2))
+        >>> model = dpgram.PrivateRidge(epsilon=1, delta=1e-6, bounds=(-1, 1), target_bounds=(-4, 4), mechanism="gaussian-noise")
+        >>> small = model.fit(X, X @ [1.0, -2.0]).coef_
+        >>> bool(abs(model.set_params(alpha=1e6).refit_from_release().coef_[1]) < abs(small[1]))
+        True
+        """
         check_is_fitted(self)
         self._check_parameters()
         constant = bool(self.fit_intercept)
@@ -63,7 +114,30 @@ class PrivateLinearModel(RegressorMixin, MultiOutputMixin, PrivateEstimator, ABC
         return self
 
     def predict(self, X: Any) -> Array:
-        """Predictions for the rows of X, which are clamped to the bounds and filled as in ``fit``. Not protected."""
+        """Predict the target for new rows.
+
+        Cells are clamped to the bounds and filled as in ``fit``. The predictions depend on these rows and are NOT protected.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (rows, columns)
+            The features.
+
+        Returns
+        -------
+        numpy.ndarray
+            One prediction per row, or one per row and target.
+
+        Examples
+        --------
+        >>> import numpy as np, warnings
+        >>> import dpgram
+        >>> warnings.simplefilter("ignore", dpgram.DpgramWarning)  # every fit spends budget
+        >>> X = np.random.default_rng(0).uniform(-1, 1, size=(50_000, 2))
+        >>> model = dpgram.PrivateLinearRegression(epsilon=1, delta=1e-6, bounds=(-1, 1), target_bounds=(-4, 4), mechanism="gaussian-noise")
+        >>> model.fit(X, X @ [1.0, -2.0]).predict([[1.0, -1.0]]).round().tolist()
+        [3.0]
+        """
         return self._treated(X) @ self.coef_.T + self.intercept_
 
     def _check_parameters(self) -> None:
@@ -83,22 +157,60 @@ class PrivateLinearModel(RegressorMixin, MultiOutputMixin, PrivateEstimator, ABC
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class PrivateLinearRegression(PrivateLinearModel):
-    """Least squares from one private release.
+    """Private least squares with the interface of scikit-learn.
 
-    ``epsilon``, ``delta``, ``bounds`` and ``target_bounds`` have no usable default: all are the custodian's choice, and the
-    bounds must not come from the data. ``bounds`` is (lower, upper), in numbers or in one number per column, a dict of
-    such pairs by name, or a dpgram.Schema; ``target_bounds`` likewise for y. ``neighbours`` is "replace" (when left out)
-    or "add-remove", which protects the number of rows too. ``random_state`` None is the operating system's secure source;
-    a number makes the fit NOT PRIVATE. ``ledger`` keeps account of what fits have spent. ``estimator`` is the point
-    estimate, as in dpgram.regress. Every fit spends again, each fold of a cross-validation included.
+    Every ``fit`` makes one private release and spends epsilon and delta. This includes each fold of a cross-validation.
 
+    Parameters
+    ----------
+    epsilon : float
+        Epsilon of the privacy budget of one fit. It has no default, because the choice is yours.
+    delta : float
+        Delta of the privacy budget. Choose it well below 1/(number of rows). It has no default either.
+    bounds : tuple, dict or Schema
+        Bounds of the columns of X: (lower, upper) as two numbers or as two sequences with one number per column, or a dict of such
+        pairs by column name, or a ``dpgram.Schema``. Take them from the domain, never from the data. Cells are clamped to them.
+    target_bounds : tuple or dict
+        Bounds of y, in the same forms. Leave it out if ``bounds`` is a schema that declares y.
+    fit_intercept : bool
+        Whether to fit an intercept.
+    estimator : {"shrunk", "debiased", "log-det"}
+        How coefficients are computed from the release, as in ``dpgram.regress``.
+    mechanism : str
+        Name of the mechanism. "auto" takes the one that ``dpgram.plan`` expects to be best.
+    mechanism_options : dict, optional
+        Options of the mechanism.
+    neighbours : {"replace", "add-remove"}, optional
+        Which tables the guarantee makes hard to tell apart. "add-remove" protects the number of rows too. By default "replace".
+    row_bound : float, optional
+        Largest norm of an encoded row, in scaled units. Longer rows are clipped to it.
+    random_state : int, optional
+        Seed for tests. A fit with a seed is NOT PRIVATE. By default the noise comes from the operating system's secure source.
+    ledger : Ledger, optional
+        Ledger that keeps the total of all fits within a budget.
+
+    Attributes
+    ----------
+    coef_ : numpy.ndarray
+        Coefficients, in the columns' own units.
+    intercept_ : float or numpy.ndarray
+        Intercept. It is 0.0 without one.
+    release_ : GramRelease
+        The private release. Every other regression on these columns can be computed from it at no cost.
+    private_ : bool
+        False if ``random_state`` was set. The fit then protects nobody.
+    schema_ : Schema
+        What was declared, with the names of the columns.
+
+    Examples
+    --------
     >>> import numpy as np, warnings
-    >>> warnings.simplefilter("ignore")
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.uniform(-1, 1, size=(50_000, 2))
-    >>> model = PrivateLinearRegression(epsilon=1, delta=1e-6, bounds=(-1, 1), target_bounds=(-4, 4))
-    >>> model.fit(X, X @ [1.0, -2.0]).coef_.round()
-    array([ 1., -2.])
+    >>> import dpgram
+    >>> warnings.simplefilter("ignore", dpgram.DpgramWarning)  # every fit spends budget
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(50_000, 2))
+    >>> model = dpgram.PrivateLinearRegression(epsilon=1, delta=1e-6, bounds=(-1, 1), target_bounds=(-4, 4))
+    >>> model.fit(X, X @ [1.0, -2.0]).coef_.round().tolist()
+    [1.0, -2.0]
     """
 
     estimator: str = "shrunk"
@@ -114,11 +226,63 @@ class PrivateLinearRegression(PrivateLinearModel):
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class PrivateRidge(PrivateLinearModel):
-    """Ridge regression from one private release: scikit-learn's Ridge on the clamped rows, but for the noise.
+    """Private ridge regression with the interface of scikit-learn.
 
-    ``alpha`` penalises the coefficients in own units, as there. None adds, in scaled units (every column's bounds at
-    -1 and 1), what the smallest eigenvalue lacks to the size of the privacy noise: a fair choice when nothing is known. Other parameters as
-    in PrivateLinearRegression."""
+    Without noise the coefficients are those of scikit-learn's ``Ridge`` on the clamped rows. Every ``fit`` makes one private release and
+    spends epsilon and delta.
+
+    Parameters
+    ----------
+    epsilon : float
+        Epsilon of the privacy budget of one fit. It has no default, because the choice is yours.
+    delta : float
+        Delta of the privacy budget. Choose it well below 1/(number of rows). It has no default either.
+    bounds : tuple, dict or Schema
+        Bounds of the columns of X: (lower, upper) as two numbers or as two sequences with one number per column, or a dict of such
+        pairs by column name, or a ``dpgram.Schema``. Take them from the domain, never from the data. Cells are clamped to them.
+    target_bounds : tuple or dict
+        Bounds of y, in the same forms. Leave it out if ``bounds`` is a schema that declares y.
+    fit_intercept : bool
+        Whether to fit an intercept.
+    alpha : float, optional
+        Penalty on the squared coefficients, as in scikit-learn. By default it follows from the size of the privacy noise, and is zero if
+        the data stand clearly above the noise.
+    mechanism : str
+        Name of the mechanism. "auto" takes the one that ``dpgram.plan`` expects to be best.
+    mechanism_options : dict, optional
+        Options of the mechanism.
+    neighbours : {"replace", "add-remove"}, optional
+        Which tables the guarantee makes hard to tell apart. "add-remove" protects the number of rows too. By default "replace".
+    row_bound : float, optional
+        Largest norm of an encoded row, in scaled units. Longer rows are clipped to it.
+    random_state : int, optional
+        Seed for tests. A fit with a seed is NOT PRIVATE. By default the noise comes from the operating system's secure source.
+    ledger : Ledger, optional
+        Ledger that keeps the total of all fits within a budget.
+
+    Attributes
+    ----------
+    coef_ : numpy.ndarray
+        Coefficients, in the columns' own units.
+    intercept_ : float or numpy.ndarray
+        Intercept. It is 0.0 without one.
+    release_ : GramRelease
+        The private release. Every other regression on these columns can be computed from it at no cost.
+    private_ : bool
+        False if ``random_state`` was set. The fit then protects nobody.
+    schema_ : Schema
+        What was declared, with the names of the columns.
+
+    Examples
+    --------
+    >>> import numpy as np, warnings
+    >>> import dpgram
+    >>> warnings.simplefilter("ignore", dpgram.DpgramWarning)  # every fit spends budget
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(50_000, 2))
+    >>> model = dpgram.PrivateRidge(epsilon=1, delta=1e-6, bounds=(-1, 1), target_bounds=(-4, 4), mechanism="gaussian-noise")
+    >>> model.fit(X, X @ [1.0, -2.0]).coef_.round().tolist()
+    [1.0, -2.0]
+    """
 
     alpha: float | None = None
 
@@ -133,11 +297,70 @@ class PrivateRidge(PrivateLinearModel):
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class PrivateLasso(PrivateLinearModel):
-    """Lasso, or an elastic net when ``l1_ratio`` < 1, from one private release: scikit-learn's on the clamped rows, but for
-    the noise.
+    """Private lasso, or elastic net, with the interface of scikit-learn.
 
-    ``alpha``, ``l1_ratio``, ``max_iter`` and ``tol`` mean what they mean there. The solver works on the release, so alpha may be
-    changed at no cost: see ``refit_from_release``. Other parameters as in PrivateLinearRegression."""
+    Without noise the coefficients are those of scikit-learn on the clamped rows. Every ``fit`` makes one private release and spends epsilon
+    and delta. The solver works on the release, so ``refit_from_release`` tries another ``alpha`` at no cost.
+
+    Parameters
+    ----------
+    epsilon : float
+        Epsilon of the privacy budget of one fit. It has no default, because the choice is yours.
+    delta : float
+        Delta of the privacy budget. Choose it well below 1/(number of rows). It has no default either.
+    bounds : tuple, dict or Schema
+        Bounds of the columns of X: (lower, upper) as two numbers or as two sequences with one number per column, or a dict of such
+        pairs by column name, or a ``dpgram.Schema``. Take them from the domain, never from the data. Cells are clamped to them.
+    target_bounds : tuple or dict
+        Bounds of y, in the same forms. Leave it out if ``bounds`` is a schema that declares y.
+    fit_intercept : bool
+        Whether to fit an intercept.
+    alpha : float
+        Penalty, as in scikit-learn.
+    l1_ratio : float
+        1 for the lasso. A smaller number gives an elastic net, as in scikit-learn.
+    max_iter : int
+        Largest number of iterations of the solver.
+    tol : float
+        Tolerance of the solver.
+    mechanism : str
+        Name of the mechanism. "auto" takes the one that ``dpgram.plan`` expects to be best.
+    mechanism_options : dict, optional
+        Options of the mechanism.
+    neighbours : {"replace", "add-remove"}, optional
+        Which tables the guarantee makes hard to tell apart. "add-remove" protects the number of rows too. By default "replace".
+    row_bound : float, optional
+        Largest norm of an encoded row, in scaled units. Longer rows are clipped to it.
+    random_state : int, optional
+        Seed for tests. A fit with a seed is NOT PRIVATE. By default the noise comes from the operating system's secure source.
+    ledger : Ledger, optional
+        Ledger that keeps the total of all fits within a budget.
+
+    Attributes
+    ----------
+    coef_ : numpy.ndarray
+        Coefficients, in the columns' own units.
+    intercept_ : float or numpy.ndarray
+        Intercept. It is 0.0 without one.
+    n_iter_ : int
+        Number of iterations of the solver.
+    release_ : GramRelease
+        The private release. Every other regression on these columns can be computed from it at no cost.
+    private_ : bool
+        False if ``random_state`` was set. The fit then protects nobody.
+    schema_ : Schema
+        What was declared, with the names of the columns.
+
+    Examples
+    --------
+    >>> import numpy as np, warnings
+    >>> import dpgram
+    >>> warnings.simplefilter("ignore", dpgram.DpgramWarning)  # every fit spends budget
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(50_000, 2))
+    >>> model = dpgram.PrivateLasso(epsilon=1, delta=1e-6, bounds=(-1, 1), target_bounds=(-4, 4), alpha=0.01, mechanism="gaussian-noise")
+    >>> model.fit(X, X @ [1.0, -2.0]).coef_.round().tolist()
+    [1.0, -2.0]
+    """
 
     alpha: float = 1.0
     l1_ratio: float = 1.0

@@ -91,7 +91,7 @@ class WishartLaw(DrawLaw):
         r = self.noise.degrees_of_freedom
         if r < p + 4:
             raise ModelError(
-                f"the release is a sketch of {r:g} rows, and a regression with {p} coefficients needs {p + 4} or more: use fewer "
+                f"the release is a sketch of {r:g} rows, but a regression with {p} coefficients needs at least {p + 4}. Use fewer "
                 f"features."
             )
         return r - p

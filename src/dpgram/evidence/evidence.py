@@ -62,7 +62,7 @@ class Evidence:
 
     hides_squares: ClassVar[bool] = False  # whether noise may hide the label's own sum of squares too
     below_the_edge: ClassVar[str] = (
-        "Directions below the edge may hold nothing but noise; a regression that needs one of them is not identified."
+        "Directions below the edge may contain only noise. A regression that needs one of them is not identified."
     )
     kept: float | None = None  # the share of a row's squares that counts, where rows were shrunk in whitened coordinates
 
@@ -80,7 +80,9 @@ class Evidence:
     def of(release: GramRelease) -> Evidence:
         """The evidence of a release; the same object as long as the release lives."""
         if not isinstance(release, GramRelease):
-            raise ModelError(f"release is a {type(release).__name__} and must be a GramRelease: use dpgram.load(path) first.")
+            raise ModelError(
+                f"release is a {type(release).__name__} and must be a GramRelease. Use dpgram.load(path) to read one."
+            )
         kept = _KEPT.get(id(release))
         if kept is None:
             kept = _KEPT[id(release)] = Evidence.made(

@@ -65,8 +65,8 @@ class InverseEvidence(Evidence, reads=NoisyInverse):
     def spectrum(self) -> Spectrum:
         values, edge = np.sort(1 / self._spectrum[0])[::-1], 1 / self.law.edge(len(self.gram))
         words = (
-            "Noise was added to the inverse, so it hides what is large: eigenvalues above the edge, or below zero, may be anything "
-            "above it."
+            "Noise was added to the inverse of the matrix, so it hides large eigenvalues. The true value of an eigenvalue above the "
+            "edge, or below zero, can be anything above the edge."
         )
         return Spectrum(tuple(values.tolist()), edge, tuple(((values < 0) | (values > edge)).tolist()), words)
 

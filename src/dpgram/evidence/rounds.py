@@ -32,8 +32,8 @@ class RoundsEvidence(Evidence, reads=WhitenedGaussian):
     """The last round, or all that count, in whitened coordinates: the released matrix has lost digits if the map is badly conditioned."""
 
     below_the_edge = (
-        "These are eigenvalues in whitened coordinates, where noise is even and rows vary about as much in every direction: "
-        "what lies below the edge may hold nothing but noise."
+        "These are eigenvalues in whitened coordinates. There the noise is the same in every direction, and rows vary about equally. "
+        "Directions below the edge may contain only noise."
     )
 
     noise: WhitenedGaussian

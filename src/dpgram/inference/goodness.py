@@ -18,7 +18,19 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Goodness:
-    """How much is left over, in own units of the target, and how much is explained; intervals lie within what is possible."""
+    """Residual variance and R-squared of a fit, with confidence intervals.
+
+    Attributes
+    ----------
+    residual_variance : float
+        Variance of the residuals, in the target's own units squared.
+    residual_variance_interval : tuple of float
+        Its confidence interval.
+    r_squared : float or None
+        Share of the target's variance that is explained. None if the variance cannot be told from the noise.
+    r_squared_interval : tuple of float
+        Its confidence interval, within [0, 1].
+    """
 
     residual_variance: float
     residual_variance_interval: tuple[float, float]

@@ -230,4 +230,4 @@ def predictions(seen: Channel, features: Array, residual: float, confidence: flo
 
 def check_confidence(confidence: object) -> None:
     if isinstance(confidence, bool) or not isinstance(confidence, float | int) or not 0 < confidence < 1:
-        raise ModelError(f"confidence is {confidence!r} and must lie between 0 and 1, such as 0.95.")
+        raise ModelError(f"confidence is {confidence!r} and must be a number between 0 and 1, such as 0.95.")

@@ -124,7 +124,21 @@ def _lifted(combinations: Array, metric: Array, gap: Array) -> Array:
 
 @dataclass(frozen=True)
 class JointTest:
-    """Whether some coefficients may all be zero at once."""
+    """The test that some coefficients are all zero.
+
+    Attributes
+    ----------
+    name : str
+        What was tested.
+    coefficients : tuple of str
+        Names of the coefficients.
+    statistic : float
+        The chi-square statistic.
+    degrees : int
+        Its degrees of freedom, the number of coefficients.
+    p_value : float
+        The p-value. It comes from an F distribution if the noise of the release has few degrees of freedom.
+    """
 
     name: str
     coefficients: tuple[str, ...]
@@ -136,7 +150,7 @@ class JointTest:
 def joint_test(seen: Channel, names: Sequence[str], places: Sequence[int], *, name: str = "") -> JointTest:
     """The test that the coefficients at ``places`` are all zero in own units. Holds however weakly they are identified."""
     if not places:
-        raise ModelError("a joint test needs at least one coefficient: name one.")
+        raise ModelError("a joint test needs at least one coefficient. Name one.")
     chosen = np.array(places)
     distance = float(profile(seen, seen.to_own[chosen][None], -seen.base[chosen][None], seen.by_table)[0])
     return JointTest(name, tuple(names[j] for j in places), distance, len(chosen), p_value(distance, len(chosen), seen.degrees))

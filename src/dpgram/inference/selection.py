@@ -42,7 +42,18 @@ Choice = tuple[int, ...]  # groups by their places among all groups, in order
 
 @dataclass(frozen=True)
 class Step:
-    """A set of features on the way: by ``forward`` the next one, by ``best`` the best of its size."""
+    """One set of features in a selection: the next one with "forward", or the best one of its size with "best".
+
+    Attributes
+    ----------
+    features : tuple of str
+        Names of the features.
+    criterion : float
+        Expected squared error on as many new rows, in the target's own units squared. Smaller is better. It can be negative if the
+        noise is large.
+    change : float
+        Change of the criterion from the step before. It is 0 for the first step.
+    """
 
     features: tuple[str, ...]
     criterion: float  # expected squared error on as many new rows, in the target's own units; may be negative where noise rules
@@ -51,7 +62,31 @@ class Step:
 
 @dataclass(frozen=True)
 class Selection:
-    """The features to keep and how they were found. ``chosen`` can be passed on as the features of a regression."""
+    """The features to keep, and how they were found.
+
+    ``dpgram.select`` makes it from a release.
+
+    Attributes
+    ----------
+    target : str
+        Name of the target.
+    chosen : tuple of str
+        Names of the features to keep. Pass them to ``dpgram.regress``.
+    steps : tuple of Step
+        The sets of features that were compared, each with its criterion.
+    method : str
+        "forward" or "best".
+
+    Examples
+    --------
+    >>> import dpgram
+    >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100), dpgram.Numeric("pressure", 50, 250)])
+    >>> table = {"age": [30, 50, 70] * 10_000, "pressure": [105, 115, 125] * 10_000}
+    >>> made = dpgram.release(table, schema, epsilon=2.0, delta=1e-6, mechanism="gaussian-noise")
+    >>> found = dpgram.select(made, "pressure")
+    >>> dpgram.regress(made, "pressure", found.chosen).names
+    ('(intercept)', 'age')
+    """
 
     target: str
     chosen: tuple[str, ...]
@@ -68,23 +103,60 @@ def select(
     largest: int | None = None,
     intercept: bool | None = None,
 ) -> Selection:
-    """The features of ``target`` that are worth their noise, out of ``features`` (when None, all others).
+    """Choose the features of a regression from a release.
 
-    ``forward`` adds the best feature until none makes the criterion smaller; ``best`` looks at every subset of up to 15 features.
-    A column with levels enters or stays out as a whole, and counts as one of the ``largest`` number of features that may be chosen.
-    Nothing may be chosen: then the target's mean, or zero without an intercept, predicts as well. Coefficients of what was chosen
-    are optimistic, and their intervals too narrow, as after any search."""
+    A feature is kept if it reduces the expected prediction error. The criterion is like Mallows' Cp, and it also counts the privacy noise
+    and the number of features that were searched. It costs no budget.
+
+    As after any search, the coefficients of the chosen features tend to be too large in absolute value, and their intervals are too narrow.
+
+    Parameters
+    ----------
+    release : GramRelease
+        The release, from ``load`` or ``release``.
+    target : str or dict
+        The column to explain, as in ``regress``. A formula is not possible here.
+    features : sequence of str, optional
+        The features to choose from. A categorical column is kept or left out as a whole. By default all columns, as in ``regress``.
+    method : {"forward", "best"}
+        "forward" adds the best feature until the criterion no longer falls. "best" compares all subsets, of up to 15 features.
+    largest : int, optional
+        How many features can be chosen at most. A categorical column counts as one.
+    intercept : bool, optional
+        Whether to fit an intercept. By default there is one if the release has one.
+
+    Returns
+    -------
+    Selection
+        The features to keep in ``chosen``, and all steps. ``chosen`` is empty if no feature improves on the mean of the target.
+
+    Raises
+    ------
+    UnknownColumnError
+        If the release has no such column.
+    ModelError
+        If the method is not known, or if there are too many features for "best".
+
+    Examples
+    --------
+    >>> import dpgram
+    >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100), dpgram.Numeric("pressure", 50, 250)])
+    >>> table = {"age": [30, 50, 70] * 10_000, "pressure": [105, 115, 125] * 10_000}
+    >>> made = dpgram.release(table, schema, epsilon=2.0, delta=1e-6, mechanism="gaussian-noise")
+    >>> dpgram.select(made, "pressure").chosen
+    ('age',)
+    """
     evidence = Evidence.of(release)
     if method not in METHODS:
         raise ModelError(f"method is {method!r} and must be one of {', '.join(METHODS)}.")
     plan = design(release.schema, target, features, intercept)
     groups = _groups(plan, features)
     if largest is not None and (isinstance(largest, bool) or not isinstance(largest, int) or largest < 0):
-        raise ModelError(f"largest is {largest!r} and must be a whole number of features, or None for as many as there are.")
+        raise ModelError(f"largest is {largest!r} and must be a whole number of at least 0, or None for no limit.")
     most = len(groups) if largest is None else min(largest, len(groups))
     if method == "best" and len(groups) > MOST_GROUPS:
         raise ModelError(
-            f"there are {len(groups)} features to choose from, and method='best' looks at every subset of up to {MOST_GROUPS}: use "
+            f"there are {len(groups)} features to choose from, but method='best' compares all subsets of at most {MOST_GROUPS}. Use "
             f"method='forward', or name fewer features."
         )
     constant = release.schema.intercept if intercept is None else intercept

@@ -22,12 +22,30 @@ def cost_of(release: GramRelease) -> Cost:
 
 
 def dp_event(release: GramRelease) -> Any:
-    """The release as a ``dp_accounting.DpEvent``: a GaussianDpEvent where it is a Gaussian mechanism, exactly.
+    """Describe the cost of a release as an event of dp-accounting.
 
-    Of other mechanisms dp-accounting has no event; they are an ``EpsilonDeltaDpEvent``, defined here, which its accountants do not know:
-    compose those by ``privacy_loss_distribution``. The event is about the release's own neighbours (``release.neighbours``), whatever
-    the accountant calls its relation: use its default, which counts a noise multiplier of 1/mu as a shift of mu. With REPLACE_ONE it would
-    double the shift, as it does for queries whose sensitivity is that of adding a row."""
+    A Gaussian mechanism becomes a ``GaussianDpEvent``, which is exact. dp-accounting has no event for other mechanisms. They become an
+    ``EpsilonDeltaDpEvent``, which is defined here. The accountants of dp-accounting do not know it, so compose such releases with
+    ``privacy_loss_distribution``.
+
+    The event is about the release's own neighbours (``release.neighbours``). Use the default relation of the accountant, whatever it is
+    called. Do not use REPLACE_ONE: it would double the cost, because it expects the sensitivity of adding a row.
+
+    Parameters
+    ----------
+    release : GramRelease
+        The release.
+
+    Returns
+    -------
+    dp_accounting.DpEvent
+        The event. It is a ``NonPrivateDpEvent`` if the noise came from a seed.
+
+    Raises
+    ------
+    MissingExtraError
+        If dp-accounting is not installed.
+    """
     library = _library()
     if not release.private:
         return library.NonPrivateDpEvent()
@@ -38,10 +56,30 @@ def dp_event(release: GramRelease) -> Any:
 
 
 def privacy_loss_distribution(release: GramRelease) -> Any:
-    """The release as dp-accounting's PrivacyLossDistribution, which composes with others; from above."""
+    """Describe the cost of a release as a privacy loss distribution of dp-accounting.
+
+    It can be composed with others. It is pessimistic: it never claims less cost than there is.
+
+    Parameters
+    ----------
+    release : GramRelease
+        The release.
+
+    Returns
+    -------
+    dp_accounting.pld.privacy_loss_distribution.PrivacyLossDistribution
+        The distribution.
+
+    Raises
+    ------
+    MechanismError
+        If the noise came from a seed, so the release is not private.
+    MissingExtraError
+        If dp-accounting is not installed.
+    """
     _library()
     if not release.private:
-        raise MechanismError("the release is not private, its noise came from a seed: it has no finite cost.")
+        raise MechanismError("the release is not private, because its noise came from a seed. Its cost is infinite.")
     cost = cost_of(release)
     if isinstance(cost, GaussianCost):
         return loss_distribution(cost.mu, ())

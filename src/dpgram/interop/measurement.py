@@ -16,21 +16,42 @@ from dpgram.terms.schema import Schema
 def opendp_measurement(
     schema: Schema, *, epsilon: float, delta: float, mechanism: str = "gaussian-noise", **options: Any
 ) -> Any:
-    """An OpenDP measurement from tables to releases, to be composed in an OpenDP program.
+    """Make an OpenDP measurement from tables to releases, for use in an OpenDP program.
 
-    Its input is anything that ``dpgram.release`` takes, its metric ChangeOneDistance (replace) or SymmetricDistance (add-remove). A
-    Gaussian mechanism is measured in zero-concentrated divergence, mu^2 / 2, exactly; others in (epsilon, delta). OpenDP trusts such
-    measurements only if asked to: call ``opendp.prelude.enable_features("contrib", "honest-but-curious")`` first. ``options`` are those
-    of ``dpgram.release``.
+    OpenDP allows such measurements only after ``opendp.prelude.enable_features("contrib", "honest-but-curious")``.
 
-    The mechanism has a name: "auto" would choose by the table, and what is measured must be known before there is one."""
+    Parameters
+    ----------
+    schema : Schema
+        What is declared about the tables. The metric is ChangeOneDistance for the neighbours "replace", and SymmetricDistance for
+        "add-remove".
+    epsilon, delta : float
+        The privacy budget of one release.
+    mechanism : str
+        Name of the mechanism. "auto" is not possible, because the cost must be known before there is a table.
+    **options
+        Options of ``dpgram.release``.
+
+    Returns
+    -------
+    opendp.mod.Measurement
+        The measurement. Its input is any table that ``dpgram.release`` takes, and its output is a release. A Gaussian mechanism is measured
+        exactly in zero-concentrated divergence. Others are measured in (epsilon, delta).
+
+    Raises
+    ------
+    MechanismError
+        If OpenDP does not allow the measurement, or if the mechanism cannot be used with these options.
+    MissingExtraError
+        If OpenDP is not installed.
+    """
     try:
         import opendp.prelude as dp
         from opendp.mod import OpenDPException
     except ImportError:
         raise MissingExtraError(package="opendp", extra="opendp", purpose="a release as an OpenDP measurement") from None
     if options.get("insecure_seed") is not None:
-        raise MechanismError("a release from a seed is not private, and no measurement: leave insecure_seed out.")
+        raise MechanismError("a release from a seed is not private, so it cannot be a measurement. Leave out insecure_seed.")
     chosen = registry.find(mechanism)
     known = {name: options[name] for name in options if name in chosen.options}
     task = registry.schema_task(chosen, Budget(epsilon, delta), schema, options.get("calibration", "exact"), known)
@@ -40,7 +61,7 @@ def opendp_measurement(
 
     def distance(d_in: int) -> int:
         if d_in < 0:
-            raise ValueError("a distance between tables is at least zero")
+            raise ValueError("the distance between two tables must be at least zero")
         return int(d_in)
 
     def concentrated(d_in: int) -> float:
@@ -50,7 +71,7 @@ def opendp_measurement(
         if distance(d_in) == 0:
             return 0.0, 0.0
         if d_in > 1:
-            raise ValueError("only tables that differ in one row are measured")
+            raise ValueError("the cost is known only for tables that differ in one row")
         return epsilon, delta
 
     measure, privacy_map = (
@@ -69,6 +90,6 @@ def opendp_measurement(
     except OpenDPException as error:
         problem = str(error)
     raise MechanismError(
-        'OpenDP refuses a measurement of others: call opendp.prelude.enable_features("contrib", "honest-but-curious") first '
+        'OpenDP does not allow the measurement. Call opendp.prelude.enable_features("contrib", "honest-but-curious") first '
         f"({problem.splitlines()[0]})."
     )

@@ -254,6 +254,6 @@ def check_independent(design: Design) -> None:
         features.min(axis=-1, initial=np.inf) < DEPENDENT * features.max(axis=-1, initial=0.0)
     ).any():
         raise ModelError(
-            f"the columns of this regression of {design.target!r} are exactly dependent, whatever the data (a category with all its "
-            f"levels beside an intercept, say): leave one out."
+            f"the columns of this regression of {design.target!r} are exactly dependent, whatever the data are. An example is a category "
+            f"with all its levels beside an intercept. Leave one column out."
         )

@@ -95,7 +95,7 @@ def design(schema: Schema, target: Target, features: Sequence[str] | None, inter
     if intercept is not None and not isinstance(intercept, bool):
         raise ModelError(f"intercept is {intercept!r} and must be True, False or None.")
     if intercept and not schema.intercept:
-        raise ModelError("the release was made without an intercept column: fit with intercept=False.")
+        raise ModelError("the release was made without an intercept column. Fit with intercept=False.")
     constant = schema.intercept if intercept is None else intercept
     targets = _targets(schema, target)
     places = feature_places(schema, features, list(targets))
@@ -111,7 +111,7 @@ def encoded_parts(schema: Schema, places: Iterable[int]) -> list[DesignColumn]:
 def assemble(schema: Schema, target: DesignColumn, parts: Sequence[DesignColumn], constant: bool) -> Design:
     """The regression of ``target`` on ``parts``, in this order, after an intercept when ``constant``."""
     if not parts and not constant:
-        raise ModelError("there is nothing to regress on: name a feature, or keep the intercept.")
+        raise ModelError("the regression has no feature and no intercept. Name a feature, or keep the intercept.")
     check_unit(target.name, target.half)
     for part in parts:
         if not SMALLEST_UNIT <= part.half / target.half <= 1 / SMALLEST_UNIT:
@@ -137,7 +137,7 @@ def check_unit(name: str, size: float) -> None:
     """Raise where squares of numbers of this ``size``, or of its inverse, leave double precision."""
     if not SMALLEST_UNIT <= size <= 1 / SMALLEST_UNIT:
         raise ModelError(
-            f"{name!r} has bounds so large or so small that squares of its unit leave double precision: rescale it."
+            f"the bounds of {name!r} are so large or so small that squares exceed double precision. Rescale the column."
         )
 
 
@@ -146,7 +146,7 @@ def _targets(schema: Schema, target: Target) -> dict[int, float]:
     if not isinstance(target, Mapping):
         return {_target(schema, target): 1.0}
     if not target:
-        raise ModelError("the target is an empty sum: name a column, or several with their weights.")
+        raise ModelError("the target is an empty dict. Name a column, or several columns with their weights.")
     weights: dict[int, float] = {}
     for name, weight in target.items():
         if isinstance(weight, bool) or not isinstance(weight, Real) or not np.isfinite(float(weight)) or not weight:
@@ -168,10 +168,12 @@ def _weighted(schema: Schema, targets: Mapping[int, float]) -> DesignColumn:
 def _target(schema: Schema, name: str) -> int:
     places = _places(schema, name)
     if name == INTERCEPT:
-        raise ModelError(f"{name!r} is the column of ones and cannot be a target: name one of {', '.join(schema.all_names)}.")
+        raise ModelError(
+            f"{name!r} is the column of ones, so it cannot be a target. Name one of {', '.join(schema.all_names)}."
+        )
     if len(places) > 1:
         choices = ", ".join(schema.encoded_names[j] for j in places)
-        raise ModelError(f"{name!r} has several levels and cannot be a target: name one of them ({choices}).")
+        raise ModelError(f"{name!r} has several levels, so it cannot be a target. Name one of its levels: {choices}.")
     return places[0]
 
 
@@ -188,11 +190,11 @@ def feature_places(schema: Schema, names: Sequence[str] | None, targets: Sequenc
     for name in names:
         for j in _places(schema, name):
             if j in targets:
-                raise ModelError(f"{name!r} is the target and cannot be a feature too.")
+                raise ModelError(f"{name!r} is the target, so it cannot be a feature too.")
             if j in places:
-                raise ModelError(f"feature {encoded[j].name!r} is named twice.")
+                raise ModelError(f"feature {encoded[j].name!r} is named twice. Name it once.")
             if encoded[j].column is None:
-                raise ModelError(f"{name!r} is not a feature: the intercept is added unless intercept=False.")
+                raise ModelError(f"{name!r} is not a feature. The intercept is added automatically, unless intercept=False.")
             places.append(j)
     return places
 
@@ -200,12 +202,12 @@ def feature_places(schema: Schema, names: Sequence[str] | None, targets: Sequenc
 def _places(schema: Schema, name: str) -> tuple[int, ...]:
     """Places in the Gram of an encoded column, or of all indicators of a declared one."""
     if not isinstance(name, str):
-        raise ModelError(f"{name!r} is a {type(name).__name__}, and the name of a column is needed.")
+        raise ModelError(f"{name!r} is a {type(name).__name__}, but it must be the name of a column.")
     if (places := schema.places.get(name)) is not None:
         return places
     if (category := with_reference(schema, name)) is not None:
         raise ModelError(
-            f"{name!r} is the reference level, against which the others are measured: it has no column of its own. "
+            f"{name!r} is the reference level, so it has no column of its own. The other levels are compared with it. "
             f"Name {category.name!r} for all levels, or one of {', '.join(level_names(category)[1:])}."
         )
     raise UnknownColumnError(name=name, known=schema.all_names)

@@ -24,18 +24,18 @@ PRIOR = np.exp(-GRID)
 def fit_linear(evidence: Evidence, design: Design, estimator: str, **options: float | None) -> Array:
     """The coefficients of the regression ``design`` by the named estimator, in own units; options that are None were not given."""
     if not isinstance(estimator, str) or estimator not in ESTIMATORS:
-        raise ModelError(f"there is no estimator {estimator!r}: use one of {', '.join(ESTIMATORS)}.")
+        raise ModelError(f"there is no estimator named {estimator!r}. Use one of {', '.join(ESTIMATORS)}.")
     fit, known = ESTIMATORS[estimator]
     given = {name: value for name, value in options.items() if value is not None}
     for name in given:
         if name not in known:
-            taken = f"it takes {', '.join(known)}" if known else "it takes no options"
-            raise ModelError(f"{estimator} has no option {name!r}: {taken}.")
+            taken = f"Its options are {', '.join(known)}" if known else "It has no options"
+            raise ModelError(f"estimator {estimator!r} has no option {name!r}. {taken}.")
     try:
         return fit(evidence, design, **given)
     except np.linalg.LinAlgError:  # only where there is no noise to speak of: with it, no matrix is exactly singular
         raise ModelError(
-            f"the columns of this regression of {design.target!r} are exactly dependent in the release: leave one out."
+            f"the columns of this regression of {design.target!r} are exactly dependent in the release. Leave one column out."
         ) from None
 
 

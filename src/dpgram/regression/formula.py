@@ -12,7 +12,7 @@ from dpgram.regression.design import Design, DesignColumn, assemble, feature_pla
 from dpgram.regression.formula_terms import Term, read_code, read_name, underivable
 from dpgram.terms.schema import Schema
 
-NOT_A_NAME = "a formula cannot name the column '1', which it reads as the intercept: give target and features as names."
+NOT_A_NAME = "a formula cannot name the column '1', because 1 means the intercept. Pass target and features as names instead."
 
 
 def is_formula(text: object) -> bool:
@@ -31,12 +31,12 @@ def designs(schema: Schema, formula: str) -> list[Design]:
     targets, features, constant = _terms(schema, formula, without={term.column for term in left})
     _check_dropped(right, features)
     if constant and not schema.intercept:
-        raise ModelError("the release was made without an intercept column: add - 1 to the formula.")
+        raise ModelError("the release was made without an intercept column. Add - 1 to the formula.")
     explained = [_target(schema, term) for term in targets]
     for term in features:
         for target in explained:
             if target.name in term.names:
-                raise ModelError(f"{target.name!r} is the target and cannot be a feature too: take `{term.text}` out.")
+                raise ModelError(f"{target.name!r} is the target, so it cannot be a feature too. Remove `{term.text}`.")
     parts = _parts(schema, features, constant)
     return [assemble(schema, target, parts, constant) for target in explained]
 
@@ -70,14 +70,18 @@ def _written(schema: Schema, formula: str) -> tuple[list[Term], list[Term]]:
             case "OPERATOR", symbols if symbols != ".":
                 other = symbols.strip("~+-")
                 if "|" in other:
-                    raise ModelError(f"the formula {formula!r} has several parts, set apart by |: write one formula for each.")
+                    raise ModelError(
+                        f"the formula {formula!r} has several parts, separated by |. Write one formula for each part."
+                    )
                 if other:
                     raise underivable(schema, f"an interaction (`{'%in%' if other == 'in' else other}` between terms)")
                 side = 1 if "~" in symbols else side
             case "CONTEXT", "[" | "]":
-                raise ModelError(f"the formula {formula!r} has square brackets: write one level in backquotes, as `c[a]`.")
+                raise ModelError(f"the formula {formula!r} has square brackets. Write a level in backquotes, as in `c[a]`.")
             case "VALUE", text if text != "1":
-                raise ModelError(f"the formula {formula!r} holds {text}: of numbers it can hold 0 and 1, for the intercept.")
+                raise ModelError(
+                    f"the formula {formula!r} contains the value {text}. The only values allowed are 0 and 1, for the intercept."
+                )
             case "NAME", "1":
                 raise ModelError(NOT_A_NAME)
             case "NAME", name:
@@ -85,7 +89,7 @@ def _written(schema: Schema, formula: str) -> tuple[list[Term], list[Term]]:
             case "PYTHON", code:
                 sides[side].append(read_code(schema, code))
     if not side:
-        raise ModelError(f"the formula {formula!r} has no ~ between target and features: write it as 'y ~ x'.")
+        raise ModelError(f"the formula {formula!r} has no ~ between target and features. Write it as 'y ~ x'.")
     return sides
 
 
@@ -106,7 +110,7 @@ def _terms(schema: Schema, formula: str, without: set[str]) -> tuple[list[Term],
         )
         ones.append(len(columns) < len(factors))
     if ones[0] or not terms[0]:
-        raise ModelError(f"the formula {formula!r} has no target on its left side: write it as 'y ~ x'.")
+        raise ModelError(f"the formula {formula!r} has no target on its left side. Write it as 'y ~ x'.")
     return terms[0], terms[1], ones[1]
 
 
@@ -116,15 +120,15 @@ def _check_dropped(written: list[Term], features: list[Term]) -> None:
         for kept in features:
             if dropped not in features and set(dropped.names) & set(kept.names):
                 raise ModelError(
-                    f"`{dropped.text}` is dropped while `{kept.text}` stays, which holds it: drop `{kept.text}` as it is "
-                    f"written, and add the levels you want one by one."
+                    f"`{dropped.text}` is removed, but `{kept.text}` contains it and stays. Remove `{kept.text}` instead, exactly as "
+                    f"it is written, and add the levels that you want one by one."
                 )
 
 
 def _target(schema: Schema, term: Term) -> DesignColumn:
     if len(term.names) > 1:
         choices = ", ".join(f"`{name}`" for name in term.names)
-        raise ModelError(f"{term.column!r} has several columns and cannot be a target: name one of them ({choices}).")
+        raise ModelError(f"{term.column!r} has several columns, so it cannot be a target. Name one of them: {choices}.")
     return term.parts(schema, all_levels=True)[0]
 
 
@@ -137,7 +141,7 @@ def _parts(schema: Schema, features: list[Term], constant: bool) -> list[DesignC
         whole = term.reference is not None
         for part in term.parts(schema, all_levels=whole and not spanned):
             if part.name in (p.name for p in parts):
-                raise ModelError(f"feature {part.name!r} is named twice.")
+                raise ModelError(f"feature {part.name!r} is named twice. Name it once.")
             parts.append(part)
         spanned = spanned or whole
     adding_up = ["the intercept"] if constant else []
@@ -148,7 +152,7 @@ def _parts(schema: Schema, features: list[Term], constant: bool) -> list[DesignC
             adding_up.append(f"all levels of {category!r}")
     if len(adding_up) > 1:
         raise ModelError(
-            f"{' and '.join(adding_up)} cannot stand together, because each adds up to one: leave out a level"
-            f"{', or the intercept with - 1' if constant else ''}."
+            f"{' and '.join(adding_up)} cannot be used together, because each adds up to one. Leave out a level"
+            f"{', or remove the intercept with - 1' if constant else ''}."
         )
     return parts

@@ -33,7 +33,7 @@ class Term:
 def read_name(schema: Schema, name: str) -> Term:
     """The term written as the bare, or backquoted, ``name``."""
     if name == INTERCEPT:
-        raise ModelError(f"{name!r} is not named in a formula: it is there unless the formula says - 1.")
+        raise ModelError(f"a formula does not name {name!r}. The intercept is there, unless the formula has - 1.")
     column = schema.by_name.get(name)
     if isinstance(column, Categorical):
         names = level_names(column)
@@ -58,7 +58,7 @@ def read_code(schema: Schema, code: str) -> Term:
     try:
         tree = ast.parse(re.sub("`([^`]*)`", stand_in, code), mode="eval").body
     except SyntaxError:
-        raise ModelError(f"`{code}` cannot be read: backquotes can only stand around the name of a column.") from None
+        raise ModelError(f"`{code}` cannot be read. Use backquotes only around the name of a column.") from None
     original = {identifier: name for name, identifier in quoted.items()}
     match tree:
         case ast.Name(name):
@@ -66,12 +66,14 @@ def read_code(schema: Schema, code: str) -> Term:
         case ast.Call(ast.Name("C"), [ast.Name(name), *contrast], keywords):
             given = contrast + [k.value for k in keywords if k.arg in ("contrast", "contrasts")]
             if len(given) > 1 or len(given) != len(contrast) + len(keywords):
-                raise ModelError(f"`{code}` cannot be read: C takes a column and, if need be, a treatment contrast. {_HOW}")
+                raise ModelError(f"`{code}` cannot be read. C takes a column, and optionally a treatment contrast. {_HOW}")
             return _category(schema, code, original.get(name, name), given[0] if given else None)
         case ast.Call(ast.Name("Q")):
-            raise ModelError(f"`{code}` is another package's spelling: write the name in backquotes, such as `my column`.")
+            raise ModelError(f"`{code}` is the spelling of another package. Write the name in backquotes, such as `my column`.")
         case ast.Subscript(ast.Name(name)) if name in schema.all_names:
-            raise ModelError(f"`{code}` reads as code: write one level in backquotes, as the release names it: `{name}[...]`.")
+            raise ModelError(
+                f"`{code}` looks like code. Write a level in backquotes, as the release names it, such as `{name}[...]`."
+            )
     raise underivable(schema, f"the transform `{code}`")
 
 
@@ -80,8 +82,8 @@ def underivable(schema: Schema, what: str) -> ModelError:
     derived = [column.name for column in schema.derived]
     known = f" This release has the derived columns {', '.join(map(repr, derived))}." if derived else ""
     return ModelError(
-        f"the formula holds {what}, which cannot be computed from a Gram of declared columns: declare it as a derived column "
-        f"in the schema before the release (see docs/schema.md), and name that column in the formula.{known}"
+        f"the formula contains {what}, which cannot be computed from the release. Ask the custodian to declare it as a derived "
+        f"column in the schema before the release (see docs/schema.md). Then name that column in the formula.{known}"
     )
 
 
@@ -95,7 +97,9 @@ def _category(schema: Schema, code: str, name: str, contrast: ast.expr | None) -
         chosen = _treatment(code, contrast)
         return Term(code, name, names, names[0] if chosen is None else names[_level(category, chosen)])
     if name in schema.all_names:
-        raise ModelError(f"`{code}` makes a category of {name!r}, which is not declared categorical: write {name!r} itself.")
+        raise ModelError(
+            f"`{code}` makes a category of {name!r}, but the schema does not declare it as categorical. Write {name!r} itself."
+        )
     raise UnknownColumnError(name=name, known=schema.all_names)
 
 
@@ -111,9 +115,7 @@ def _treatment(code: str, contrast: ast.expr | None) -> object | None:
                     return ast.literal_eval(given[0]) if given else None
                 except (ValueError, TypeError):
                     pass  # a name or an expression, not a level
-    raise ModelError(
-        f"the contrast of `{code}` cannot be used: only treatment contrasts with one written level are known. {_HOW}"
-    )
+    raise ModelError(f"the contrast of `{code}` cannot be used. Only treatment contrasts with one level are supported. {_HOW}")
 
 
 def _level(category: Categorical, chosen: object) -> int:
@@ -122,7 +124,7 @@ def _level(category: Categorical, chosen: object) -> int:
     if (isinstance(chosen, str) or (whole and category.matches_numbers)) and str(chosen) in category.levels:
         return category.levels.index(str(chosen))
     written = [level if category.matches_numbers and level.lstrip("-").isdigit() else repr(level) for level in category.levels]
-    raise ModelError(f"{chosen!r} is not a level of {category.name!r}: choose the reference among {', '.join(written)}.")
+    raise ModelError(f"{chosen!r} is not a level of {category.name!r}. Choose the reference from {', '.join(written)}.")
 
 
 def _part(schema: Schema, term: Term, name: str) -> DesignColumn:
@@ -131,7 +133,7 @@ def _part(schema: Schema, term: Term, name: str) -> DesignColumn:
         return encoded_parts(schema, schema.places[name])[0]
     if not schema.intercept:
         raise ModelError(
-            f"`{term.text}` needs the indicator of {name!r}, the reference level, which is the intercept column minus the other "
-            f"levels, and the release was made without an intercept column: name the other levels of {term.column!r} one by one."
+            f"`{term.text}` needs the indicator of the reference level {name!r}, which is computed from the intercept column. But the "
+            f"release was made without an intercept column. Name the other levels of {term.column!r} one by one."
         )
     return DesignColumn(name, term.column, {0: 1.0, **dict.fromkeys(schema.places[term.column], -1.0)})

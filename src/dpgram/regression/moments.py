@@ -1,7 +1,7 @@
 """Means, covariance, correlations and principal components from the evidence of a release. Post-processing: sees no row.
 
-The matrix is first made positive definite, so every function here has an answer however large the noise; how far it can be
-trusted is another matter, and what ``inference`` is for."""
+The matrix is first made positive definite, so every function here has an answer, however large the noise is. ``inference`` says how
+accurate the answers are."""
 
 from __future__ import annotations
 
@@ -32,22 +32,24 @@ class Moments:
 
     @property
     def sd(self) -> Array:
+        """Standard deviations of the columns."""
         return np.sqrt(np.diag(self.covariance))
 
     @property
     def correlation(self) -> Array:
+        """Correlation matrix."""
         return _correlation(self.covariance)
 
     @property
     def precision(self) -> Array:
-        """The inverse of the covariance."""
+        """Inverse of the covariance matrix."""
         scaled = np.linalg.inv(self.covariance / self.half[:, None] / self.half)  # well conditioned in these units
         inverse = scaled / self.half[:, None] / self.half
         return (inverse + inverse.T) / 2
 
     @property
     def partial_correlation(self) -> Array:
-        """The correlation of each pair given all the other columns."""
+        """Correlation of each pair of columns, given all the other columns."""
         partial = -_correlation(self.precision)
         np.fill_diagonal(partial, 1.0)
         return partial
@@ -63,10 +65,10 @@ def _correlation(covariance: Array) -> Array:
 def moments(evidence: Evidence, columns: Sequence[str] | None = None) -> Moments:
     """Moments of ``columns``, declared or encoded ones; of all when left out. Divisor n."""
     if not evidence.intercept:
-        raise ModelError("means and covariances need the intercept column, and the release was made without one.")
+        raise ModelError("means and covariances need the intercept column, but the release was made without one.")
     encoded, places = evidence.schema.encoded, feature_places(evidence.schema, columns, [])
     if not places:
-        raise ModelError("no column is named: name one, or leave the list out for all of them.")
+        raise ModelError("the list of columns is empty. Name at least one, or leave out the list to use all columns.")
     for j in places:
         check_unit(encoded[j].name, encoded[j].half)
     gram = evidence.whole
@@ -90,7 +92,7 @@ class Components:
 
     @property
     def shares(self) -> Array:
-        """The share of the whole variance that each component explains."""
+        """Share of the total variance that each component explains."""
         return self.variances / self.variances.sum()
 
 

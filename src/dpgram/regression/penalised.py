@@ -140,10 +140,12 @@ def penalty_path(evidence: Evidence, design: Design, *, l1_ratio: float = 1.0, p
     from sklearn.linear_model import enet_path
 
     if not check_penalty("l1_ratio", l1_ratio, most=1.0) > 0:
-        raise ModelError("l1_ratio is 0, and a path needs some penalty on absolute values: use a larger one, or ridge.")
+        raise ModelError(
+            "l1_ratio is 0, but a path needs a penalty on absolute values. Use a larger l1_ratio, or the estimator ridge."
+        )
     of = normal_equations(evidence, design)
     if not len(of.cross):
-        raise ModelError("a path needs a feature besides the intercept: name one.")
+        raise ModelError("a path needs a feature besides the intercept. Name at least one.")
     rows, label = of.pseudo_rows()
     largest = float(np.abs(rows.T @ label).max()) / len(rows) / l1_ratio  # where the first slope leaves zero
     alphas = max(largest, np.finfo(float).tiny) * np.geomspace(1.0, SMALLEST_OF_PATH, penalties)

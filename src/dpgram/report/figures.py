@@ -77,7 +77,7 @@ def _intervals(ax: Any, models: Sequence[tuple[str, dict]], title: str, second: 
         x = [c["coefficient"] for c in known]
         reach = [[c["coefficient"] - c["lower"] for c in known], [c["upper"] - c["coefficient"] for c in known]]
         colour = COLOURS[k % len(COLOURS)]
-        text = "debiased, with interval" if len(models) == 1 else as_words(name)
+        text = "debiased, with confidence interval" if len(models) == 1 else as_words(name)
         ax.errorbar(x, y, xerr=reach, fmt="o", ms=4.5, lw=1.3, capsize=2.5, color=colour, label=text)
         for c in coefficients:
             if not c["identified"]:
@@ -111,8 +111,8 @@ def draw_shares(shares: Sequence[float], title: str, ax: Any = None) -> Any:
     """How much of the variance each component explains, and all up to it."""
     ax = _axis(ax)
     places = range(1, len(shares) + 1)
-    ax.bar(places, shares, color=COLOURS[0], label="each")
-    ax.plot(places, list(accumulate(shares)), "o-", color=COLOURS[1], ms=4, label="up to it")
+    ax.bar(places, shares, color=COLOURS[0], label="each component")
+    ax.plot(places, list(accumulate(shares)), "o-", color=COLOURS[1], ms=4, label="cumulative")
     _label(ax, title, "component", "share of the variance")
     ax.legend(frameon=False, fontsize=8)
     return ax
@@ -164,7 +164,7 @@ def draw_trade_off(audits: Sequence[dict], ax: Any = None) -> Any:
     ax = _axis(ax)
     for colour, audit in zip(COLOURS * len(audits), audits, strict=False):
         ax.plot(audit["false_alarms"], audit["misses"], "o", ms=3, color=colour, label=f"drawn: {audit['pair']}")
-    ax.plot(audits[0]["false_alarms"], audits[0]["proven_misses"], color="black", lw=1, label="proven: no test below")
+    ax.plot(audits[0]["false_alarms"], audits[0]["proven_misses"], color="black", lw=1, label="proven: no test can be below")
     ax.set_xlim(0, 1)
     ax.set_ylim(0, 1)
     ax.set_xlabel("false alarms")

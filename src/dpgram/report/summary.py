@@ -1,4 +1,4 @@
-"""Fits as text and HTML, in the manner of statsmodels (a header, a table of coefficients, tests, notes), and as data frames."""
+"""Fits as text and HTML, in tables like those of statsmodels (a header, a table of coefficients, tests, notes), and as data frames."""
 
 from __future__ import annotations
 
@@ -27,7 +27,19 @@ class Block:
 
 @dataclass(frozen=True, repr=False)
 class Summary:
-    """A titled list of facts, tables and notes: fixed-width text in print, plain tables in a notebook, with every text escaped."""
+    """A result as a table for people. ``print`` shows it as text, and a notebook as HTML.
+
+    Attributes
+    ----------
+    title : str
+        The first line.
+    facts : sequence of (str, str)
+        The header: names and values.
+    blocks : sequence of Block
+        The tables.
+    notes : sequence of str
+        The notes below the tables.
+    """
 
     title: str
     facts: Sequence[tuple[str, str]]
@@ -83,6 +95,7 @@ class Summarised:
     """A result that prints as its summary."""
 
     def summary(self) -> Summary:
+        """Return the result as a table."""
         raise NotImplementedError
 
     def __str__(self) -> str:
@@ -107,7 +120,9 @@ def origin(release: GramRelease) -> dict[str, Any]:
 
 def cautions(release: GramRelease) -> list[str]:
     """What a reader must know about every number from the release, in words."""
-    seeded = [] if release.private else ["NOT PRIVATE: the noise came from a seed, so it can be subtracted."]
+    seeded = (
+        [] if release.private else ["NOT PRIVATE: the noise came from a seed, so anyone who knows the seed can subtract it."]
+    )
     return seeded + ([f"CONDITIONAL: {release.condition}."] if release.condition else [])
 
 
@@ -167,15 +182,25 @@ def summarise(fit: dict) -> Summary:
         tests = [
             [t["name"], f"{t['chi_square']:.4g}", str(t["degrees"]), probability(t["p_value"])] for t in fit["joint_tests"]
         ]
-        blocks.append(Block(["joint test that all are zero", "chi2", "df", "P>chi2"], tests))
-    explained = "coef: debiased, what std err, z, P and the interval are about."
+        blocks.append(Block(["joint test: all coefficients are zero", "chi2", "df", "P>chi2"], tests))
+    explained = [
+        "coef: debiased coefficients, without the bias that the noise would cause. std err, z, P>|z| and the interval are about them.",
+        f"{', '.join(sources[:-1])} and {sources[-1]}: the parts of std err. Their squares add up to its square.",
+    ]
     if show_second:
-        explained += f" {second}: what predict uses."
+        kind = "with the smallest expected error" if second == "shrunk" else "of this estimator"
+        explained.append(f"{second}: coefficients {kind}. predict uses them.")
+    if fit["rows"] is None:
+        explained.append("Effective rows: a noisy estimate of the number of rows, in which clipped rows count for less.")
+    elif round(fit["effective_rows"]) != fit["rows"]:
+        explained.append("Effective rows: an estimate in which clipped rows count for less.")
+    if fit["degrees_of_freedom"] is not None:
+        explained.append("Df of noise: intervals and tests use t and F distributions with this many degrees of freedom.")
     return Summary(
         title=f"Private linear regression of {fit['target']}",
         facts=_facts(fit),
         blocks=blocks,
-        notes=[explained, *fit["notes"]],
+        notes=[*explained, *fit["notes"]],
     )
 
 
@@ -196,7 +221,7 @@ def _facts(fit: dict) -> list[tuple[str, str]]:
         ("Confidence", f"{fit['confidence']:g}"),
     ]
     if fit["degrees_of_freedom"] is not None:
-        facts.append(("Df of the noise", number(fit["degrees_of_freedom"])))
+        facts.append(("Df of noise", number(fit["degrees_of_freedom"])))
     return facts
 
 
@@ -214,12 +239,13 @@ def compare_models(data: dict) -> Summary:
     rows.append(["Residual sd", *(number(f["residual_variance"] ** 0.5) for f in models.values())])
     rows.append(["epsilon", *(f"{f['epsilon']:g}" for f in models.values())])
     notes = [
-        "Debiased coefficients, standard errors (privacy noise, sampling and clipping) in brackets. *** p<0.001, ** p<0.01, * p<0.05."
+        "Debiased coefficients, with standard errors in brackets. These include sampling, privacy noise and clipping.",
+        "*** p<0.001, ** p<0.01, * p<0.05.",
     ]
     if any(not c["identified"] for fit in models.values() for c in fit["coefficients"].values()):
-        notes.append(f"(not id.): {WHOLE_LINE}.")
+        notes.append(f"(not id.): {WHOLE_LINE}, so the interval is infinite.")
     if not data["same_release"]:
-        notes.append("These fits come from different releases: each has noise and a budget of its own.")
+        notes.append("These fits come from different releases. Each release has its own noise and its own budget.")
     notes += sorted(
         {note for fit in models.values() for note in fit["notes"] if note.startswith(("NOT PRIVATE", "CONDITIONAL"))}
     )
@@ -249,9 +275,9 @@ def components_summary(data: dict, count: int) -> Summary:
     shown = range(min(count, len(data["variances"])))
     rows = [[name, *(f"{data['loadings'][k][j]:.3f}" for k in shown)] for j, name in enumerate(data["names"])]
     rows.append(["variance", *(number(data["variances"][k]) for k in shown)])
-    rows.append(["share", *(f"{data['shares'][k]:.3f}" for k in shown)])
-    of = "correlations" if data["standardised"] else "covariance, own units"
-    title = f"Private principal components ({of})"
+    rows.append(["share of variance", *(f"{data['shares'][k]:.3f}" for k in shown)])
+    of = "the correlations" if data["standardised"] else "the covariance, in own units"
+    title = f"Private principal components (of {of})"
     return Summary(title, _origin(data), [Block(["", *(f"component {k + 1}" for k in shown)], rows)], data["notes"])
 
 

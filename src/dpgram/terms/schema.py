@@ -230,7 +230,7 @@ class Schema:
 
     @cached_property
     def half_ranges(self) -> tuple[float, ...]:
-        """Half the range of every encoded column, in scaled units: 1 for a number, 0.5 for an indicator, 0 for the intercept."""
+        """Half the range of every encoded column in scaled units. It is 1 for a number, 0.5 for an indicator, and 0 for the intercept."""
         return tuple(0.0 if e.column is None else 1.0 if self.made[e.column].is_number else 0.5 for e in self.encoded)
 
     @cached_property
@@ -252,7 +252,7 @@ class Schema:
 
     @property
     def effective_row_bound(self) -> float:
-        """The row bound in use: the smaller of ``row_bound`` and ``largest_norm``."""
+        """The row bound in use, which is the smaller of ``row_bound`` and ``largest_norm``."""
         return self.largest_norm if self.row_bound is None else min(self.row_bound, self.largest_norm)
 
     @classmethod

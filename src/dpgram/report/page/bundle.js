@@ -158,7 +158,7 @@ function makeDesign(release, target, columns, intercept) {
   const d = release.encoded.length;
   const constant = intercept && release.intercept;
   const places = columns.flatMap((column) => placesOf(release, column));
-  if (!places.length && !constant) throw new ModelError("There is nothing to regress on: choose a feature, or keep the intercept.");
+  if (!places.length && !constant) throw new ModelError("The model has no feature and no intercept. Choose a feature, or keep the intercept.");
   const label = release.encoded[target];
   const parts = places.map((j) => release.encoded[j]);
   const unit = identity(d);
@@ -332,9 +332,9 @@ function chooser(release, choice, changed) {
       "fieldset", {}, make("legend", {}, "Features"),
       make(
         "div", { class: "tools" }, search,
-        make("button", { type: "button", id: "usual", onclick: () => set(usual()), title: "All that do not come from the target's own cells" }, "All"),
+        make("button", { type: "button", id: "usual", onclick: () => set(usual()), title: "All columns that do not share a source column with the target" }, "All"),
         make("button", { type: "button", id: "none", onclick: () => set([]) }, "None"),
-        make("button", { type: "button", id: "only", onclick: () => set(shown()), title: "Those in the list below" }, "Those found"),
+        make("button", { type: "button", id: "only", onclick: () => set(shown()), title: "The columns in the list below" }, "Those found"),
       ),
       list, count,
     ),
@@ -361,7 +361,7 @@ function chooser(release, choice, changed) {
         }),
         make("span", {}, "with an intercept"),
       )
-      : make("p", { class: "small" }, "The release has no intercept column: models go through the origin."),
+      : make("p", { class: "small" }, "The release has no intercept column, so models go through the origin."),
   );
   relist();
   return root;
@@ -458,7 +458,7 @@ function viewChoices(choice, redraw) {
   return make(
     "div", { class: "row tools" },
     dropDown("Picture in", [["range", "effect of the column's whole range"], ["own", "the columns' own units"]], choice.scale, set("scale"), { id: "scale" }),
-    dropDown("Order", [["declared", "as declared"], ["size", "by size over its error"]], choice.order, set("order"), { id: "order" }),
+    dropDown("Order", [["declared", "as declared"], ["size", "by size divided by standard error"]], choice.order, set("order"), { id: "order" }),
   );
 }
 
@@ -573,7 +573,7 @@ function testTable(found) {
     "tr", {}, make("th", { scope: "row", title: t.name }, shorten(t.name, NAMED)),
     [number(t.statistic, 4), String(t.degrees), probability(t.pValue)].map((text) => make("td", {}, text)),
   ));
-  const heads = ["joint test that all are zero", "chi\u00b2", "df", "P>chi\u00b2"];
+  const heads = ["joint test: all coefficients are zero", "chi\u00b2", "df", "P>chi\u00b2"];
   return make(
     "div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Joint tests" },
     make("table", { class: "numbers" }, make("thead", {}, make("tr", {}, heads.map((head) => make("th", { scope: "col" }, head)))), make("tbody", {}, rows)),
@@ -582,8 +582,8 @@ function testTable(found) {
 
 function noteList(found) {
   const words = [
-    "coef: debiased, what std err, z, P and the interval are about. shrunk: what predictions use.",
-    ...(found.intervals === "bootstrap" ? ["These intervals were simulated when this page was made; they are not recomputed here."] : []),
+    "coef: debiased coefficients, without the bias that the noise would cause. std err, z, P>|z| and the interval are about them. shrunk: coefficients with the smallest expected error. Predictions use them.",
+    ...(found.intervals === "bootstrap" ? ["These intervals were simulated when this page was made. They are not computed again here."] : []),
     ...found.notes,
   ];
   const folded = (text) =>
@@ -1211,7 +1211,7 @@ function orthonormal(plan, turn) {
   const own = r.map((row, i) => Math.abs(row[i])); // what each column adds to those before
   const largest = Math.max(...own.slice(0, p));
   if (own[p] < 1e-9 * norm(plan.label) || Math.min(...own.slice(0, p)) < 1e-9 * largest) {
-    throw new ModelError(`The columns of this regression of ${plan.target} are exactly dependent, whatever the data: leave one out.`);
+    throw new ModelError(`The columns of this regression of ${plan.target} are exactly dependent, whatever the data are. Leave one out.`);
   }
   const { q, r: triangle } = qr(multiply(turn, plan.regressors));
   const label = apply(turn, plan.label);
@@ -1245,7 +1245,7 @@ function wishart(values, cross, square, noise) {
   const r = noise.degrees_of_freedom;
   if (r < p + 4) {
     throw new ModelError(
-      `The release is a sketch of ${r} rows, and a regression with ${p} coefficients needs ${p + 4} or more: use fewer features.`,
+      `The release is a sketch of ${r} rows, but a regression with ${p} coefficients needs at least ${p + 4}. Use fewer features.`,
     );
   }
   const own = values.map((value) => Math.max(value, TINY));
@@ -1956,16 +1956,21 @@ function storedBootstrap(release, plan, confidence) {
 
 function notes(release, coefficients, intervals, seen) {
   const found = [];
-  if (!release.private) found.push("NOT PRIVATE: the noise came from a seed, so it can be subtracted.");
+  if (!release.private) found.push("NOT PRIVATE: the noise came from a seed, so anyone who knows the seed can subtract it.");
   if (release.condition) found.push(`CONDITIONAL: ${release.condition}.`);
   const lost = coefficients.filter((c) => !c.identified).map((c) => c.name);
-  if (lost.length) found.push(`Not identified at this budget: ${lost.join(", ")}. Use fewer features or a larger budget.`);
+  if (lost.length) {
+    found.push(
+      `Not identified at this budget: ${lost.join(", ")}. The noise is too large to say anything about them, so ` +
+      "their intervals are infinite. Use fewer features or a larger budget.",
+    );
+  }
   const tested = coefficients.filter((c) => c.identified && c.interval === "fieller").map((c) => c.name);
   if (tested.length && intervals === "auto") {
-    found.push(`Weakly identified, interval by test inversion (Fieller): ${tested.join(", ")}.`);
+    found.push(`Weakly identified: ${tested.join(", ")}. Their intervals contain all values that a test does not reject (Fieller).`);
   }
   if (seen.rows < 0.98 * (release.rows || Infinity) && release.evidence.longRowsShrunk) {
-    found.push("Rows longer than the row bound were shrunk to it; a bias from that is not in the intervals.");
+    found.push("Rows longer than the row bound were clipped to it. The intervals do not include the bias that this can cause.");
   }
   if (release.evidence.shrinking) found.push(release.evidence.shrinking);
   return found;
@@ -2022,7 +2027,7 @@ function heatmap(release, found, choice) {
     "div", { class: "row tools" }, dropDown("Columns", which, view.which, choose, { id: "which" }),
     make(
       "label", { class: "feature" }, make("input", { type: "checkbox", id: "hide", onchange: hide }),
-      make("span", {}, "hide what noise could have made (below two standard errors)"),
+      make("span", {}, "hide what noise alone could have made (below two standard errors)"),
     ),
   );
   redraw();
@@ -2180,7 +2185,7 @@ function startCells(release, means) {
 // A form for the cells that `columns` are computed from, and the place for the answer. `changed` is called after every edit.
 function cellForm(release, columns, cells, changed) {
   const needed = neededCells(release, columns);
-  if (!needed.length) return make("p", { class: "small" }, "This model uses no column: its prediction is the same for every row.");
+  if (!needed.length) return make("p", { class: "small" }, "This model uses no column, so its prediction is the same for every row.");
   return make(
     "form", { class: "cells", "aria-label": "Cells to predict for", onsubmit: (event) => event.preventDefault() },
     needed.map((column) => {
@@ -2246,7 +2251,7 @@ function answer(release, found, cells) {
   const sure = `${100 * found.confidence} % interval`;
   const facts = [
     [`predicted ${shorten(found.target, 40)}${isDate ? ", in days since 1970" : ""}`, number(made.prediction, 6), "prediction"],
-    [`mean of such rows, ${sure}`, interval(made.mean, 6), "mean"],
+    [`mean of rows like this, ${sure}`, interval(made.mean, 6), "mean"],
     [`one new row, ${sure}`, interval(made.observation, 6), "observation"],
     ["debiased, the middle of both", number(made.debiased, 6), "debiased"],
   ];
@@ -2481,7 +2486,7 @@ function start() {
       found = fit(release, choice.target, columns, options(release, choice, columns));
     } catch (problem) {
       found = null;
-      const words = problem instanceof ModelError ? problem.message : `This model could not be computed here (${problem.message}): use Python.`;
+      const words = problem instanceof ModelError ? problem.message : `This model could not be computed here (${problem.message}). Use Python instead.`;
       byId("facts").replaceChildren(make("p", { class: "warning" }, words));
       ["picture", "table", "notes"].forEach((id) => byId(id).replaceChildren());
     }
@@ -2506,7 +2511,7 @@ function start() {
   byId("views").replaceChildren(views);
   themeButton(byId("theme"));
   byId("spectrum").replaceChildren(spectrumView(release.evidence.spectrum));
-  byId("heatmap").replaceChildren(map ? map.root : make("p", {}, "Correlations need the intercept column, and the release was made without one."));
+  byId("heatmap").replaceChildren(map ? map.root : make("p", {}, "Correlations need the intercept column, but the release was made without one."));
   byId("chooser").replaceChildren(chooser(release, choice, changed));
   changed();
   window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((one) => (one.open = true)));
@@ -2518,7 +2523,7 @@ function options(release, { confidence, intervals, intercept, target }, columns)
   const names = [...(intercept && release.intercept ? [release.encoded[0].name] : []),
     ...release.encoded.filter((e) => columns.includes(e.column)).map((e) => e.name)];
   const stored = findBootstrap(release, names, release.encoded[target].name, confidence);
-  if (!stored) throw new ModelError(`Bootstrap intervals are not computed here. This page holds them for ${kept(release)}.`);
+  if (!stored) throw new ModelError(`Bootstrap intervals are not computed here. This page has them for ${kept(release)}.`);
   return { confidence, intervals, intercept };
 }
 
