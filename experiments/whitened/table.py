@@ -65,7 +65,7 @@ def everything(lines: list[Line]) -> str:
         "# The whitened release, measured",
         "All numbers of the study behind docs/whitened.md, written by `make whitened-study`. All releases are for REPLACE. *Gaussian* is a "
         "release by `gaussian-noise` at the schema's row bound. *Clipped* is the same with rows clipped at a fifth of the squared bound. "
-        "Both get the better of the estimators `shrunk` and `log-det`. *Whitened* is a release by `whitened-noise` with the default estimator. "
+        "Both get the better of the estimators `shrunk` and `log-det`. *Whitened* is a release by `whitened-noise` with `shrunk`. "
         "*Weighted* is least squares without noise, on the rows as the last round weighted them. Its difference to *without privacy* "
         "is the part that clipping causes. The column without a name says how a table was used, as docs/whitened.md explains.",
         "## Simulated\n\nMean l2 error of coefficients, delta e^-9.\n\n" + _all_simulated(lines),
