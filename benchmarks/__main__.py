@@ -38,10 +38,11 @@ SECTIONS = [
         "This is the work on each row of an array in memory: clamp, scale, clip, and add its products to an exact sum. `ours / "
         "bare` compares it with `np.dot(A.T, A)` of the same array. Both use one thread. The limit is the best that the machine "
         "could do: the time to read the array once, or the time of the multiplications at the speed of a large matrix product, "
-        "whichever is longer. `2 threads gain` is the time with one thread over the time with two. For float32 arrays, the bare "
-        "product does only half the work, because the exact sum needs float64. `mapped / ours` is the pass in which each row is "
-        "first multiplied by a public matrix, over the pass without it, with one thread. The second table shows the same ratio "
-        "for each instruction set, at one clip and at several scales, and for a matrix with zeros above its diagonal.",
+        "whichever is longer. `2 threads gain` is the time with one thread over the time with two, and `Mrows/s` is the speed "
+        "with two. For float32 arrays, the bare product does only half the work, because the exact sum needs float64. `mapped / "
+        "ours` is the pass in which each row is first multiplied by a public matrix, over the pass without it, with one thread. "
+        "The second table shows the same ratio for each instruction set, at one clip and at several scales, and for a matrix "
+        "with zeros above its diagonal.",
         quick=("--seconds", "0.05", "--cells", "1e6", "--columns", "10", "22"),
     ),
     Section(

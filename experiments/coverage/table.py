@@ -65,7 +65,7 @@ def _in_short(groups: dict[str, list[Row]]) -> str:
     lines = [
         "| datasets from known distributions | cells | of them with identified coefficients | coverage, lowest cell | median | highest |"
     ]
-    lines[0] += " textbook interval, median |"
+    lines[0] += " ignoring the noise, median |"
     lines.append("|" + "---|" * 7)
     for name, rows in groups.items():
         known = [r for r in rows if identifies(r)]
@@ -92,7 +92,7 @@ def _outside(rows: list[Row], *, epsilon: bool = False) -> str:
 
 def _table(rows: Iterable[Row], *, epsilon: bool = False) -> str:
     head = ["setting", "rows", *(["epsilon"] if epsilon else []), "mechanism", "releases", "coverage", "not identified"]
-    head += ["coverage where identified", "worst coefficient", "textbook interval", "median width", "median error"]
+    head += ["coverage where identified", "worst coefficient", "ignoring the noise", "median width", "median error"]
     head += ["l2 error, shrunk / debiased", "variance coverage", "R² coverage"]
     lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
     for r in rows:
