@@ -69,6 +69,8 @@ def _in_short(groups: dict[str, list[Row]]) -> str:
     lines.append("|" + "---|" * 7)
     for name, rows in groups.items():
         known = [r for r in rows if identifies(r)]
+        if not known:
+            continue
         shares = [r.coverage_identified for r in known]
         spread = [_percent(share) for share in (min(shares), median(shares), max(shares), median(r.naive for r in known))]
         lines.append(f"| {name} | {len(rows)} | {len(known)} | {' | '.join(spread)} |")
