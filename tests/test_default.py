@@ -63,7 +63,7 @@ def test_estimators_choose_once_a_fit(estimator, chosen):
     assert estimator().mechanism == "auto"
     supervised = "target_bounds" in inspect.signature(estimator).parameters
     X = np.random.default_rng(0).normal(size=(2000, 2))
-    for neighbours, said in (("replace", "2,000 rows"), ("add-remove", "counts them, under noise")):
+    for neighbours, said in (("replace", "2,000 rows"), ("add-remove", "counts the rows, under noise")):
         declared = {
             "bounds": (-5, 5),
             "neighbours": neighbours,
@@ -76,7 +76,7 @@ def test_estimators_choose_once_a_fit(estimator, chosen):
 
 
 @pytest.mark.parametrize(
-    ("neighbours", "said"), [("replace", "by a forecast for 30,000 rows"), ("add-remove", "counts them, under noise")]
+    ("neighbours", "said"), [("replace", "by a forecast for 30,000 rows"), ("add-remove", "counts the rows, under noise")]
 )
 def test_the_command_says_what_was_taken_in_one_line_and_in_json(neighbours, said, tmp_path, monkeypatch, capsys, chosen):
     monkeypatch.chdir(tmp_path)
@@ -115,7 +115,8 @@ def test_protected_rows_are_counted_noisily_by_the_first_round():
     assert made.mechanism == "whitened-noise"
     assert made.rows is None
     assert (
-        "table_rows was not given; whitened-noise was taken, because its first round counts them, under noise." in made.choice
+        "table_rows was not given. whitened-noise was chosen, because its first round counts the rows, under noise."
+        in made.choice
     )
     named = released(schema=protected(), mechanism="whitened-noise")
     assert np.array_equal(made.gram, named.gram)
@@ -125,9 +126,9 @@ def test_protected_rows_are_counted_noisily_by_the_first_round():
 @pytest.mark.parametrize(
     ("changes", "given", "said"),
     [
-        ({"intercept": False}, {}, "without an intercept the release does not tell"),
+        ({"intercept": False}, {}, "without an intercept the release does not show it"),
         ({}, {"calibration": "paper"}, "whitened-noise is not in the paper"),
-        ({}, {"table": stream, "cache": False}, "The table can be read once only"),
+        ({}, {"table": stream, "cache": False}, "The table can be read only once"),
     ],
 )
 def test_gaussian_noise_is_taken_where_nothing_could_count_them_and_the_label_says_why(changes, given, said):
@@ -156,13 +157,16 @@ def test_nothing_to_regress_on_gets_gaussian_noise():
 def test_a_stream_that_is_not_kept_gets_what_reads_once():
     made = released(stream(), cache=False)
     assert made.mechanism == "gaussian-noise"
-    assert "table_rows was not given. The table can be read once only" in made.choice
+    assert "table_rows was not given. The table can be read only once" in made.choice
 
 
 def test_an_option_needs_a_mechanism_and_the_error_names_those_that_have_it(tmp_path, monkeypatch, capsys):
-    with pytest.raises(MechanismError, match=r"the default, takes no options, and rho is given: .* \(noisy-inverse\)"):
+    with pytest.raises(
+        MechanismError,
+        match=r"the option rho is given, but mechanism 'auto', the default, takes no options. .* \(noisy-inverse\)",
+    ):
         released("nowhere.csv", rho=3.0)
-    with pytest.raises(MechanismError, match=r"name a mechanism that has it \(gaussian-noise, wishart-noise\)"):
+    with pytest.raises(MechanismError, match=r"Name a mechanism that has it \(gaussian-noise, wishart-noise\)"):
         dpgram.PrivatePCA(bounds=(-1, 1), mechanism_options={"repair": "psd"}, **BUDGET).fit(np.zeros((9, 2)))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "schema.toml").write_text(toml("replace"))

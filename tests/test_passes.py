@@ -124,7 +124,7 @@ def test_a_mechanism_of_several_rounds_is_carried_to_its_end(in_rounds, arithmet
 def test_a_pipe_is_refused_with_what_to_do(tmp_path):
     os.mkfifo(tmp_path / "t.csv")
     for path in (tmp_path / "t.csv", "/dev/null"):
-        with pytest.raises(TableError, match="is a pipe or a device.*write the table to a file first"):
+        with pytest.raises(TableError, match="is a pipe or a device.*Write the table to a file first"):
             open_source(path)
 
 
@@ -136,7 +136,7 @@ def test_a_stream_that_must_not_be_kept_is_refused_before_anything_is_read_reser
     with (
         watched(lambda: drawn.append(1)),
         pytest.raises(
-            OneShotError, match=r"can be read once, and test-rounds .*cache=False.*--no-cache.*such as gaussian-noise"
+            OneShotError, match=r"can be read only once, but test-rounds .*cache=False.*--no-cache.*such as gaussian-noise"
         ),
     ):
         dpgram.release(counted_reader(read), SCHEMA, epsilon=1, delta=1e-6, mechanism=in_rounds, ledger=ledger, cache=False)
@@ -211,7 +211,7 @@ def test_rows_are_kept_only_where_it_is_of_use(in_rounds, tmp_path, monkeypatch,
     assert caplog.messages == []
     released(tmp_path / "t.csv", in_rounds)
     (line,) = caplog.messages
-    assert "is read once. Its declared columns are kept until the release is made: up to 256 MB in memory" in line
+    assert "is read once, and its declared columns are kept until the release is made. Up to 256 MB are kept in memory" in line
     assert "--no-cache (cache=False)" in line
     assert "\n" not in line
     assert "3000" not in line
@@ -219,7 +219,7 @@ def test_rows_are_kept_only_where_it_is_of_use(in_rounds, tmp_path, monkeypatch,
 
 def test_a_cache_that_cannot_be_is_refused_before_anything_is_read(in_rounds, tmp_path):
     read = []
-    with pytest.raises(OutputError, match="is no folder: cache="):
+    with pytest.raises(OutputError, match="is not a folder. Give cache="):
         released(counted_reader(read), in_rounds, cache=tmp_path / "none")
     with pytest.raises(TableError, match="cache is a int and must be a folder, True .*, or False"):
         released(counted_reader(read), in_rounds, cache=3)
@@ -245,7 +245,7 @@ def write(path):
 def test_a_file_that_changes_between_passes_is_an_error(in_rounds, tmp_path, name, neighbours):
     sources(tmp_path)
     change = Between(lambda: write(tmp_path / name))
-    with pytest.raises(TableError, match="was changed while it was in use") as caught:
+    with pytest.raises(TableError, match="was changed while it was being read") as caught:
         released(tmp_path / name, in_rounds, small_schema(neighbours=neighbours), progress=change, cache=False)
     assert not any(str(count) in str(caught.value).replace(str(tmp_path), "") for count in (3000, 3007, 7))
 
@@ -348,12 +348,12 @@ def test_an_interrupt_between_rounds_names_what_stays_reserved(in_rounds, tmp_pa
         released(TABLE, in_rounds, ledger=ledger, out=tmp_path / "r.json", progress=Between(interrupt, 3))
     (note,) = caught.value.__notes__
     assert note.startswith(
-        "Line 2 of the ledger stays reserved, and counts as spent; 2 of 3 rounds drawn. `dpgram ledger settle 2 --ledger /"
+        "Line 2 of the ledger stays reserved and counts as spent. It drew 2 of 3 rounds. Use `dpgram ledger settle 2 --ledger /"
     )
     session = dpgram.SessionLedger(9, 1e-5)
     with pytest.raises(KeyboardInterrupt) as caught:
         released(TABLE, in_rounds, ledger=session, progress=Between(interrupt, 1))
-    assert "no round drawn. ledger.settle(1) gives back" in caught.value.__notes__[0]
+    assert "It drew no round. Use ledger.settle(1) to give back" in caught.value.__notes__[0]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["l.sqlite"]
 
 
@@ -375,8 +375,8 @@ def test_no_settling_is_offered_where_the_mechanism_itself_failed_after_it_drew(
         with pytest.raises(np.linalg.LinAlgError) as caught:
             released(TABLE, rounds.NAME, ledger=dpgram.SessionLedger(9, 1e-5))
         (note,) = caught.value.__notes__
-        assert ("gives back" in note) == offered
-        assert ("leave the line as it is" in note) != offered
+        assert ("to give back" in note) == offered
+        assert ("Leave the line as it is" in note) != offered
 
 
 def test_a_mechanism_that_asks_twice_without_a_word_is_stopped(monkeypatch):
@@ -386,5 +386,5 @@ def test_a_mechanism_that_asks_twice_without_a_word_is_stopped(monkeypatch):
 
     honest = MECHANISMS["gaussian-noise"]
     monkeypatch.setitem(MECHANISMS, "sly", Mechanism("sly", "", "", honest.calibrate, start))
-    with warnings.catch_warnings(), pytest.raises(dpgram.DpgramError, match="asks more than once and does not say so"):
+    with warnings.catch_warnings(), pytest.raises(dpgram.DpgramError, match="asks several times without declaring it"):
         released(TABLE, "sly")

@@ -66,34 +66,85 @@ def release(
     progress: Callable[[float], None] | None = None,
     **options: float | str,
 ) -> GramRelease:
-    """One private release of the Gram matrix of ``table``, which costs (``epsilon``, ``delta``).
+    """Make one private release of a table: its Gram matrix with noise.
 
-    ``table`` is a path to CSV, Parquet or Arrow (a file, a folder, a glob), a pandas or polars frame, a polars LazyFrame,
-    anything that offers an Arrow stream, a NumPy structured array, a dict of arrays or PyTorch tensors, a two-dimensional
-    array or tensor whose names are given by ``columns``, or a database (a DuckDB file, ``duckdb:``, ``postgresql://...``, an open
-    connection) whose answer to ``query`` is the table, a Spark DataFrame, or a Spark table's name, such as
-    "spark:sales.visits" ("spark:" with a ``query``; docs/spark.md). ``device`` is where PyTorch sums the rows, such as "cuda"; a tensor is
-    summed where it lies (docs/gpu.md). ``threads`` is how many threads read and sum, by default one per core.
+    The release costs ``epsilon`` and ``delta`` once. All regressions from it are free.
 
-    ``arithmetic`` is "exact", where what is published is the mechanism's real-valued result, rounded once (the default up to 200
-    columns, and beyond where it takes a minute at most), or "float", where leakage through floating-point rounding is not
-    excluded. ``insecure_seed`` draws the noise from a seed, for tests and experiments: the release is then marked as not private,
-    and arithmetic is "float" unless asked for otherwise.
+    Parameters
+    ----------
+    table : path, frame, array, database or Spark table
+        The rows. It can be one of these:
 
-    ``ledger`` keeps account, a SessionLedger, a FileLedger or the path of one: the budget is reserved there when the mechanism is
-    calibrated and asks for its first sum, before any row is summed, and a ledger that has too little left raises BudgetSpentError.
-    ``out`` is where the release is saved, before it is committed in the ledger. ``calibration`` is "exact", or "paper" for
-    Sheffet's printed formulas; ``options`` are the mechanism's own, such as ``sketch_rows``. ``progress`` is called with the
-    fraction that has been read, of all passes together.
+        - a CSV, Parquet or Arrow file, a folder of such files, or a glob
+        - a pandas or polars DataFrame, a polars LazyFrame, or any object with an Arrow stream
+        - a NumPy structured array, or a dict of arrays or PyTorch tensors
+        - a two-dimensional array or tensor, with the names in ``columns``
+        - a DuckDB file, "duckdb:", a "postgresql://..." URI, or an open connection, with a ``query``
+        - a Spark DataFrame, or the name of a Spark table such as "spark:sales.visits"
+    schema : Schema
+        What is declared about the table. It is published with the release.
+    epsilon, delta : float
+        The privacy budget of this release.
+    mechanism : str
+        How noise is added. "auto" takes the mechanism that ``plan`` expects to be best.
+        It costs no budget, and the label says what was chosen.
+    calibration : {"exact", "paper"}
+        "exact" uses proven privacy curves. "paper" uses the printed formulas of Sheffet (2015).
+    table_rows : int, optional
+        A public number of rows, for "auto" and "whitened-noise". By default it is the table's own number where that is public.
+    columns : sequence of str, optional
+        Column names of a two-dimensional array or tensor.
+    query : str, optional
+        SQL for a database. Its result is the table. The text is not published.
+    device : str, optional
+        Where PyTorch sums the rows, such as "cuda". By default tensors are summed on their own device, and other tables on the CPU.
+    threads : int, optional
+        How many threads read and sum. By default one per core.
+    arithmetic : {"exact", "float"}, optional
+        "exact" computes the noise in real numbers and rounds once, so floating-point rounding leaks nothing. "float" is faster, but gives
+        no such promise. The default is "exact" up to 200 columns, and beyond that if it takes at most a minute.
+    insecure_seed : int, optional
+        Draw the noise from this seed, for tests only. The release is then not private, and its label says so.
+    ledger : SessionLedger, FileLedger or path, optional
+        The ledger of the dataset. The budget is reserved there before any row is summed.
+    out : path, optional
+        Save the release to this file. It is saved before the ledger records it as made.
+    cache : path or bool, optional
+        Folder for rows that do not fit into ``memory``. CSV files, query results and streams are read once, and their declared columns are
+        kept until the release is made. What does not fit is encrypted, in a file without a name. By default it is the system's temporary
+        folder. With False no rows are kept, and such tables are read again for every round.
+    memory : float
+        How many megabytes of rows may be kept in memory.
+    progress : callable, optional
+        Called with the fraction of the work that is done.
+    **options : float or str
+        Options of the mechanism, such as ``sketch_rows``. "auto" takes none.
 
-    A mechanism of several rounds reads the table once or twice, some tables once for each round. CSV, what a database or a lazy frame
-    answers, and streams are read once all the same: their declared columns are kept until the release is made, up to ``memory`` MB in
-    memory, and beyond that in an encrypted file that has no name, in the folder ``cache`` (by default the system's for temporary files).
-    With ``cache=False`` nothing is kept: they are read again, and a stream, which can be read once, is refused before anything is read.
+    Returns
+    -------
+    GramRelease
+        The noisy Gram matrix with its privacy label.
 
-    ``mechanism`` "auto", the default, takes the one that ``plan`` expects to be best under default assumptions, for ``table_rows`` rows, a
-    public number; left out, the table's own where that is public, which is found out before anything is reserved. It costs nothing, takes
-    no options, and the choice stands on the label."""
+    Raises
+    ------
+    TableError
+        If the table cannot be read or does not fit the schema. The message contains no cell and no count.
+    BudgetSpentError
+        If not enough budget is left in the ledger. Nothing was released.
+    MechanismError
+        If the mechanism is unknown, or cannot be used with these options.
+    OutputError
+        If ``out`` cannot be written. This is checked before anything is spent.
+
+    Examples
+    --------
+    >>> import dpgram
+    >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100), dpgram.Boolean("smoker")])
+    >>> table = {"age": [31.0, 45.0, 62.0], "smoker": [True, False, False]}
+    >>> made = dpgram.release(table, schema, epsilon=1.0, delta=1e-6, mechanism="gaussian-noise")
+    >>> made.columns
+    ('(intercept)', 'age', 'smoker')
+    """
     _check_schema(schema)
     account = open_ledger(ledger)
     if out is not None:
@@ -106,7 +157,7 @@ def release(
 
         check_hint(table_rows, options)
     elif table_rows is not None and TABLE_ROWS not in chosen.options:
-        raise MechanismError(f"table_rows is a hint for mechanism='auto', and {mechanism!r} takes none: leave it out.")
+        raise MechanismError(f"table_rows is given, but mechanism {mechanism!r} does not use it. Leave it out.")
     keep = Keep.of(cache, memory)
     whole = WholeProgress(progress)
     rows_pass = open_pass(
@@ -183,13 +234,60 @@ def plan(
     solve: Quantity = "epsilon",
     **options: float | str,
 ) -> Plan:
-    """What a release of a table of ``table_rows`` rows would give, from public facts alone: no private row is read, nothing is spent.
+    """Forecast what a release would give: errors, confidence intervals and detectable effects of every mechanism.
 
-    The regression looked at is that of ``target`` (by default the first number) on ``features`` (all others). What rows look like is
-    taken from ``assumptions``, or from a ``sample`` in any form that ``release`` takes, which must be public: ``sample_is_public`` says so.
-    With ``target_width`` the smallest epsilon (``solve`` "epsilon") or number of rows ("rows") is found for which the typical 95 %
-    interval is that narrow, or that of each coefficient in a dict such as ``{"age": 0.1}``, and the plan is made for it.
-    ``options`` go to the mechanisms that have them."""
+    It reads no private row and spends no budget. Use it to choose the budget, the mechanism and the row bound before a release.
+
+    Parameters
+    ----------
+    schema : Schema
+        What is declared about the table.
+    epsilon : float, optional
+        The budget of the release. Leave it out if ``target_width`` is given and ``solve`` is "epsilon".
+    delta : float
+        The budget of the release.
+    table_rows : int, optional
+        Number of rows. Use the table's own number if it is public, and a public guess if it is protected.
+    target : str, optional
+        The column to explain. By default the first numeric or date column.
+    features : sequence of str, optional
+        The columns that explain it. By default all others.
+    mechanisms : sequence of str, optional
+        The mechanisms to compare. By default all, except "noisy-inverse" without its option ``rho``.
+    calibration : {"exact", "paper"}
+        "exact" uses proven privacy curves. "paper" uses the printed formulas of Sheffet (2015).
+    assumptions : Assumptions, optional
+        Public guesses about the rows.
+    sample : table, optional
+        A public table with the same columns, to be used instead of assumptions. It can have any form that ``release`` takes.
+    sample_is_public : bool
+        Confirms that the sample is public. Without it the sample is not read.
+    target_width : float or dict, optional
+        Find the smallest epsilon or number of rows for which the 95 % interval of a typical coefficient is this narrow.
+        A dict such as ``{"age": 0.1}`` gives the widths of single coefficients.
+    solve : {"epsilon", "rows"}
+        What to find for ``target_width``.
+    **options : float or str
+        Options for the mechanisms that have them.
+
+    Returns
+    -------
+    Plan
+        The forecast of every mechanism, best first.
+
+    Raises
+    ------
+    PlanError
+        If something that the forecast needs is missing or out of range.
+
+    Examples
+    --------
+    >>> import dpgram
+    >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("income", 0, 100), dpgram.Numeric("age", 0, 100)])
+    >>> made = dpgram.plan(schema, epsilon=1.0, delta=1e-6, table_rows=10_000, mechanisms=["gaussian-noise"])
+    >>> made.forecast.target
+    'income'
+    """
     from dpgram.planning.plan import check_sample, make_plan  # slow to import, and a release needs none of it
 
     _check_schema(schema)
@@ -220,9 +318,36 @@ def encoded_rows(table: object, schema: Schema) -> Array:
 
 
 def draft_schema(table: object, *, query: str | None = None) -> str:
-    """A schema for ``table`` to fill in, as TOML: names, and kinds where the format declares types, but never a value.
+    """Write a schema for a table, to be filled in.
 
-    ``query`` is asked of a database, as in ``release``."""
+    It contains the column names. It also contains their kinds if the format declares types. It never contains a value.
+    Fill in bounds and categories from what you know of the domain.
+
+    Parameters
+    ----------
+    table : path, frame, array, database or Spark table
+        The table, in any form that ``release`` takes. No row of it is used.
+    query : str, optional
+        SQL for a database, as in ``release``.
+
+    Returns
+    -------
+    str
+        The schema as TOML. Save it to a file, fill in the blanks, and read it with ``Schema.load``.
+
+    Raises
+    ------
+    TableError
+        If the table cannot be opened.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dpgram
+    >>> text = dpgram.draft_schema({"age": np.array([31.0, 45.0])})
+    >>> 'name = "age"' in text, "31" in text
+    (True, False)
+    """
     source = open_header(table, query=query)
     check_header(source)
     declared = ((f.name, None if f.name in source.untyped else likely_kind(f.type)) for f in source.columns if f.name)
@@ -231,7 +356,7 @@ def draft_schema(table: object, *, query: str | None = None) -> str:
 
 def _check_schema(schema: object) -> None:
     if not isinstance(schema, Schema):
-        raise SchemaError(f"schema is a {type(schema).__name__} and must be a Schema: use dpgram.Schema.load(path).")
+        raise SchemaError(f"schema is a {type(schema).__name__} and must be a Schema. Use dpgram.Schema.load(path).")
 
 
 def _save(made: GramRelease, out: Path) -> None:
@@ -243,4 +368,4 @@ def _save(made: GramRelease, out: Path) -> None:
     else:
         return
     line = "" if made.ledger_entry is None else f" Line {made.ledger_entry.partition(':')[0]} of the ledger stays reserved."
-    raise OutputError(f"{problem} The noise was drawn, so the budget counts as spent.{line}")
+    raise OutputError(f"{problem} The noise was already drawn, so the budget counts as spent.{line}")

@@ -89,7 +89,9 @@ class Custody:
         self._asked += 1
         self._away = True
         if self._asked > 1 and not self._mechanism.several:
-            raise MechanismError(f"{self._mechanism.name} asks more than once and does not say so: this is a bug, report it.")
+            raise MechanismError(
+                f"{self._mechanism.name} asks several times without declaring it. This is a bug in dpgram: please report it."
+            )
         if self.reservation is None:
             self.reservation = self._reserved()
         self._progress.begin(self._asked, question.questions if self._mechanism.several else 1, self._passes_left(question))
@@ -134,8 +136,8 @@ class Custody:
         self._read = True
         if counted != self.rows:
             raise TableError(
-                f"{self._pass.where} was changed between two passes over it: run it again when nothing writes to it. CSV, and what a "
-                f"database answers, is read once unless cache=False (--no-cache) is passed."
+                f"{self._pass.where} was changed between two passes. Run again when nothing writes to it. A CSV file or a database "
+                f"result is read only once if you leave out cache=False (--no-cache)."
             )
 
     def _passes_left(self, question: Question) -> float | None:
@@ -168,21 +170,21 @@ class Custody:
     def _what_stays(self, *, mechanism_failed: bool) -> str:
         assert self.reservation is not None
         number, drawn = self.reservation.number, self._drawn
-        stays = f"Line {number} of the ledger stays reserved, and counts as spent"
+        stays = f"Line {number} of the ledger stays reserved and counts as spent"
         if not isinstance(self._ledger, RoundLedger) or (drawn.rounds and drawn.number == drawn.rounds):
             return f"{stays}."
         if mechanism_failed:  # Theorem 3 of composition.md asks that what was drawn has no part in the end
-            why = "The mechanism itself failed, which may follow from what it drew: leave the line as it is."
-            return f"{stays}; {drawn.in_words} drawn. {why}"
+            why = "The mechanism itself failed, and that may depend on what it drew. Leave the line as it is."
+            return f"{stays}. It drew {drawn.in_words}. {why}"
         how = f"ledger.settle({number})"
         if isinstance(self._ledger, FileLedger):
             how = f"`dpgram ledger settle {number} --ledger {self._ledger.path}`"
-        return f"{stays}; {drawn.in_words} drawn. {how} gives back the rounds that were not drawn."
+        return f"{stays}. It drew {drawn.in_words}. Use {how} to give back the rounds that were not drawn."
 
 
 def _in_words(mechanism: str, schema: Schema, private: bool) -> str:
     """What a ledger says of a release."""
-    claim = ", on a claim of the custodian's" if mechanism == "noisy-inverse" else ""
+    claim = ", valid only if the custodian's claim holds" if mechanism == "noisy-inverse" else ""
     return f"{mechanism} release of {len(schema.columns)} columns{claim}{'' if private else ', NOT PRIVATE: noise from a seed'}"
 
 
@@ -192,8 +194,8 @@ def _check_public_rows(rows: int, budget: Budget) -> None:
         raise EmptyTableError
     if budget.delta > 1 / rows:
         warnings.warn(
-            f"delta is {budget.delta:g}, above 1/(number of rows) = {1 / rows:.3g}: such a budget allows publishing a few "
-            f"rows outright. Use a delta well below {1 / rows:.1g}.",
+            f"delta is {budget.delta:g}, which is above 1/(number of rows) = {1 / rows:.3g}. Such a budget would allow publishing a "
+            f"few rows in the clear. Use a delta well below {1 / rows:.1g}.",
             LargeDeltaWarning,
             stacklevel=7,
         )

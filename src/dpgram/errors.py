@@ -2,45 +2,45 @@
 
     DpgramError
     ├── BudgetError              epsilon or delta out of range
-    ├── SchemaError              the declared schema is wrong or incomplete
-    ├── TableError               the table cannot be used; the message holds no cell and no count
-    │   ├── MissingColumnError
-    │   ├── DuplicateColumnError
-    │   ├── ColumnTypeError      a typed source holds the column in a type its kind cannot take
-    │   ├── UnreadableTableError the library underneath failed; its own message is withheld, it may quote a cell
-    │   ├── QueryError           a database refused the connection or the query before any row was read; its words are withheld
-    │   ├── OneShotError         the table can be read once, and the mechanism reads it several times; nothing was read
-    │   ├── RowsShapeError       X or y of an estimator is no table of rows; the message holds no cell and no count
-    │   └── EmptyTableError      no rows, under REPLACE, where the number of rows is public
-    ├── OptionError              an option of the pass over the rows makes no sense
-    ├── BoundMismatchError       two sums of rows bounded differently
-    ├── MapMismatchError         two sums of rows multiplied by different matrices
-    ├── BoundBrokenError         a row left the clip above its bound: a bug, stopped before anything is released
-    ├── MechanismError           a mechanism cannot be used like this
-    │   └── UnknownMechanismError
-    ├── CalibrationError         calibrated noise that does not meet the budget when asked back: a bug, stopped likewise
+    ├── SchemaError              the schema is wrong or incomplete
+    ├── TableError               the table cannot be used; the message contains no cell and no count
+    │   ├── MissingColumnError   a declared column is not in the table
+    │   ├── DuplicateColumnError a declared column is in the table more than once
+    │   ├── ColumnTypeError      the table stores a column in a type that does not suit its kind
+    │   ├── UnreadableTableError a library could not read the table; its message is withheld, because it may quote a cell
+    │   ├── QueryError           a database refused the connection or the query before any row was read
+    │   ├── OneShotError         the table can be read only once, but the mechanism reads it several times; nothing was read
+    │   ├── RowsShapeError       X or y of an estimator is not a table of rows
+    │   └── EmptyTableError      the table has no rows, under "replace", where the number of rows is public
+    ├── OptionError              an option such as the number of threads is out of range
+    ├── BoundMismatchError       two sums have rows with different bounds
+    ├── MapMismatchError         two sums have rows that were multiplied by different matrices
+    ├── BoundBrokenError         a row exceeds its bound after clipping: a bug, and nothing was released
+    ├── MechanismError           a mechanism cannot be used with these parameters
+    │   └── UnknownMechanismError there is no mechanism with this name
+    ├── CalibrationError         the calibrated noise does not meet the budget: a bug, and nothing was released
     ├── LedgerError              a ledger cannot be used like this
-    │   └── BudgetSpentError     the ledger's budget does not suffice; nothing was released
-    │       └── LedgerFullError  the same, for a ledger that composes what was spent
-    ├── ReleaseFileError         a release file that is damaged, changed or of an unknown format
+    │   └── BudgetSpentError     not enough budget is left in the ledger; nothing was released
+    │       └── LedgerFullError  the same, for a ledger that composes its releases
+    ├── ReleaseFileError         a release file is damaged, was changed, or has an unknown format
     ├── OutputError              a file cannot be written
-    ├── ModelError               a regression that the release cannot answer
-    │   ├── UnknownColumnError
-    │   └── IndefiniteGramError
-    ├── PlanError                a forecast that cannot be made like this
-    ├── DeviceError              a device that PyTorch does not have here, or that cannot sum exactly
-    │   └── InexactDeviceError
+    ├── ModelError               the release cannot answer this regression
+    │   ├── UnknownColumnError   the release has no such column
+    │   └── IndefiniteGramError  the released Gram matrix is not positive definite
+    ├── PlanError                a forecast cannot be made from these inputs
+    ├── DeviceError              PyTorch does not have this device here, or cannot use it
+    │   └── InexactDeviceError   the device does not compute exact sums
     └── MissingExtraError        an optional dependency is not installed
 
     DpgramWarning
-    ├── LargeDeltaWarning        delta above one over the (public) number of rows
-    ├── FloatArithmeticWarning   noise drawn in float64 though nobody asked for it, because exact arithmetic would take long
-    ├── NotPrivateWarning        noise from a seed: the result protects nobody
-    ├── SlowDeviceWarning        a CUDA device on which our kernel does not run: same bits, slower
+    ├── LargeDeltaWarning        delta is above one over the public number of rows
+    ├── FloatArithmeticWarning   noise was drawn in float64 by default, because exact arithmetic would take too long
+    ├── NotPrivateWarning        the noise comes from a seed, so the result protects nobody
+    ├── SlowDeviceWarning        our kernel does not run on this CUDA device: same result, but slower
     └── RefitWarning             every fit of an estimator spends budget, and scores on private rows are not protected
 
-A message says what was found, what is needed and what to do. Upstream of a release it names columns and declared
-bounds only: values, counts and row numbers stay with the rows."""
+A message says what was found, what is needed and what to do. Before a release is made, messages mention column names and
+declared bounds only. They never contain values, counts or row numbers."""
 
 from __future__ import annotations
 
@@ -48,8 +48,24 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
 class DpgramError(Exception):
-    """Base of every error that dpgram raises on purpose."""
+    """Base class of all errors that dpgram raises on purpose.
+
+    The message says what was found, what is needed and what to do. Catch this class to handle every error of the library.
+
+    Examples
+    --------
+    >>> from dpgram import DpgramError, Numeric
+    >>> try:
+    ...     Numeric("age", 120, 0)
+    ... except DpgramError as error:
+    ...     print(error)
+    column 'age': lower is 120 and upper is 0, but lower must be smaller than upper.
+    """
 
 
 class BudgetError(DpgramError, ValueError):
@@ -69,88 +85,96 @@ class MissingColumnError(TableError):
 
     def __init__(self, *, column: str, where: str, hint: str):
         self.column = column
-        super().__init__(f"column {column!r} is declared in the schema but {where} has no column of that name: {hint}.")
+        super().__init__(f"the schema declares column {column!r}, but {where} has no column of that name. {_sentence(hint)}.")
 
 
 class DuplicateColumnError(TableError):
-    """A declared column stands in the table more than once."""
+    """A declared column is in the table more than once."""
 
     def __init__(self, *, column: str, where: str):
         self.column = column
-        super().__init__(f"{where} has several columns named {column!r}, where one is needed: rename all but one.")
+        super().__init__(f"{where} has several columns named {column!r}, but only one is allowed. Rename the others.")
 
 
 class ColumnTypeError(TableError):
-    """The table declares a type that the column's kind cannot take."""
+    """The table stores a column in a type that does not suit its kind."""
 
     def __init__(self, *, column: str, kind: str, found: str, needed: str, do: str):
         self.column, self.kind, self.found = column, kind, found
-        super().__init__(f"column {column!r} is declared {kind}, but the table holds {found}, where {needed} is needed: {do}.")
+        super().__init__(
+            f"column {column!r} is declared {kind}, but the table holds {found}. It needs {needed}. {_sentence(do)}."
+        )
 
 
 class UnreadableTableError(TableError):
-    """Reading the rows failed in a library underneath."""
+    """A library could not read the rows."""
 
     def __init__(self, *, where: str, failure: str, do: str = "check that it opens with another tool"):
         self.where, self.failure = where, failure
-        super().__init__(f"{where} cannot be read ({failure}; details withheld, they may quote a cell): {do}.")
+        super().__init__(
+            f"{where} cannot be read ({failure}; details withheld, because they may quote a cell). {_sentence(do)}."
+        )
 
 
 class QueryError(TableError):
-    """A database refused the connection or the query. No row was read; the database's own words are withheld all the same."""
+    """A database refused the connection or the query before any row was read. The database's own message is withheld."""
 
     def __init__(self, *, where: str, problem: str, do: str):
-        super().__init__(f"{where} cannot be had: {problem}: {do}.")
+        super().__init__(f"{where} cannot be read: {problem}. {_sentence(do)}.")
 
 
 class OneShotError(TableError):
-    """The table can be read once, and the mechanism asks for several sums. Nothing was read, reserved or drawn."""
+    """The table can be read only once, but the mechanism reads it several times. Nothing was read or spent."""
 
     def __init__(self, *, where: str, mechanism: str):
         super().__init__(
-            f"{where} can be read once, and {mechanism} reads a table several times; nothing was read. Leave out cache=False "
-            f"(--no-cache), so that the declared columns are kept while the release is made; or pass the table as a file or in memory; "
-            f"or use a mechanism that reads once, such as gaussian-noise."
+            f"{where} can be read only once, but {mechanism} reads the table several times. Nothing was read or spent. Leave out "
+            f"cache=False (--no-cache), so that rows are kept while the release is made. Or pass the table as a file or in memory. "
+            f"Or use a mechanism that reads the table once, such as gaussian-noise."
         )
 
 
 class RowsShapeError(TableError, ValueError):
-    """X or y of an estimator does not have the shape of a table of rows."""
+    """X or y of an estimator is not a table of rows."""
 
 
 class EmptyTableError(TableError, ValueError):
-    """No rows, under REPLACE, where the number of rows is public."""
+    """The table has no rows, under "replace", where the number of rows is public."""
 
     def __init__(self) -> None:
         super().__init__(
-            'the table has no rows, and under neighbours = "replace" at least one is needed: check the source, or '
-            'declare neighbours = "add-remove", under which an empty table is a table like any other.'
+            'the table has no rows, but neighbours = "replace" needs at least one. Check the source. If an empty table is '
+            'possible, declare neighbours = "add-remove".'
         )
 
 
 class OptionError(DpgramError, ValueError):
-    """An option of the pass over the rows, such as the number of threads, makes no sense."""
+    """An option such as the number of threads is out of range."""
 
 
 class BoundMismatchError(DpgramError):
-    """Two sums whose rows were bounded differently cannot be added."""
+    """Two sums have rows with different bounds, so they cannot be added."""
 
     def __init__(self, *, expected: float, got: float):
-        super().__init__(f"rows bounded by {got:g} cannot join a sum of rows bounded by {expected:g}: use one row bound.")
+        super().__init__(
+            f"rows with the bound {got:g} cannot be added to a sum of rows with the bound {expected:g}. Use one row bound."
+        )
 
 
 class MapMismatchError(DpgramError):
-    """Two sums whose rows went through different maps cannot be added."""
+    """Two sums have rows that were multiplied by different matrices, so they cannot be added."""
 
     def __init__(self) -> None:
-        super().__init__("rows multiplied by different public maps cannot join one sum: use one map.")
+        super().__init__("rows that were multiplied by different public maps cannot be added. Use one map.")
 
 
 class BoundBrokenError(DpgramError):
-    """A row left the clip above its bound."""
+    """A row exceeds its bound after clipping."""
 
     def __init__(self) -> None:
-        super().__init__("a row left the clip above its bound; nothing was released: this is a bug in dpgram, report it.")
+        super().__init__(
+            "a row exceeds its bound after clipping, so nothing was released. This is a bug in dpgram: please report it."
+        )
 
 
 class MechanismError(DpgramError, ValueError):
@@ -158,19 +182,19 @@ class MechanismError(DpgramError, ValueError):
 
 
 class UnknownMechanismError(MechanismError):
-    """No mechanism of that name."""
+    """There is no mechanism with this name."""
 
     def __init__(self, *, name: str, known: Iterable[str]):
-        super().__init__(f"there is no mechanism {name!r}: use one of {', '.join(sorted(known))}.")
+        super().__init__(f"there is no mechanism named {name!r}. Use one of {', '.join(sorted(known))}.")
 
 
 class CalibrationError(DpgramError):
-    """The calibrated noise does not meet the budget when asked back."""
+    """The calibrated noise does not meet the budget."""
 
     def __init__(self, *, mechanism: str, delta: float, needed: float):
         super().__init__(
-            f"{mechanism} gives delta = {delta:.6g} where {needed:.6g} was asked for; nothing was released: "
-            f"this is a bug in dpgram, report it."
+            f"{mechanism} gives delta = {delta:.6g}, but the budget allows {needed:.6g}, so nothing was released. "
+            f"This is a bug in dpgram: please report it."
         )
 
 
@@ -179,36 +203,40 @@ class LedgerError(DpgramError):
 
 
 class BudgetSpentError(LedgerError):
-    """What is left in the ledger does not suffice; nothing was released."""
+    """Not enough budget is left in the ledger. Nothing was released."""
 
     def __init__(self, *, asked: tuple[float, float], left: tuple[float, float], releases: int):
         self.asked, self.left = asked, left
         fits = (
-            f"a release of at most epsilon {left[0]!r} and delta {left[1]!r} would fit"  # in full: rounded, it might not fit
+            f"A release of at most epsilon {left[0]!r} and delta {left[1]!r} is possible"  # in full: rounded, it might not be
             if min(left) > 0
-            else "no further release fits"
+            else "No further release is possible"
         )
         super().__init__(
-            f"the release asks for epsilon {asked[0]:g} and delta {asked[1]:g}, and the ledger has epsilon {left[0]!r} and delta "
-            f"{left[1]!r} left after {releases} release{'' if releases == 1 else 's'}: {fits}."
+            f"the release asks for epsilon {asked[0]:g} and delta {asked[1]:g}, but after {releases} "
+            f"release{'' if releases == 1 else 's'} the ledger has only epsilon {left[0]!r} and delta {left[1]!r} left. {fits}."
         )
 
 
 class LedgerFullError(BudgetSpentError):
-    """What is left in a ledger that composes releases does not suffice; nothing was released."""
+    """Not enough budget is left in a ledger that composes its releases. Nothing was released."""
 
     def __init__(self, *, asked: tuple[float, float], total: tuple[float, float], left: float, releases: int):
         self.asked, self.left = asked, (left, asked[1])
         fits = (
-            f"such a release fits with at most epsilon {left:g} at that delta" if left > 0 else "no such release fits any more"
+            f"At this delta, a release of at most epsilon {left:g} is possible"
+            if left > 0
+            else "No further release at this delta is possible"
         )
-        others = f"with the {releases} release{'' if releases == 1 else 's'} in the ledger " if releases else ""
-        text = f"the release asks for epsilon {asked[0]:g} and delta {asked[1]:g}, which {others}is more than the ledger's "
-        LedgerError.__init__(self, f"{text}epsilon {total[0]:g} and delta {total[1]:g}: {fits}.")
+        others = (
+            f"Together with the {releases} release{'' if releases == 1 else 's'} in the ledger, this" if releases else "This"
+        )
+        text = f"the release asks for epsilon {asked[0]:g} and delta {asked[1]:g}. {others} exceeds the ledger's total of "
+        LedgerError.__init__(self, f"{text}epsilon {total[0]:g} and delta {total[1]:g}. {fits}.")
 
 
 class ReleaseFileError(DpgramError):
-    """A release file is damaged, changed or of an unknown format."""
+    """A release file is damaged, was changed, or has an unknown format."""
 
     def __init__(self, *, where: str, field: str | None, problem: str):
         self.field = field
@@ -236,31 +264,31 @@ class UnknownColumnError(ModelError):
 
 
 class IndefiniteGramError(ModelError):
-    """The released Gram is not positive definite on the chosen columns."""
+    """The released Gram matrix is not positive definite on the chosen columns."""
 
     def __init__(self, *, smallest: float, noise: float):
         self.smallest = smallest
         super().__init__(
-            f"the released Gram is not positive definite on the chosen features (smallest eigenvalue {smallest:.3g}, "
-            f"noise sd {noise:.3g}), so a plain solve has no meaning: use estimator='log-det', or fewer features."
+            f"the released Gram matrix is not positive definite on the chosen features (smallest eigenvalue {smallest:.3g}, "
+            f"noise standard deviation {noise:.3g}), so plain least squares has no meaning. Use estimator='log-det', or fewer features."
         )
 
 
 class PlanError(DpgramError, ValueError):
-    """A forecast cannot be made from these assumptions."""
+    """A forecast cannot be made from these inputs."""
 
 
 class DeviceError(DpgramError):
-    """PyTorch has no such device here, or cannot sum there."""
+    """PyTorch does not have this device here, or cannot use it."""
 
 
 class InexactDeviceError(DeviceError):
-    """A product of whole numbers came out wrong on the device."""
+    """The device does not compute exact sums."""
 
     def __init__(self, *, device: str):
         super().__init__(
-            f"device {device} multiplies whole numbers inexactly in double precision, and sums must be exact: switch off "
-            f"emulated double precision (CUBLAS_EMULATE_DOUBLE_PRECISION), or leave device= out."
+            f"device {device} does not multiply whole numbers exactly in double precision, but sums must be exact. Switch off "
+            f"emulated double precision (CUBLAS_EMULATE_DOUBLE_PRECISION), or leave out device=."
         )
 
 
@@ -268,11 +296,22 @@ class MissingExtraError(DpgramError, ImportError):
     """An optional dependency is not installed."""
 
     def __init__(self, *, package: str, extra: str, purpose: str):
-        super().__init__(f"{purpose} needs {package}, which is not installed: run  pip install 'dpgram[{extra}]'.")
+        super().__init__(f"{purpose} needs {package}, which is not installed. Run  pip install 'dpgram[{extra}]'.")
 
 
 class DpgramWarning(UserWarning):
-    """Base of every warning that dpgram gives on purpose."""
+    """Base class of all warnings that dpgram gives.
+
+    Use it to silence them, or to turn them into errors.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from dpgram import DpgramWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", DpgramWarning)
+    ...     warnings.warn("delta is large", DpgramWarning)  # not shown
+    """
 
 
 class LargeDeltaWarning(DpgramWarning):
@@ -280,15 +319,15 @@ class LargeDeltaWarning(DpgramWarning):
 
 
 class FloatArithmeticWarning(DpgramWarning):
-    """The noise was drawn in float64 because exact arithmetic would take long for so many columns."""
+    """The noise was drawn in float64, because exact arithmetic would take too long for so many columns."""
 
 
 class NotPrivateWarning(DpgramWarning):
-    """The noise comes from a seed, so whoever knows the seed can subtract it."""
+    """The noise comes from a seed, so anyone who knows the seed can subtract it."""
 
 
 class SlowDeviceWarning(DpgramWarning):
-    """Our kernel does not run on this CUDA device."""
+    """Our kernel does not run on this CUDA device, so the release takes longer."""
 
 
 class RefitWarning(DpgramWarning):

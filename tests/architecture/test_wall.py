@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -66,5 +67,12 @@ assert run(["inspect", {str(tmp_path / "release.json")!r}]) == 0
 
 
 def test_the_curator_orders_calls_and_stays_short():
-    """At most 250 lines: what computes belongs into a room."""
-    assert len(Path(curator.__file__).read_text().splitlines()) <= 250
+    """At most 204 lines besides its docstrings: what computes belongs into a room."""
+    text = Path(curator.__file__).read_text(encoding="utf-8")
+    documented = [
+        each.body[0]
+        for each in ast.walk(ast.parse(text))
+        if isinstance(each, ast.Module | ast.FunctionDef) and ast.get_docstring(each)
+    ]
+    words = sum((each.end_lineno or each.lineno) - each.lineno + 1 for each in documented)
+    assert len(text.splitlines()) - words <= 204

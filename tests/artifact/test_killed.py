@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import dpgram
+from dpgram.artifact import atomic
 from dpgram.artifact.atomic import write_whole
 
 ROOT = Path(__file__).parents[2]
@@ -115,3 +116,24 @@ def test_a_folder_that_cannot_be_synced_is_no_failure(small_release, tmp_path, m
     monkeypatch.setattr("os.fsync", fsync)
     small_release.save(tmp_path / "r.json")
     assert dpgram.load(tmp_path / "r.json") == small_release
+
+
+@pytest.mark.parametrize("windows", [False, True])
+def test_where_there_are_no_locks_a_draft_is_closed_before_it_is_moved(windows, tmp_path, monkeypatch):
+    """Windows has no such locks, and moves no file that somebody has open; elsewhere the lock is held to the end."""
+    if not os.path.isdir("/proc/self/fd"):
+        pytest.skip("this system does not list the open files of a process")
+    held = []
+    replace = os.replace
+
+    def moved(draft, path):
+        links = [os.path.join("/proc/self/fd", name) for name in os.listdir("/proc/self/fd")]
+        held.append(str(draft) in [os.readlink(link) for link in links if os.path.islink(link)])
+        replace(draft, path)
+
+    monkeypatch.setattr(atomic.os, "replace", moved)
+    if windows:
+        monkeypatch.setattr(atomic, "fcntl", None)
+    atomic.write_whole(tmp_path / "release.json", b"whole")
+    assert held == [not windows]
+    assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [("release.json", b"whole")]

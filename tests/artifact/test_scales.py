@@ -100,14 +100,14 @@ def test_rounds_are_as_many_as_the_parameters_say(saved):
 @pytest.mark.parametrize(
     ("learnt", "message"),
     [
-        ({"z": [0, 1]}, "learnt names 'z', which is no numeric column"),
-        ({"x": [1, 0]}, "learnt interval of column 'x' must lie within its bounds"),
-        ({"x": [0, 1e9]}, "learnt interval of column 'x' must lie within its bounds"),
-        ({"x": [40, 40.00000000000002]}, "learnt interval of column 'x' must lie within its bounds"),
-        ({"x": [0, 1, 2]}, "learnt interval of column 'x' must be two numbers"),
-        ({"x": [0, "1"]}, "learnt interval of column 'x' must be two numbers"),
-        ({"x": [0, None]}, "learnt interval of column 'x' must be two numbers"),
-        ([["x", 0, 1]], "learnt must be a table of columns"),
+        ({"z": [0, 1]}, "learnt names 'z', which is not a numeric or date column"),
+        ({"x": [1, 0]}, "the learnt interval of column 'x' must lie within the column's bounds"),
+        ({"x": [0, 1e9]}, "the learnt interval of column 'x' must lie within the column's bounds"),
+        ({"x": [40, 40.00000000000002]}, "the learnt interval of column 'x' must lie within the column's bounds"),
+        ({"x": [0, 1, 2]}, "the learnt interval of column 'x' must be two numbers"),
+        ({"x": [0, "1"]}, "the learnt interval of column 'x' must be two numbers"),
+        ({"x": [0, None]}, "the learnt interval of column 'x' must be two numbers"),
+        ([["x", 0, 1]], "learnt must be a table with one entry per column"),
     ],
 )
 def test_what_was_learnt_agrees_with_the_schema(saved, learnt, message):

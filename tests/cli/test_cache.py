@@ -9,7 +9,7 @@ from tests.conftest import NUMBERS_TOML, small_table
 
 TOML = f'neighbours = "replace"{NUMBERS_TOML}'
 ROWS = 3001
-SAID = "t.csv is read once. Its declared columns are kept until the release is made"
+SAID = "t.csv is read once, and its declared columns are kept until the release is made"
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_it_is_said_in_one_line_and_bits_do_not_depend_on_it(made):
     code, words, kept = made()
     assert code == 0
     (line,) = [line for line in words.splitlines() if SAID in line]
-    assert "up to 256 MB in memory" in line
+    assert "Up to 256 MB are kept in memory" in line
     assert "--no-cache" in line
     assert str(ROWS) not in words
     assert "3,001" not in words
@@ -46,6 +46,6 @@ def test_it_is_said_in_one_line_and_bits_do_not_depend_on_it(made):
 
 def test_what_cannot_be_meant_is_refused(made):
     code, words, _ = made("--no-cache", "--cache", "kept")
-    assert (code, "pass one of the two" in words) == (2, True)
+    assert (code, "Pass one of the two" in words) == (2, True)
     code, words, _ = made("--memory=-1")
-    assert (code, "memory is -1.0 and must be a number of megabytes from 0" in " ".join(words.split())) == (2, True)
+    assert (code, "memory is -1.0 and must be a number of megabytes, 0 or more" in " ".join(words.split())) == (2, True)

@@ -1,10 +1,12 @@
-"""Every command is on the page of public names, every exit code too, and every parameter has words of its own."""
+"""Every command is in the reference with all it takes, every exit code too, and every parameter has words of its own."""
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from cyclopts import App
@@ -12,8 +14,17 @@ from cyclopts import App
 from dpgram.cli import app as program
 
 ROOT = Path(__file__).parents[2]
-API = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reference" / "commands.md").read_text(encoding="utf-8")
+GUIDE = (ROOT / "docs" / "custodian.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def reference() -> ModuleType:
+    """What writes the commands of the site, docs/_ext/commands.py; it needs no Sphinx."""
+    spec = importlib.util.spec_from_file_location("site_commands", ROOT / "docs" / "_ext" / "commands.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def commands(app: App, before: str = "dpgram") -> Iterator[tuple[str, App]]:
@@ -39,8 +50,23 @@ def test_the_walk_finds_the_commands():
     assert "dpgram ledger" not in COMMANDS
 
 
-def test_every_command_is_on_the_page_of_public_names():
-    assert re.findall(r"^\| `(dpgram [a-z ]+)` \|", API, flags=re.MULTILINE) == list(COMMANDS)
+def test_every_command_is_in_the_reference(reference):
+    assert "<!-- commands -->" in PAGE
+    assert re.findall(r"^## (dpgram [a-z ]+)$", reference.markdown(), flags=re.MULTILINE) == list(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_reference_has_all_of_a_command(name, reference):
+    """Its first words, its usage, and every parameter with its words."""
+    written = reference.of_command(name, COMMANDS[name])
+    assert reference.inline(COMMANDS[name].help.splitlines()[0]) in written
+    assert f"Usage: {name}" in written
+    for each in COMMANDS[name].assemble_argument_collection(parse_docstring=True):
+        assert re.search(rf"^`{re.escape(each.name)}\b.*\n: \S+", written, flags=re.MULTILINE), each.name
+
+
+def test_help_is_shown_as_it_is(reference):
+    assert reference.inline("as *NAME* in `a_b`, see docs/plan.md") == r"as \*NAME\* in `a_b`, see [plan.md](../plan.md)"
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -71,6 +97,6 @@ def test_a_parameter_without_words_is_noticed():
 
 def test_every_exit_code_is_documented():
     codes = {"0", "1", str(program.BAD_INPUT), str(program.INTERRUPTED), str(program.BROKEN_PIPE)}
-    assert set(re.findall(r"^\| (\d+) \|", API, flags=re.MULTILINE)) == codes
-    (listed,) = re.findall(r"Exit codes: (.*?)\.", README, flags=re.DOTALL)
+    assert set(re.findall(r"^\| (\d+) \|", PAGE, flags=re.MULTILINE)) == codes
+    (listed,) = re.findall(r"Exit codes: (.*?)\.", GUIDE, flags=re.DOTALL)
     assert set(re.findall(r"\b\d+\b", listed)) == codes

@@ -32,7 +32,7 @@ def call(line, capsys):
 def test_open_release_show(folder, capsys):
     code, out, err = call(OPEN, capsys)
     assert (code, out) == (0, "")
-    assert "opened ledger.sqlite for visits: epsilon 2, delta 1e-05" in err
+    assert "created ledger.sqlite for visits: epsilon 2, delta 1e-05" in err
     for name in ("one.json", "two.json"):
         code, _, err = call(f"{RELEASE} {name}", capsys)
         assert code == 0
@@ -54,8 +54,8 @@ def test_a_release_beyond_the_budget_is_refused_and_leaves_nothing(folder, capsy
     call(OPEN, capsys)
     code, _, err = call(f"{RELEASE} big.json".replace("--epsilon 1", "--epsilon 2.5"), capsys)
     assert code == 2
-    assert "error: the release asks for epsilon 2.5 and delta 1e-06, which is more than the ledger's epsilon 2" in err
-    assert "fits with at most epsilon" in err
+    assert "error: the release asks for epsilon 2.5 and delta 1e-06. This exceeds the ledger's total of epsilon 2" in err
+    assert "a release of at most epsilon" in err
     assert not (folder / "big.json").exists()
     assert not FileLedger("ledger.sqlite").account().entries
 
@@ -74,7 +74,7 @@ def test_an_existing_release_is_not_paid_for_again(folder, capsys):
     [
         (f"{OPEN} --neighbours friends", "neighbours is 'friends'"),
         (f"{OPEN} --composition hope", "composition is 'hope'"),
-        ("ledger show", "ledger.sqlite: open one with `dpgram ledger open`"),
+        ("ledger show", "ledger.sqlite. Create one with `dpgram ledger open`"),
         (f"{RELEASE} one.json", "there is no ledger at"),
     ],
 )
@@ -88,7 +88,7 @@ def test_another_unit_is_refused(folder, capsys):
     call(OPEN.replace("--unit person", "--unit visit"), capsys)
     code, _, err = call(f"{RELEASE} one.json", capsys)
     assert code == 2
-    assert "protects one 'visit' and the release's schema says unit = 'person'" in err
+    assert "protects one 'visit', but the release's schema says unit = 'person'" in err
 
 
 def test_a_release_without_a_ledger_says_so(folder, capsys):

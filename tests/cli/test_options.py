@@ -88,15 +88,15 @@ def test_an_option_that_a_mechanism_has_not_is_refused_with_those_that_it_has(tm
     ):
         code, _, err = said(line, capsys)
         assert code == 2
-        assert "gaussian-sketch has no option 'rho': it has sketch_rows." in err
+        assert "gaussian-sketch has no option 'rho'. Its options are sketch_rows." in err
     plan = "plan --schema schema.toml --epsilon 1 --delta 1e-6 --table-rows 500 --mechanism gaussian-sketch --rho 3"
     code, _, err = said(plan, capsys)
     assert code == 2
-    assert "none of gaussian-sketch has an option 'rho': they have sketch_rows." in err
+    assert "none of gaussian-sketch has an option 'rho'. Their options are sketch_rows." in err
     for line in (release, f"calibrate gaussian-sketch {CALIBRATE}", "audit gaussian-sketch"):
         code, _, err = said(f"{line} --option colour=red", capsys)
         assert code == 2
-        assert "--option colour is not an option of a mechanism: they have repair, sketch_rows" in err
+        assert "--option colour is not an option of any mechanism. The options are repair, sketch_rows" in err
     assert not (tmp_path / "r.json").exists()
 
 

@@ -73,5 +73,5 @@ def test_without_matplotlib_it_says_what_to_install_and_does_nothing(tmp_path, m
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(OutputError, match="cannot make the folder"):
+    with pytest.raises(OutputError, match="cannot be created"):
         script.run(tmp_path / "file" / "demo")

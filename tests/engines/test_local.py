@@ -166,7 +166,7 @@ def test_progress_is_a_hundred_steps_whatever_the_table(files, form, threads):
 
 @pytest.mark.parametrize("threads", [0, -1, 1.5, "two"])
 def test_threads_are_a_whole_number(threads):
-    with pytest.raises(OptionError, match="whole number from 1"):
+    with pytest.raises(OptionError, match="whole number, 1 or more"):
         LocalPass(open_source(TABLE), SCHEMA, threads=threads)
 
 

@@ -323,9 +323,9 @@ def test_tables_views_and_queries(classic, folder, expected):
         release("spark:sales.nobody")
     with pytest.raises(UnreadableTableError, match="the answer to the Spark query .*PARSE_SYNTAX_ERROR"):
         release("spark:", query="selec 1")
-    with pytest.raises(TableError, match="one of both"):
+    with pytest.raises(TableError, match="Pass one of the two"):
         release("spark:")
-    with pytest.raises(TableError, match="one of both"):
+    with pytest.raises(TableError, match="Pass one of the two"):
         release("spark:seen", query="select 1")
 
 
@@ -391,7 +391,7 @@ def test_names_and_types_are_checked_before_a_row_is_read(spark):
         (dpgram.Numeric("t", 0, 1), ColumnTypeError, "interval day"),
         (dpgram.Numeric("c", 0, 1), ColumnTypeError, "the table holds string"),
         (dpgram.Date("n", "2013-01-01", "2014-01-01"), ColumnTypeError, "the table holds int32"),
-        (dpgram.Numeric("z", 0, 1), MissingColumnError, "it has x, c, n, v, t"),
+        (dpgram.Numeric("z", 0, 1), MissingColumnError, "It has x, c, n, v, t"),
     ):
         with pytest.raises(error, match=words):
             open_pass(frame, dpgram.Schema(unit="p", columns=[column]))

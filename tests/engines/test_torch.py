@@ -276,7 +276,7 @@ def test_the_command_line_takes_a_device(tmp_path, capsys):
     assert run([*asked, "--insecure-seed", "1", "--device", "cpu", "--out", str(tmp_path / "b.json")]) == 0
     assert np.array_equal(dpgram.load(tmp_path / "a.json").gram, dpgram.load(tmp_path / "b.json").gram)
     assert run([*asked, "--device", "nonsense", "--out", str(tmp_path / "c.json")]) == 2
-    assert "is no name that PyTorch knows" in capsys.readouterr().err
+    assert "is not a device that PyTorch knows" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("dim", [3, 70])
@@ -301,11 +301,11 @@ def test_what_is_no_table_of_numbers_is_refused():
     refused(ok, "must be a list of names", names="x0")
     refused(ok, "a name twice", names=["x0", "x0"])
     refused(ok, "gives 3 names", names=["x0", "x1", "x2"])
-    refused(ok, "no column of that name: it has x0, y", MissingColumnError, names=["x0", "y"], device="cpu")
+    refused(ok, "no column of that name. It has x0, y", MissingColumnError, names=["x0", "y"], device="cpu")
     refused(torch.zeros(4), "two-dimensional")
     refused(torch.zeros((4, 2)).to_sparse(), "dense tensor")
     refused(torch.zeros((4, 2), device="meta"), "without data")
-    refused(torch.zeros((4, 2), dtype=torch.complex64), "torch.complex64, and real numbers")
+    refused(torch.zeros((4, 2), dtype=torch.complex64), "torch.complex64, but real numbers")
     refused({"x0": ok, "x1": ok}, "has 2 dimensions", names=None)
     refused({"x0": ok[:, 0], "x1": ok[:2, 1]}, "differ in length", names=None)
     refused({"x0": ok[:, 0], "x1": ok[:, 1]}, "names of its own")
@@ -315,9 +315,9 @@ def test_what_is_no_table_of_numbers_is_refused():
 
 
 def test_a_device_that_is_not_here_is_named():
-    with pytest.raises(DeviceError, match="device='nonsense' is no name"):
+    with pytest.raises(DeviceError, match="device='nonsense' is not a device"):
         known_device("nonsense")
-    with pytest.raises(DeviceError, match="device=7.5 is no name"):
+    with pytest.raises(DeviceError, match="device=7.5 is not a device"):
         known_device(7.5)
     with pytest.raises(DeviceError, match="no double precision"):
         known_device("mps" if not torch.backends.mps.is_available() else "meta")
@@ -326,7 +326,7 @@ def test_a_device_that_is_not_here_is_named():
 
 @pytest.mark.skipif(HAS_CUDA, reason="a CUDA device is here")
 def test_no_gpu_is_said_with_what_there_is():
-    with pytest.raises(DeviceError, match="needs a CUDA device, and PyTorch finds none.*use device='cpu'"):
+    with pytest.raises(DeviceError, match="needs a CUDA device, but PyTorch finds none.*Use device='cpu'"):
         open_pass(small_table(10), small_schema(), device="cuda")
 
 
@@ -357,7 +357,7 @@ def test_a_failure_on_the_device_says_nothing_of_the_rows(monkeypatch):
 def test_an_inexact_product_would_be_noticed(monkeypatch):
     monkeypatch.setattr(torch, "bmm", lambda a, b: (a.float() @ b.float()).double())
     device_sum._check_exact_products.cache_clear()
-    with pytest.raises(InexactDeviceError, match="whole numbers inexactly"):
+    with pytest.raises(InexactDeviceError, match="does not multiply whole numbers exactly"):
         device_sum._check_exact_products(torch.device("cpu"))
     device_sum._check_exact_products.cache_clear()
 
@@ -491,5 +491,5 @@ def test_threads_beside_a_device_are_refused():
     """They would be ignored, and nobody told."""
     schema = dpgram.Schema(unit="row", columns=[dpgram.Numeric("x", 0, 1)])
     for table in ({"x": np.ones(4)}, {"x": torch.ones(4)}):
-        with pytest.raises(TableError, match="pass one of the two"):
+        with pytest.raises(TableError, match="Pass one of the two"):
             dpgram.release(table, schema, epsilon=1, delta=1e-6, mechanism="gaussian-noise", device="cpu", threads=2)

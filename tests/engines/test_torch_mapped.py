@@ -4,6 +4,8 @@ Tests with "cuda" in their name need an NVIDIA GPU: ``pytest tests/engines/test_
 
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -67,10 +69,12 @@ def test_a_mapped_matrix_gives_the_local_bits(device, make, bound, rows, dim):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
-def test_every_type_and_stride_is_mapped_alike(device, dtype):
-    schema, through = numbers(9), tame_map(10)
-    tensor = torch.from_numpy(wild_cells(1000, 9)).to(dtype)
+@pytest.mark.parametrize("dtype", [*FLOATS, torch.int16, torch.uint8], ids=str)
+@pytest.mark.parametrize("dim", [9, 90])
+def test_every_type_and_stride_is_mapped_alike(device, dtype, dim):
+    schema, through = numbers(dim), tame_map(dim + 1)
+    cells = wild_cells(1000, dim)
+    tensor = torch.from_numpy(cells if dtype.is_floating_point else np.nan_to_num(cells).clip(0, 100)).to(dtype)
     expected = local_bits(tensor.to(torch.float64).numpy(), schema, 1.0, through)
     for laid_out in (tensor, tensor.T.contiguous().T, tensor.repeat_interleave(2, dim=0)[::2]):
         assert tensor_bits(laid_out.to(device), schema, 1.0, device, through) == expected
@@ -209,7 +213,7 @@ def test_an_inexact_product_with_a_map_would_be_noticed(monkeypatch):
     device_sum._check_exact_maps.cache_clear()
     try:
         device_sum._check_exact_products(torch.device("cpu"))
-        with pytest.raises(InexactDeviceError, match="whole numbers inexactly"):
+        with pytest.raises(InexactDeviceError, match="does not multiply whole numbers exactly"):
             device_sum._check_exact_maps(torch.device("cpu"))
     finally:
         device_sum._check_exact_products.cache_clear()
@@ -249,6 +253,45 @@ def test_cuda_memory_does_not_grow_with_the_mapped_rows():
         before = torch.cuda.memory_allocated()
         tensor_bits(cells, schema, 1.0, None, through)
         assert torch.cuda.max_memory_allocated() - before < 2**29
+
+
+@needs_cuda
+@pytest.mark.parametrize("count", [1, 4])
+def test_cuda_a_sum_that_is_dropped_gives_its_memory_back(count):
+    """At once: were it in a circle of references, it would wait for the garbage collector."""
+    gc.collect()
+    gc.disable()
+    try:
+        before = torch.cuda.memory_allocated()
+        summing = DeviceSum(Scaling.of_encoded(90), 1.0, torch.device("cuda", 0), tame_map(90), first_scales(count))
+        summing.add(torch.ones((300, 90), dtype=torch.float64, device="cuda"))
+        summing.total()
+        del summing
+        assert torch.cuda.memory_allocated() == before
+    finally:
+        gc.enable()
+
+
+@needs_cuda
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("sums[m] += theirs[m]", "sums[m] += 0.0 * theirs[m]"),  # half of a row's squares
+        ("memory.raw[stage], ahead > band", "memory.raw[stage], ahead >= 0"),  # the next rows' first columns
+        ("excess_of(max(largest[m], (int)theirs[m]))", "excess_of(largest[m])"),
+    ],
+)
+def test_cuda_a_mistake_in_the_images_of_wide_rows_would_be_seen(right, wrong, monkeypatch):
+    break_kernels(monkeypatch, right, wrong)
+    schema, cells = numbers(200, intercept=False), wild_cells(20_000, 200)
+    through, bound = (
+        (wild_map(200), 1.0) if "excess" in right else (tame_map(200), 0.3)
+    )  # shorter than most rows, and than half of one
+    try:
+        found = tensor_bits(on("cuda", cells), schema, bound, None, through)
+    except BoundBrokenError:
+        return
+    assert found != local_bits(cells, schema, bound, through)
 
 
 @needs_cuda

@@ -287,7 +287,7 @@ def test_every_fold_spends_and_the_ledger_stops_it(rows, settings):
     assert clone(model).ledger is ledger
     assert len(cross_val_score(model, *rows, cv=3)) == 3
     assert ledger.spent == (0.6, 3e-7)
-    with pytest.raises(BudgetSpentError, match="no further release fits"):
+    with pytest.raises(BudgetSpentError, match="No further release is possible"):
         cross_val_score(model, *rows, cv=3, error_score="raise")
     assert len(ledger.entries) == 5
     assert "5 releases" in repr(ledger)

@@ -97,9 +97,9 @@ def test_the_summary_splits_the_standard_error_and_says_what_was_shrunk():
     release = released(bent(), 4)
     text = str(dpgram.regress(release, "y", ["x", "w"]).summary())
     assert "clipping" in next(line for line in text.splitlines() if "std err" in line)
-    assert re.search(r"were shrunk: about \d+\.\d % of them", " ".join(text.split()))
+    assert re.search(r"about \d+\.\d % of the rows were clipped", " ".join(text.split()))
     old = str(dpgram.regress(without_outer(release), "y", ["x", "w"]).summary())
-    assert "A bias from that is not in the intervals" in old
+    assert "The intervals do not include this bias" in old
 
 
 def made(outer, *, dim=3, gram=200.0, sd=1.0):

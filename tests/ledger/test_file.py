@@ -56,7 +56,7 @@ def test_equal_parts_fit_exactly(tmp_path, total, part, times):
     ledger = opened(tmp_path, epsilon=total, delta=1e-3, composition="plain")
     for _ in range(times):
         spend(ledger, part, 1e-9)
-    with pytest.raises(LedgerFullError, match="no such release fits any more"):
+    with pytest.raises(LedgerFullError, match="No further release at this delta is possible"):
         spend(ledger, 1e-3, 1e-9)
 
 
@@ -69,7 +69,7 @@ def test_gaussian_releases_compose(tmp_path):
     for _ in range(made):
         spend(ledger, 1.0, 1e-7, *costs)
     with pytest.raises(
-        LedgerFullError, match=r"epsilon 1 and delta 1e-07.*fits with at most epsilon 0\.\d+ at that delta"
+        LedgerFullError, match=r"epsilon 1 and delta 1e-07.*At this delta, a release of at most epsilon 0\.\d+ is possible"
     ) as full:
         spend(ledger, 1.0, 1e-7, *costs)
     left, delta = full.value.left
@@ -97,9 +97,9 @@ def test_what_was_reserved_and_not_committed_is_spent(tmp_path):
 
 def test_another_relation_or_unit_is_refused(tmp_path):
     ledger = opened(tmp_path)
-    with pytest.raises(LedgerError, match="counts for neighbours = 'replace' and the release is for 'add-remove'"):
+    with pytest.raises(LedgerError, match="the ledger is for neighbours = 'replace', but the release is for 'add-remove'"):
         ledger.reserve(Budget(0.1, 1e-7), Neighbours.ADD_REMOVE, "x")
-    with pytest.raises(LedgerError, match="protects one 'person' and the release's schema says unit = 'visit'"):
+    with pytest.raises(LedgerError, match="protects one 'person', but the release's schema says unit = 'visit'"):
         ledger.reserve(Budget(0.1, 1e-7), Neighbours.REPLACE, "x", unit="visit")
     assert not ledger.account().entries
 
@@ -107,7 +107,7 @@ def test_another_relation_or_unit_is_refused(tmp_path):
 def test_a_reservation_is_committed_once_and_where_it_was_made(tmp_path):
     one, two = opened(tmp_path), opened(tmp_path, "other.sqlite")
     reservation = one.reserve(Budget(0.1, 1e-7), Neighbours.REPLACE, "x")
-    with pytest.raises(LedgerError, match="is not in the ledger: it is of another one"):
+    with pytest.raises(LedgerError, match="is not in the ledger. It belongs to another ledger"):
         two.commit(reservation)
     one.commit(reservation)
     with pytest.raises(LedgerError, match="already committed"):
@@ -133,13 +133,13 @@ def test_a_bad_account_is_not_opened(tmp_path, changes, message):
 def test_an_account_is_opened_once_and_must_be_there(tmp_path):
     ledger = opened(tmp_path)
     before = ledger.path.read_bytes()
-    with pytest.raises(LedgerError, match="exists: an account is opened once"):
+    with pytest.raises(LedgerError, match="exists. A ledger is created only once"):
         opened(tmp_path)
     assert ledger.path.read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["ledger.sqlite"]
     with pytest.raises(LedgerError, match="there is no ledger at"):
         FileLedger(tmp_path / "none.sqlite").account()
-    with pytest.raises(LedgerError, match="cannot open a ledger at"):
+    with pytest.raises(LedgerError, match="a ledger cannot be created at"):
         opened(tmp_path / "no folder")
     (tmp_path / "text.sqlite").write_text("not a ledger")
     with pytest.raises(LedgerError, match="not a database"):
@@ -175,7 +175,7 @@ def test_a_changed_ledger_is_noticed(tmp_path, how):
     database.executescript("drop trigger lines_stay; drop trigger lines_remain")
     database.execute(TAMPERED[how])
     database.close()
-    with pytest.raises(LedgerError, match="does not hang together at line|holds a line that is none"):
+    with pytest.raises(LedgerError, match="is inconsistent at line|contains a line that this version cannot read"):
         ledger.account()
     with pytest.raises(LedgerError):
         spend(ledger, 0.01, 1e-9)
@@ -294,8 +294,8 @@ def test_a_full_disk_is_said_and_nothing_is_lost(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", script, str(ledger.path)], capture_output=True, text=True, check=True)
     *reserved, last = done.stdout.splitlines()
-    assert "cannot use the ledger" in last
-    assert "Nothing was added to it" in last
+    assert "cannot be used: " in last
+    assert "The ledger is unchanged" in last
     assert len(ledger.account().entries) == 1 + len(reserved)
     spend(ledger, 1.0, 1e-9)
 
@@ -347,7 +347,7 @@ def test_a_copy_of_the_file_alone_knows_every_reservation(tmp_path):
 
 def test_what_another_ledger_left_behind_is_not_taken_over(tmp_path):
     (tmp_path / "ledger.sqlite-wal").write_bytes(b"old")
-    with pytest.raises(LedgerError, match="belongs to a ledger that was here"):
+    with pytest.raises(LedgerError, match="belongs to an earlier ledger"):
         opened(tmp_path)
 
 
@@ -378,7 +378,8 @@ def test_a_release_that_could_not_be_saved_says_that_it_is_paid_for(tmp_path, ta
     monkeypatch.setattr("dpgram.artifact.files.write_whole", full)
     ledger = opened(tmp_path)
     with pytest.raises(
-        dpgram.DpgramError, match=r"no space left.*The noise was drawn, so the budget counts as spent. Line 2 of the ledger"
+        dpgram.DpgramError,
+        match=r"no space left.*The noise was already drawn, so the budget counts as spent. Line 2 of the ledger",
     ):
         dpgram.release(table, small_schema(), epsilon=0.5, delta=1e-7, ledger=ledger, out=tmp_path / "r.json")
     assert ledger.account().entries[0].committed is None
@@ -392,7 +393,7 @@ def test_a_commit_that_fails_does_not_say_that_nothing_was_released(tmp_path, mo
         raise sqlite3.OperationalError("database or disk is full")
 
     monkeypatch.setattr("dpgram.ledger.file._append", full)
-    with pytest.raises(LedgerError, match=r"disk is full. The release was made, and its budget is set aside"):
+    with pytest.raises(LedgerError, match=r"disk is full. The release was made and its budget counts as spent"):
         ledger.commit(reservation)
 
 

@@ -136,7 +136,7 @@ def test_nothing_more_is_drawn_after_it_was_settled_or_made(kind, tmp_path):
         with pytest.raises(LedgerError, match="settled"):
             act()
     ledger.commit(made)
-    with pytest.raises(LedgerError, match="no further round of it can be drawn"):
+    with pytest.raises(LedgerError, match="no further round can be drawn"):
         ledger.note_round(made, drawn(1))
     assert entry(ledger).drawn == drawn(1)
 
@@ -153,9 +153,9 @@ def test_what_cannot_be_settled(kind, tmp_path):
     for line, message in (
         (single.number, "single round, and nobody can know whether its noise was drawn"),
         (whole.number, "had begun its last round"),
-        (made.number, "was made: nothing of it is given back"),
+        (made.number, "is a finished release, so none of its budget can be given back"),
         (twice.number, "settled already"),
-        (99, "no reservation 99|line 99 of .* is no release"),
+        (99, "no reservation number 99|line 99 of .* is not a release"),
     ):
         with pytest.raises(LedgerError, match=message):
             ledger.settle(line)
@@ -173,11 +173,11 @@ def test_rounds_out_of_order_or_beyond_the_reservation_are_refused(kind, tmp_pat
     for dear in (GaussianCost(1.001 * MU), PlainCost(1.1, 1e-9), PlainCost(0.1, 1.1e-6)):
         with pytest.raises(LedgerError, match="would cost more than was reserved"):
             ledger.note_round(reservation, Drawn(1, 4, dear))
-    with pytest.raises(LedgerError, match="does not note its rounds"):
+    with pytest.raises(LedgerError, match="does not record its rounds"):
         ledger.note_round(reserved(ledger, by_rounds=False), drawn(1))
     other = opened(kind, tmp_path / "..", 9, 1e-5) if kind == "session" else None
     if other is not None:
-        with pytest.raises(LedgerError, match="of another ledger"):
+        with pytest.raises(LedgerError, match="another ledger"):
             other.note_round(reservation, drawn(1))
     assert entry(ledger).drawn == Drawn()
     ledger.note_round(reservation, Drawn(1, 1, GaussianCost(MU)))  # all of it
@@ -227,7 +227,7 @@ def test_a_line_of_a_newer_version_is_not_called_damage_alone(tmp_path):
     text = b'{"line":"dreamt","time":"t"}'
     with sqlite3.connect(ledger.path) as database:
         database.execute("insert into lines (text, hash) values (?, ?)", (text, chained(ledger.account().seal, 2, text)))
-    with pytest.raises(LedgerError, match="if a newer dpgram wrote it, update"):
+    with pytest.raises(LedgerError, match="If a newer dpgram wrote it, update"):
         ledger.account()
 
 
@@ -366,14 +366,17 @@ def test_an_interrupted_release_is_named_shown_and_settled(folder, capsys, in_ro
     monkeypatch.setattr(dpgram.engines.local.LocalPass, "gram", interrupted)
     assert run(WORDS.split()) == 130
     err = capsys.readouterr().err
-    assert "interrupted: no part of a file was left behind. Line 2 of the ledger stays reserved" in err
+    assert "interrupted: no incomplete file was left behind. Line 2 of the ledger stays reserved" in err
     command = f"`dpgram ledger settle 2 --ledger {folder / 'ledger.sqlite'}`"
-    assert f"2 of 3 rounds drawn. {command} gives back the rounds that were not drawn." in err
+    assert f"It drew 2 of 3 rounds. Use {command} to give back the rounds that were not drawn." in err
     assert not (folder / "r.json").exists()
     assert run(["ledger", "show"]) == 0
     assert "RESERVED ONLY   2 of 3" in capsys.readouterr().out
     assert run(["ledger", "settle", "2"]) == 0
-    assert "settled line 2 of ledger.sqlite: 2 of 3 rounds drawn, and from now on only that counts." in capsys.readouterr().err
+    assert (
+        "settled line 2 of ledger.sqlite: the release drew 2 of 3 rounds, and from now on only that counts."
+        in capsys.readouterr().err
+    )
     assert run(["ledger", "show"]) == 0
     assert "settled   2 of 3" in capsys.readouterr().out
     assert run(["ledger", "show", "--json"]) == 0
@@ -394,7 +397,7 @@ def test_a_release_that_never_began_to_draw_shows_so(folder, capsys, in_rounds, 
     monkeypatch.setattr(dpgram.engines.local.LocalPass, "gram", failed)
     assert run(WORDS.split()) == 2
     err = capsys.readouterr().err
-    assert "error: the disk is gone. Line 2 of the ledger stays reserved, and counts as spent; no round drawn." in err
+    assert "error: the disk is gone. Line 2 of the ledger stays reserved and counts as spent. It drew no round." in err
     run(["ledger", "show"])
     assert "RESERVED ONLY     none" in capsys.readouterr().out
     assert run(["ledger", "settle", "2"]) == 0
@@ -415,4 +418,4 @@ def test_the_command_has_a_cache_and_the_bar_says_which_round(folder, capsys, in
     assert said == [(1, 3), (2, 3), (3, 3)]
     assert sorted(path.name for path in folder.iterdir()) == ["ledger.sqlite", "r.json", "schema.toml", "t.parquet"]
     assert run([*WORDS.split(), "--overwrite", "--cache", "none"]) == 2
-    assert "none is no folder" in capsys.readouterr().err
+    assert "none is not a folder" in capsys.readouterr().err

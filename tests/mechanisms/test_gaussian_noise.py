@@ -136,5 +136,5 @@ def test_the_expected_norm_is_that_of_independent_simulations(dim, orthogonal, e
 
 
 def test_unknown_mechanisms_are_refused_by_name():
-    with pytest.raises(UnknownMechanismError, match="no mechanism 'laplace': use one of .*gaussian-noise"):
+    with pytest.raises(UnknownMechanismError, match="no mechanism named 'laplace'. Use one of .*gaussian-noise"):
         registry.find("laplace")

@@ -310,11 +310,11 @@ def test_every_table_gives_finite_maps_and_a_finite_symmetric_release(case, neig
 def test_what_it_cannot_do_is_refused_in_words():
     with pytest.raises(MechanismError, match="table_rows is 0 and must be a number of rows, 1 or more"):
         WHITENED.calibrate(task(3, hint=0, neighbours=ADD_REMOVE))
-    with pytest.raises(MechanismError, match="not in the paper: use calibration='exact'"):
+    with pytest.raises(MechanismError, match="not in the paper. Use calibration='exact'"):
         WHITENED.calibrate(replace(task(3), calibration="paper"))
-    with pytest.raises(MechanismError, match="at most 2048 encoded columns, and there are 2049"):
+    with pytest.raises(MechanismError, match="at most 2048 encoded columns, but there are 2049"):
         WHITENED.calibrate(task(2049))
-    with pytest.raises(MechanismError, match="give a public guess"):
+    with pytest.raises(MechanismError, match="Give a public guess"):
         WHITENED.calibrate(task(3, neighbours=ADD_REMOVE, intercept=False))
     assert WHITENED.calibrate(task(3, neighbours=ADD_REMOVE, intercept=False, hint=50))["rounds"] >= 1
 

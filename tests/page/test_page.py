@@ -121,7 +121,7 @@ def test_no_count_of_rows_is_shown_under_add_remove(page, hard):
     assert embedded(page)["rows"] is None
     assert not re.search(r"40[,.  ]?000\b", page)
     public = report_page(release_of("gaussian-noise", "replace"))
-    assert "20,000 (public under this relation)" in public
+    assert "20,000 (public under these neighbours)" in public
     assert embedded(public)["rows"] == 20_000
 
 
@@ -159,7 +159,7 @@ def test_epsilon_is_said_in_plain_words(small_release, epsilon, factor, belief):
     words = meaning(release.schema, release.budget)
     assert words in report_page(release)
     assert factor in words
-    assert f"from 50 % to {belief} sure" in words
+    assert f"from 50 % to {belief} certainty" in words
     assert "one in 10,000,000" in words
 
 
@@ -178,7 +178,7 @@ def test_the_page_is_written_whole_and_replaces_nothing_unasked(tmp_path, small_
     first = path.read_bytes()
     assert first.startswith(b"<!doctype html>")
     assert first.rstrip().endswith(b"</html>")
-    with pytest.raises(OutputError, match="exists and is not replaced"):
+    with pytest.raises(OutputError, match="exists. Pass --overwrite"):
         dpgram.write_report(small_release, path, title="other")
     assert path.read_bytes() == first
     dpgram.write_report(small_release, path, title="other", overwrite=True)
@@ -194,7 +194,7 @@ def test_the_command_writes_it_and_says_so(tmp_path, monkeypatch, capsys, small_
     assert run(["report", "release.json", "--out", "report.html", "--title", "A & B", "--bootstrap", "y"]) == 0
     out, err = capsys.readouterr()
     assert out == ""
-    assert "written to report.html" in err
+    assert "wrote report.html: " in err
     assert "NOT PRIVATE" in err
     text = Path("report.html").read_text(encoding="utf-8")
     assert "<title>A &amp; B</title>" in text

@@ -50,7 +50,7 @@ def test_the_best_mechanism_answers():
 def test_where_nothing_gets_there_the_answer_says_why():
     impossible = smallest(GROUND, "epsilon", 1e-4, 1e-6, rows=1000, **ONE)
     assert impossible.value is None
-    assert "without any privacy" in impossible.in_words
+    assert "even without privacy" in impossible.in_words
     sketch = smallest(GROUND, "rows", 1e-3, 1e-6, epsilon=1.0, mechanisms=["gaussian-sketch"], copies=12)
     assert sketch.value is None
     assert "Nothing up to 10,000,000,000 rows" in sketch.in_words
@@ -105,7 +105,7 @@ def test_of_several_names_all_are_as_narrow_as_wanted():
 
 
 def test_names_that_there_are_not_are_refused():
-    with pytest.raises(PlanError, match=r"given for 'x0', and the coefficients of this regression are: \(intercept\), x1"):
+    with pytest.raises(PlanError, match=r"given for 'x0', but the coefficients of this regression are: \(intercept\), x1"):
         smallest(GROUND, "epsilon", {"x0": 0.1}, 1e-6, rows=100)  # the target
     with pytest.raises(PlanError, match="names no coefficient"):
         smallest(GROUND, "epsilon", {}, 1e-6, rows=100)

@@ -102,7 +102,7 @@ def test_assumptions_out_of_range_are_refused(wrong, said):
 
 def test_a_spread_for_a_column_that_has_none_is_refused():
     for name in ("c", "nonsense"):
-        with pytest.raises(PlanError, match="numbers and dates of the schema are: x, y"):
+        with pytest.raises(PlanError, match="the numeric and date columns of the schema are: x, y"):
             assumed_table(small_schema(), Assumptions(spreads={name: 0.1}), "y")
 
 

@@ -170,7 +170,7 @@ def test_sums_at_other_scales_do_not_mix():
     through = PublicMap.near(np.eye(2))
     one, two = (GramSum.zero(2, 1.0, digest_of(through, first_scales(count)), count) for count in (1, 2))
     for a, b in ((one, two), (two, one)):
-        with pytest.raises(Exception, match="use one map"):
+        with pytest.raises(Exception, match="Use one map"):
             a.merge(b)
 
 

@@ -99,7 +99,7 @@ def indefinite(release):
 
 
 def test_plain_refuses_what_is_not_positive_definite(small_release):
-    with pytest.raises(IndefiniteGramError, match="not positive definite on the chosen features.*use estimator='log-det'"):
+    with pytest.raises(IndefiniteGramError, match="not positive definite on the chosen features.*Use estimator='log-det'"):
         dpgram.regress(indefinite(small_release), "y", estimator="plain")
 
 

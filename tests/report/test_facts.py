@@ -80,7 +80,7 @@ def test_a_planned_release_says_nothing_that_the_release_does_not(release):
 def test_rounds_are_a_table_short_in_print_and_folded_on_the_page(releases, tmp_path, capsys):
     release = releases["whitened-noise", "add-remove"]
     (table,) = [fact.rounds for fact in facts(release) if fact.rounds]
-    assert table.header == ("round", "share of the budget", "noise sd", "squared length kept")
+    assert table.header == ("round", "share of the budget", "noise sd", "left after clipping")
     rounds = release.noise.rounds
     assert [row[2][0] for row in table.rows] == [each.sd_off_diagonal for each in rounds]
     assert [row[3][0] for row in table.rows] == [each.kept for each in rounds]

@@ -35,7 +35,7 @@ def test_the_best_stands_first_and_no_privacy_last(plan):
 
 def test_what_was_refused_is_told_with_its_reason(plan):
     (reason,) = words.refusals(plan)
-    assert reason.startswith("inverse-wishart: the printed nu = n + d would give away")
+    assert reason.startswith("inverse-wishart: the printed nu = n + d would reveal")
 
 
 def test_every_coefficient_and_every_bound_has_a_line(plan):
@@ -48,8 +48,8 @@ def test_every_coefficient_and_every_bound_has_a_line(plan):
 def test_the_words_say_what_was_assumed_and_whose_number_of_rows_it_is(plan):
     said = words.captions(plan)["mechanisms"]
     assert "your public guess" in said
-    assert "sd 0.25 of half their width" in said
-    assert "told in the units of x" in said
+    assert "a standard deviation of 0.25 times half the width of the bounds" in said
+    assert "in the units of x" in said
 
 
 def test_a_figure_leaves_out_what_is_not_known():

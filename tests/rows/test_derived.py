@@ -283,11 +283,11 @@ def test_the_label_says_how_columns_were_computed():
     made = release(SLOPES, rows=2000)
     words = {name: entry["computed"] for name, entry in label_data(made)["derived"].items()}
     assert words == {
-        "x2": "x to the power 2, within [0, 9]; where a parent is missing, the midpoint",
-        "xc": "x times c; where a parent is missing, 0",
-        "month": "month of when, in UTC, within [1, 12]; where a parent is missing, the midpoint",
-        "high": "1 where 1.0 <= x, else 0; where a parent is missing, 0",
-        "y2": "y to the power 2, within [0, 400]; where a parent is missing, the midpoint",
+        "x2": "x to the power 2, within [0, 9]; the midpoint if a cell it uses is missing",
+        "xc": "x times c; 0 if a cell it uses is missing",
+        "month": "month of when, in UTC, within [1, 12]; the midpoint if a cell it uses is missing",
+        "high": "1 where 1.0 <= x, else 0; 0 if a cell it uses is missing",
+        "y2": "y to the power 2, within [0, 400]; the midpoint if a cell it uses is missing",
     }
     told = {fact.key: fact for fact in facts(made)}
     assert [fact.name for fact in told.values() if fact.group is Group.DERIVED] == list(words)

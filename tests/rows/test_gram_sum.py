@@ -59,7 +59,7 @@ def test_block_bounds_leave_room():
 
 
 def test_sums_under_different_bounds_do_not_mix():
-    with pytest.raises(BoundMismatchError, match="bounded by 2 cannot join a sum of rows bounded by 1"):
+    with pytest.raises(BoundMismatchError, match="rows with the bound 2 cannot be added to a sum of rows with the bound 1"):
         GramSum.zero(1, 1.0).merge(GramSum.zero(1, 2.0))
 
 

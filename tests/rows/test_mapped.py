@@ -85,7 +85,7 @@ def test_sums_through_different_maps_do_not_mix():
     through_a = GramSum.zero(2, 1.0, a.digest).update(mapped(values, 1.0, a))
     assert through_a.rows == 3
     for other in (mapped(values, 1.0, b), clip(values, 1.0)):
-        with pytest.raises(MapMismatchError, match="use one map"):
+        with pytest.raises(MapMismatchError, match="Use one map"):
             through_a.update(other)
     with pytest.raises(MapMismatchError):
         GramSum.zero(2, 1.0).merge(through_a)

@@ -173,7 +173,7 @@ def test_a_batch_that_was_read_and_not_kept_is_noticed(tmp_path):
         for number, piece in enumerate(part()):
             if number != 29:
                 cached.kept(piece.batch)
-        with pytest.raises(TableError, match="was not read to its end"):
+        with pytest.raises(TableError, match="was not fully read"):
             cached.parts(NAMES)
 
 
@@ -234,7 +234,7 @@ def test_a_slice_does_not_hold_what_it_was_cut_from(tmp_path):
 def test_a_limit_that_makes_no_sense_is_refused_before_anything_is_read():
     assert memory_bytes(KEPT_MEGABYTES) == 256_000_000
     for memory in (-1, float("nan"), float("inf"), 1e303, "1 GB", None, True):
-        with pytest.raises(OptionError, match="memory is .* and must be a number of megabytes from 0"):
+        with pytest.raises(OptionError, match="memory is .* and must be a number of megabytes, 0 or more"):
             dpgram.release("nowhere.csv", small_schema(), epsilon=1, delta=1e-6, memory=memory)
 
 
@@ -349,10 +349,10 @@ def test_no_space_left_ends_a_release_before_anything_is_drawn(tmp_path, monkeyp
     monkeypatch.setattr(os, "pwrite", full)
     ledger = dpgram.SessionLedger(9, 1e-5)
     more = {"mechanism": in_rounds, "ledger": ledger, "cache": tmp_path, "memory": 0, "out": tmp_path / "r.json"}
-    words = r"cannot be written: No space left on device\. .*cache= \(--cache\), or allow more memory= \(--memory, in MB\)"
+    words = r"cannot be written: No space left on device\. .*cache= \(--cache\), or allow more memory with memory= \(--memory\)"
     with pytest.raises(OutputError, match=words) as caught:
         dpgram.release(TABLE.to_reader(), small_schema(), epsilon=1, delta=1e-6, **more)
-    assert "no round drawn" in caught.value.__notes__[0]
+    assert "It drew no round" in caught.value.__notes__[0]
     assert not list(tmp_path.iterdir())
 
 
@@ -362,7 +362,7 @@ def test_what_was_not_read_to_its_end_is_no_table(tmp_path):
         pieces = cached.pieces(NAMES)
         next(pieces)
         pieces.close()
-        with pytest.raises(TableError, match="was not read to its end"):
+        with pytest.raises(TableError, match="was not fully read"):
             list(cached.pieces(NAMES))
 
 
@@ -371,10 +371,10 @@ def test_a_folder_that_cannot_be_written_is_refused(tmp_path, monkeypatch):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
     monkeypatch.setattr(os, "open", refused)
-    with pytest.raises(OutputError, match="no cache can be made in .*: Permission denied. Name another folder"):
+    with pytest.raises(OutputError, match="the cache cannot be created in .*: Permission denied. Choose another folder"):
         open_cache(tmp_path)
 
 
 def test_spark_keeps_its_own(in_rounds, tmp_path):
-    with pytest.raises(TableError, match="cached by Spark itself"):
+    with pytest.raises(TableError, match="Spark can keep a frame itself"):
         dpgram.release("spark:visits", small_schema(), epsilon=1, delta=1e-6, mechanism=in_rounds, cache=tmp_path)

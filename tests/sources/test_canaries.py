@@ -236,6 +236,6 @@ def test_the_command_line_says_no_more(tmp_path):
     )
     done = subprocess.run([sys.executable, "-m", "dpgram", *command.split()], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "column 'x' is declared" in done.stderr
+    assert "the schema declares column 'x'" in done.stderr
     assert CANARY not in done.stdout + done.stderr
     assert NUMBER not in done.stdout + done.stderr

@@ -264,7 +264,7 @@ def test_a_stream_without_a_hint_that_is_not_kept_gets_the_default_and_its_label
     named = dpgram.release(TABLE, SCHEMA, mechanism="gaussian-noise", **DRAWN)
     assert made.mechanism == "gaussian-noise"
     assert made.choice.startswith(
-        "auto, without a forecast: how many rows a stream has is not known before it is read, and table_rows"
+        "auto, without a forecast: the number of rows of a stream is not known before it is read, and table_rows"
     )
     np.testing.assert_array_equal(made.gram, named.gram)
     kept = dpgram.release(TABLE.to_reader(), SCHEMA, mechanism="auto", cache=tmp_path, **DRAWN)

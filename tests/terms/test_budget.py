@@ -21,7 +21,7 @@ def test_delta_must_lie_between_zero_and_one(delta):
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1e-9, 1e-6), (1.0, 1e-250)])
 def test_what_double_precision_cannot_promise_is_refused(epsilon, delta):
-    with pytest.raises(BudgetError, match="cannot be computed to the private side"):
+    with pytest.raises(BudgetError, match="cannot be guaranteed in double precision"):
         Budget(epsilon, delta)
 
 

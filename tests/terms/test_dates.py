@@ -98,7 +98,7 @@ def test_bounds_are_kept_as_text_in_utc(lower):
         (("2013-02-30", "2014-01-01"), "lower is '2013-02-30' and must be a date or a time"),
         ((2013, "2014-01-01"), "lower is 2013 and must be a date or a time"),
         (("2013-01-01T00:00:00.5", "2014-01-01"), "must be in whole seconds"),
-        (("2014-01-01", "2013-01-01"), "lower is 2014-01-01 and upper is 2013-01-01; upper must be at least an hour later"),
+        (("2014-01-01", "2013-01-01"), "lower is 2014-01-01 and upper is 2013-01-01, but upper must be at least an hour later"),
         (("0001-01-01T00:00+14:00", "2013-01-01"), "must be a date or a time"),
         (("2013-01-01", "2014-01-01", "2015-01-01"), r"missing is 2015-01-01 and must lie within \[2013-01-01, 2014-01-01\]"),
         (("2013-01-01", "2014-01-01", "mean"), "missing is 'mean' and must be a date"),

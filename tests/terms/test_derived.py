@@ -119,32 +119,32 @@ def of_x(kind, **fields):
         (of_x("power", exponent=2.0), "exponent is 2.0 and must be a whole number"),
         (of_x("power", exponent=True), "exponent is True and must be"),
         (of_x("power", missing=10), r"missing is 10 and must lie within \[0, 9\]"),
-        ({"name": "d", "kind": "power", "of": "b"}, "'b' is boolean, and a number or a date is needed"),
-        ({"name": "d", "kind": "power", "of": "z"}, r"'z' is no declared column: it can be made from those under \[\[columns\]\] only"),
-        ({"name": "d", "kind": "power", "of": ["x"]}, "is no declared column"),
-        ({"name": "d", "kind": "power", "of": "huge"}, "which double precision does not hold: rescale the parents"),
-        (of_x("log1p"), "the lower bound of 'x' is -2 and must be above -1"),
+        ({"name": "d", "kind": "power", "of": "b"}, "'b' is boolean, but a numeric or date column is needed"),
+        ({"name": "d", "kind": "power", "of": "z"}, r"'z' is not a declared column. A derived column can use only"),
+        ({"name": "d", "kind": "power", "of": ["x"]}, "is not a declared column"),
+        ({"name": "d", "kind": "power", "of": "huge"}, "which double precision cannot hold. Rescale those columns"),
+        (of_x("log1p"), "the lower bound of 'x' is -2, but log.1 . x. needs one above -1"),
         (of_x("product"), "of is 'x' and must name two columns"),
         (of_x("product") | {"of": ["x", "y", "b"]}, "must name two columns"),
-        (of_x("product") | {"of": ["x", "x"]}, "both factors come from column 'x': use a power"),
-        (of_x("product") | {"of": ["c", "c[q]"]}, "both factors come from column 'c': it would say nothing new"),
-        (of_x("product") | {"of": ["b", "b"]}, "it would say nothing new"),
-        (of_x("product") | {"of": ["x", "c[z]"]}, r"'c\[z\]' is no declared column"),
-        (of_x("product") | {"of": ["x", "b"], "missing": 1}, "missing is 1 and must be left out"),
+        (of_x("product") | {"of": ["x", "x"]}, "both factors come from column 'x'. Use a power"),
+        (of_x("product") | {"of": ["c", "c[q]"]}, "both factors come from column 'c'. Such a product adds no information"),
+        (of_x("product") | {"of": ["b", "b"]}, "adds no information"),
+        (of_x("product") | {"of": ["x", "c[z]"]}, r"'c\[z\]' is not a declared column"),
+        (of_x("product") | {"of": ["x", "b"], "missing": 1}, "missing is 1, but a factor is a level or a truth value"),
         (of_x("product") | {"of": ["x", "y"], "missing": "mean"}, 'must be "midpoint" or a number'),
         (of_x("product") | {"of": ["huge", "y"], "missing": 0}, "too large"),
         (of_x("interval"), "lower and upper are both left out"),
-        (of_x("interval", lower=1, upper=1), "lower is 1.0 and upper is 1.0; lower must be less"),
-        (of_x("interval", lower=4), r"the same for every value of 'x' within its bounds \[-2.0, 3.0\]"),
-        (of_x("interval", upper=-2), "the same for every value"),
-        (of_x("interval", lower=-9, upper=9), "the same for every value"),
+        (of_x("interval", lower=1, upper=1), "lower is 1.0 and upper is 1.0, but lower must be smaller"),
+        (of_x("interval", lower=4), r"every value of 'x' within its bounds \[-2.0, 3.0\] gives the same"),
+        (of_x("interval", upper=-2), "gives the same result"),
+        (of_x("interval", lower=-9, upper=9), "gives the same result"),
         (of_x("interval", lower=float("nan")), "lower is nan and must be finite"),
         (of_x("interval", lower=True), "lower is True and must be a date or a time"),
         (of_x("interval", lower=""), "lower is blank"),
-        (of_x("interval", lower="2013-01-01"), "lower is '2013-01-01', and 'x' is a number"),
-        (of_x("interval", lower=1) | {"of": "when"}, "lower is 1.0, and 'when' is a date"),
+        (of_x("interval", lower="2013-01-01"), "lower is '2013-01-01' and must be a number, because 'x' is a numeric column"),
+        (of_x("interval", lower=1) | {"of": "when"}, "lower is 1.0 and must be a date, because 'when' is a date column"),
         (of_x("interval", lower=1, missing=0), "missing is 0 and must be true or false"),
-        (of_x("date-part", part="year"), "'x' is numeric, and a date is needed"),
+        (of_x("date-part", part="year"), "'x' is numeric, but a date column is needed"),
         (of_x("date-part", part="minute") | {"of": "when"}, "part is 'minute' and must be one of year, quarter"),
         (of_x("date-part", part="month", levels=1) | {"of": "when"}, "levels is 1 and must be true or false"),
         (of_x("date-part", part="month", missing=13) | {"of": "when"}, r"missing is 13 and must lie within \[1, 12\]"),
@@ -159,18 +159,20 @@ def test_mistakes_are_named(fields, message):
 
 
 def test_derived_columns_cannot_be_derived_from():
-    with pytest.raises(SchemaError, match="'d' is no declared column"):
+    with pytest.raises(SchemaError, match="'d' is not a declared column"):
         schema(Power("d", of="x"), Power("e", of="d"))
 
 
 def test_other_things_are_refused():
-    with pytest.raises(SchemaError, match="derived holds a Numeric; each must be Product, Power, Log1p, Interval or DatePart"):
+    with pytest.raises(
+        SchemaError, match="derived contains a Numeric, but each entry must be Product, Power, Log1p, Interval or DatePart"
+    ):
         schema(Numeric("d", 0, 1))
-    with pytest.raises(SchemaError, match="columns holds a Power"):
+    with pytest.raises(SchemaError, match="columns contains a Power"):
         schema(columns=[Power("d", of="x")])
     with pytest.raises(SchemaError, match="derived must be a list of Product"):
         schema(derived=Power("d", of="x"))
-    with pytest.raises(SchemaError, match=r"write each derived column under \[\[derived\]\]"):
+    with pytest.raises(SchemaError, match=r"Write each derived column under \[\[derived\]\]"):
         Schema.from_dict({**schema().to_dict(), "derived": {"name": "d"}})
 
 

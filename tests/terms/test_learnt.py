@@ -75,14 +75,14 @@ def test_it_is_written_and_read_back():
 @pytest.mark.parametrize(
     ("learnt", "words"),
     [
-        ({"nobody": (0, 1)}, "no numeric column"),
-        ({"b": (0, 1)}, "no numeric column"),
-        ({"x2": (0, 1)}, "no numeric column"),
-        ({"x": (1, 1)}, "within its bounds"),
-        ({"x": (2, 1)}, "within its bounds"),
-        ({"z": (0, 11)}, "within its bounds"),
+        ({"nobody": (0, 1)}, "not a numeric or date column"),
+        ({"b": (0, 1)}, "not a numeric or date column"),
+        ({"x2": (0, 1)}, "not a numeric or date column"),
+        ({"x": (1, 1)}, "within the column's bounds"),
+        ({"x": (2, 1)}, "within the column's bounds"),
+        ({"z": (0, 11)}, "within the column's bounds"),
         ({"x": (9e5, 9e5 + 1e-6)}, "too narrow"),
-        ({"x": (float("nan"), 1)}, "within its bounds"),
+        ({"x": (float("nan"), 1)}, "within the column's bounds"),
         ({"x": (1,)}, "two numbers"),
         ({"x": "12"}, "two numbers"),
         ({"x": (True, 2)}, "two numbers"),
@@ -115,7 +115,7 @@ def test_a_release_shows_what_was_learnt_and_a_file_keeps_it(tmp_path):
     again = dpgram.load(tmp_path / "release.json")
     assert again == made
     label = " ".join(text for _, facts in label_groups(again) for pair in pairs(facts) for text in pair)
-    assert "most numbers were found, privately, within" in label
+    assert "scaled by a learnt interval, which holds most values" in label
     assert "share of the budget for looks" in label
     fit = dpgram.regress(again, "y")
     assert fit.params["x"] == pytest.approx(2, abs=0.1)

@@ -71,9 +71,9 @@ LEVELS = COLUMN + 'kind = "categorical"\n'
     [
         (NUMBER + 'lower = ""\nupper = ""', "column 'x': lower is blank"),
         (NUMBER + "lower = 1", "column 'x': upper is blank"),
-        (NUMBER + "lower = \nupper = 1", "not valid TOML.*a value is left empty; fill it in"),
-        (NUMBER + "lower = 2\nupper = 2", "column 'x': lower is 2 and upper is 2; lower must be the smaller"),
-        (NUMBER + "lower = 3\nupper = 2", "lower must be the smaller"),
+        (NUMBER + "lower = \nupper = 1", "not valid TOML.*A value is empty. Fill it in"),
+        (NUMBER + "lower = 2\nupper = 2", "column 'x': lower is 2 and upper is 2, but lower must be smaller"),
+        (NUMBER + "lower = 3\nupper = 2", "lower must be smaller than upper"),
         (NUMBER + "lower = nan\nupper = 2", "column 'x': lower is nan and must be finite"),
         (NUMBER + "lower = 0\nupper = inf", "column 'x': upper is inf and must be finite"),
         (NUMBER + 'lower = "low"\nupper = 2', "column 'x': lower is 'low' and must be a number"),
@@ -89,18 +89,18 @@ LEVELS = COLUMN + 'kind = "categorical"\n'
         (COLUMN + 'kind = "number"', "kind is 'number' and must be one of"),
         ("[[columns]]\nkind = 'numeric'", "column number 1 has no name"),
         (NUMBER + "lower = 0\nupper = 1\n" + NUMBER + "lower = 0\nupper = 1", "column 'x' is declared twice"),
-        (LEVELS + "categories = []", "categories are blank"),
+        (LEVELS + "categories = []", "categories is blank"),
         (LEVELS, "categories is blank"),
-        (LEVELS + 'categories = ["a"]', "one category alone carries no information"),
+        (LEVELS + 'categories = ["a"]', "there is only one category"),
         (LEVELS + 'categories = ["a", 1]', "all strings or all integers"),
         (LEVELS + "categories = [true, false]", "all strings or all integers"),
         (LEVELS + 'categories = ["a", "a"]', "listed twice"),
         (LEVELS + 'categories = ["a", ""]', "the empty text cannot be a category"),
-        (LEVELS + 'categories = ["a", "other"]\nother = true', "'other' is a declared category and also"),
+        (LEVELS + 'categories = ["a", "other"]\nother = true', "'other' is a declared category, but"),
         (LEVELS + 'categories = ["a", "b"]\nmissing = "drop"', 'must be "reference" or "level"'),
         (COLUMN + 'kind = "boolean"\nmissing = 0', "missing is 0 and must be true or false"),
         ("", "declares no columns"),
-        ("columns = 3", "write each column under"),
+        ("columns = 3", "Write each column under"),
     ],
 )
 def test_bad_columns_are_named(tmp_path, columns, message):
@@ -165,8 +165,8 @@ def test_without_an_intercept_numbers_are_scaled_about_zero():
 
 
 def test_a_draft_names_every_blank(tmp_path):
-    text = draft([("n", "numeric"), ("c", "categorical"), ("b", "boolean"), ("?", None), ("t", "!its type has no kind")])
-    assert '# "t" is left out: its type has no kind.' in text
+    text = draft([("n", "numeric"), ("c", "categorical"), ("b", "boolean"), ("?", None), ("t", "!its type is not supported")])
+    assert '# "t" is left out: its type is not supported.' in text
     with pytest.raises(SchemaError, match="column 'n': lower is blank"):
         load(tmp_path, text.replace('unit = ""', 'unit = "p"'))
 

@@ -32,7 +32,7 @@ def check_writable(path: Path) -> None:
     if path.is_dir():
         raise OutputError(f"cannot write {path}: it is a folder. Name a file in it.")
     if path.exists() and not path.is_file():
-        raise OutputError(f"cannot write {path}: it is a device or a pipe, and a whole file is needed. Choose another place.")
+        raise OutputError(f"cannot write {path}: it is a device or a pipe, but a regular file is needed. Choose another place.")
     if not os.access(folder, os.W_OK):
         raise OutputError(f"cannot write {path}: folder {folder} is not writable. Choose another place.")
 
@@ -64,13 +64,14 @@ def _draft(path: Path) -> Iterator[Path]:
         # Not the number of the process: threads share it, and in two containers it may be the same.
         draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
         held = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
-        try:
+        with contextlib.ExitStack() as closed, contextlib.ExitStack() as removed:
+            closed.callback(os.close, held)
+            removed.callback(draft.unlink, missing_ok=True)
+            if fcntl is None:
+                closed.close()  # Windows moves no file that is open, and there is no lock to hold
             if not _is_lost(draft, held):
                 yield draft
                 return
-        finally:
-            draft.unlink(missing_ok=True)
-            os.close(held)
 
 
 def _is_lost(draft: Path, held: int) -> bool:

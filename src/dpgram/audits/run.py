@@ -82,7 +82,7 @@ def audit(
 
     A mechanism that makes maps is given quick ones (``MechanismLaw.many_at_once``), but for those few: its own take some 30 ms each."""
     if draws < FEWEST:
-        raise MechanismError(f"draws is {draws} and must be at least {FEWEST}: fewer tell nothing.")
+        raise MechanismError(f"draws is {draws} and must be at least {FEWEST}, because fewer show nothing.")
     if not 0.5 <= confidence < 1:
         raise MechanismError(f"confidence is {confidence:g} and must lie between 0.5 and 1, such as 0.999.")
     kind = law_of(mechanism.name)

@@ -17,64 +17,90 @@ from dpgram.version import __version__
 # Groups of commands, and the commands by module and function, with their help: it stands here so that `dpgram --help` need not import
 # them, and its first line stands in the list of commands.
 COMMANDS = {
-    "schema": "Schemas: what is declared about a table.",
+    "schema": "Draft a schema: what you declare about a table.",
     "schema:draft": """Write a schema for a table, to be filled in.
 
-It holds the column names, and kinds where the format declares types, but never a value. Bounds and categories stay blank:
-declare them from what is known of the domain, not from the data.""",
-    "plan:plan": """Forecast what a release would give.
+The draft goes to standard output. It contains the column names, and their kinds if the file format declares types. It never
+contains a value. Fill in bounds and categories from what you know of the domain. Do not look them up in the data.
 
-Reads no table and spends nothing: errors, intervals and detectable effects of every mechanism, from the schema, the number of
-rows, the budget and stated assumptions. docs/plan.md says how to read it.""",
+Example: dpgram schema draft visits.parquet > visits.toml""",
+    "plan:plan": """Forecast how accurate a release would be.
+
+Use it to choose the budget, the mechanism and the row bound before a release. It prints expected errors, confidence
+intervals and detectable effects for every mechanism. It reads no table and spends no budget. See docs/plan.md.
+
+Example: dpgram plan --schema visits.toml --epsilon 1 --delta 1e-7 --table-rows 50000""",
     "release:release": """Make one private release of a table.
 
-Epsilon and delta are your choice, so they have no default. Nothing is spent before the schema, the output folder and the
-table's columns have been checked.""",
-    "ledger": "Ledgers: what was spent on a dataset.",
-    "ledger:open_command": """Open an account for a dataset, once.
+The release is a file that you can publish. It costs epsilon and delta once, and all regressions from it are free. The
+schema, the output folder and the table's columns are checked before anything is spent.
 
-All releases that name the ledger (`dpgram release --ledger FILE`) stay together within its epsilon and delta.""",
+Example: dpgram release visits.parquet --schema visits.toml --epsilon 1 --delta 1e-7 --out visits.json""",
+    "ledger": "Keep several releases of one dataset within a single budget.",
+    "ledger:open_command": """Create the ledger of a dataset, once.
+
+To keep several releases of one dataset within a single budget, record them in a ledger: pass --ledger FILE to every `dpgram
+release`.
+
+Example: dpgram ledger open --epsilon 3 --delta 1e-6 --unit person --dataset visits-2026""",
     "ledger:show": """Print what was spent on a dataset.
 
-The plain sum and the composed total, every release, and the seal of the last line.""",
+It prints every release, the plain sum and the composed total, and the seal of the last line. Note the seal elsewhere to
+detect later if lines are removed.""",
     "ledger:settle": """Give back the rounds that a failed release never drew.
 
-For a release of several rounds that ended early, and not while it runs: the rounds that were drawn, or were about to be, stay spent.""",
+Use it for a release of several rounds that ended early. Do not use it while the release runs. The rounds that were drawn,
+or were about to be drawn, stay spent.""",
     "inspect:inspect": """Print a release's privacy label.
 
-What was promised, to whom, by which mechanism, and what in the file is public or protected.""",
+The label says what is promised, to whom, and by which mechanism. It also says what in the file is public and what is
+protected.""",
     "regress:regress": """Fit linear regressions from a release.
 
-Costs no budget: fit as many as you like. Coefficients are in the columns' own units, with intervals that count the privacy noise.""",
+Costs no budget: fit as many as you like. Coefficients are in the columns' own units, with intervals that count the privacy
+noise.""",
     "matrices:cov_command": """Print means, covariances and correlations from a release.
 
 Costs no budget. In the columns' own units, with standard errors that count the privacy noise.""",
     "matrices:pca_command": """Print principal components from a release.
 
 Costs no budget.""",
-    "report:report": """Write one page about a release: its privacy label, and models to explore.
+    "report:report": """Write a web page about a release: its privacy label, and models to explore.
 
-Costs no budget. One HTML file that opens from disk and asks for nothing from any network.""",
+The page is one HTML file. It opens from disk and needs no network. It costs no budget.
+
+Example: dpgram report visits.json --out visits.html""",
     "calibrate:calibrate": """Print a mechanism's parameters for a budget.
 
-Touches no data. Mechanisms: gaussian-noise, gaussian-sketch, gaussian-sketch-adaptive, wishart-noise, inverse-wishart,
-inverse-wishart-adaptive, noisy-inverse, whitened-noise.""",
-    "audit:audit": """Attack a mechanism on its worst neighbours.
+Use it to see how much noise a mechanism needs. It reads no data. The mechanisms are gaussian-noise, gaussian-sketch,
+gaussian-sketch-adaptive, wishart-noise, inverse-wishart, inverse-wishart-adaptive, noisy-inverse and whitened-noise.
 
-Touches no data: releases two made-up tables many times, and reports how far apart they can be told, beside what is claimed.
-Exit code 1 where the claim is refuted. docs/audits.md says how to read it.""",
-    "demo:demo": """Run the main job on the bundled flights table.
+Example: dpgram calibrate gaussian-noise --epsilon 1 --delta 1e-6 --dim 10 --row-bound 3""",
+    "audit:audit": """Test a mechanism's privacy claim by attacking it.
 
-One private release, three regressions from it, one figure, and the page that `dpgram report` writes. The table is public, so
-private coefficients can be shown beside non-private ones. Never do this with data that need protection.""",
+It makes many releases of two neighbouring made-up tables, and measures how well they can be told apart. It reads no data of
+yours. The exit code is 1 if the claim is refuted. See docs/audits.md.
+
+Example: dpgram audit gaussian-noise""",
+    "doctor:doctor": """Report what this installation can do.
+
+It shows the version, the compiled kernel, threads, extras, Java and GPU, and runs self-tests with known answers. It reads no
+table. The exit code is 1 if a self-test fails.""",
+    "demo:demo": """Try dpgram on a bundled table of flights.
+
+It makes one private release and fits three regressions from it. It writes a figure, and the page of 'dpgram report'. The
+table is public, so the results can be shown beside non-private ones. Never do this with data that need protection.""",
 }
+
 
 app = App(
     name="dpgram",
-    help="Publish the Gram matrix of a table once, with differential privacy, and run every linear regression on it.",
+    help="Publish the Gram matrix of a table once, with differential privacy, and run every linear regression on it.\n\n"
+    "Custodian: schema draft, plan, release, ledger, report. Analyst: inspect, regress, cov, pca. "
+    "Researcher: calibrate, audit. Anyone: doctor, demo.",
     version=__version__,
-    help_format="plaintext",
-    default_parameter=Parameter(negative_bool=""),  # a flag is given or not
+    help_format="markdown",
+    default_parameter=Parameter(negative_bool="", negative_iterable=""),  # a flag is given or not
     suppress_keyboard_interrupt=False,
 )
 groups: dict[str, App] = {}
@@ -108,7 +134,7 @@ def run(argv: Sequence[str]) -> int:
         except CycloptsError:
             return BAD_INPUT  # cyclopts has said what is wrong
         except KeyboardInterrupt as error:
-            note(" ".join(["interrupted: no part of a file was left behind.", *notes_of(error)]))
+            note(" ".join(["interrupted: no incomplete file was left behind.", *notes_of(error)]))
             return INTERRUPTED
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains once more at exit

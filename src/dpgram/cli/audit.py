@@ -18,7 +18,7 @@ from dpgram.audits.run import Audit
 from dpgram.audits.run import audit as run_audit
 from dpgram.cli.app import note
 from dpgram.cli.calibrate import asked_task
-from dpgram.cli.options import Calibration, Json, Relation, given_options
+from dpgram.cli.options import Calibration, Json, Relation, Several, given_options
 from dpgram.cli.output import print_json, print_table, working_bar
 from dpgram.errors import MechanismError
 from dpgram.mechanisms.conversation import EXACT_CURVE, Task
@@ -51,27 +51,25 @@ def audit(
     draws: int | None = None,
     confidence: float = 0.999,
     random: int = 1,
-    option: tuple[str, ...] = (),
+    option: Several = (),
     json: Json = False,
     plot: Path | None = None,
 ) -> int:
     """Attack mechanism NAME on its worst neighbours, and compare what is found with what is claimed.
 
     Args:
-        name: The mechanism; or looks, those that whitened-noise takes at columns before its first round.
-        epsilon: The budget that it is calibrated for; 1, or 0.9 for the printed formulas, some of which hold below one only. For looks it
-            is 8, that of the whole release, of which they have a few per cent.
-        delta: The budget that it is calibrated for.
-            Counting shows little at a small one: 0.01 needs some 100,000 draws, 0.001 some 2,000,000.
-        dim: Number of columns. Two are enough for the worst case, and fastest.
-        row_bound: Largest norm B of a row; not 1, where B and B^2 could be taken for each other.
-        arithmetic: float draws many releases at once, and a few hundred one at a time in both arithmetics;
-            exact draws all of them one at a time.
-        draws: Releases of each of the two tables: 100,000, or 3,000 in exact arithmetic, when left out.
-        confidence: Of all lower bounds together.
-        random: Random pairs of neighbours to try besides the worst ones.
-        option: An option of the mechanism, as NAME=VALUE; may be repeated. Without any, it is audited with several.
-        plot: Figure of the trade-off curves (.png, .svg or .pdf)."""
+        name: The mechanism. Or looks, for the noisy counts that whitened-noise makes before its first round.
+        epsilon: Epsilon of the budget. By default 1, or 0.9 with --calibration paper, or 8 for looks, which get a few per cent of it.
+        delta: Delta of the budget. A smaller delta needs more draws: 0.01 needs about 100,000, and 0.001 about 2,000,000.
+        dim: Number of columns. Two are enough for the worst case, and are the fastest.
+        row_bound: Largest norm of a row. Avoid 1, because it would hide a mistake between the bound and its square.
+        arithmetic: float draws many releases at once, and also tests a few hundred single ones in both arithmetics. exact draws every
+            release by itself in exact arithmetic, which is slower.
+        draws: Releases of each of the two tables. By default 100,000, or 3,000 in exact arithmetic.
+        confidence: Confidence level of all lower bounds together.
+        random: How many random pairs of tables to try besides the worst ones.
+        option: An option of the mechanism as NAME=VALUE. May be repeated. Without it, several settings are audited.
+        plot: Draw the trade-off curves to this file (.png, .svg or .pdf)."""
     check_figure_path(plot)
     if arithmetic not in DRAWS:
         raise MechanismError(f"arithmetic is {arithmetic!r} and must be 'exact' or 'float'.")
@@ -157,8 +155,8 @@ def _print(audits: list[Audit], title: str) -> None:
         for result in audits
     ]
     caption = (
-        "Epsilon at delta: as claimed, by the proven curve of the parameters in use, of the proven law on this pair of tables (estimated), "
-        "and two lower bounds from the draws: counted, and by the shape of the proven curve."
+        "All columns show epsilon at this delta. claimed: as promised. proven: by the proven curve. this pair: of these two tables, "
+        "estimated. counted and by shape: lower bounds from the draws, by counting and by the shape of the proven curve."
     )
     print_table(title, header, rows, caption=caption)
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from dpgram.cli.inspect import print_rounds
-from dpgram.cli.options import Calibration, Json, OptionTexts, Relation, given_options, with_flags
+from dpgram.cli.options import Calibration, Flag, Json, OptionTexts, Relation, given_options, with_flags
 from dpgram.cli.output import print_json, print_table
 from dpgram.errors import MechanismError, SchemaError
 from dpgram.mechanisms import registry
@@ -34,7 +34,7 @@ def calibrate(
     table_rows: int | None = None,
     intercept: Annotated[bool, Parameter(negative="--no-intercept")] = True,
     option: OptionTexts = (),
-    compare: bool = False,
+    compare: Flag = False,
     json: Json = False,
     **options: Any,
 ) -> None:
@@ -42,14 +42,13 @@ def calibrate(
 
     Args:
         name: The mechanism.
-        epsilon: Privacy budget.
-        delta: Privacy budget.
-        dim: Number of encoded columns d, the intercept included.
-        row_bound: Largest norm B of a row.
-        table_rows: inverse-wishart, whitened-noise: number of rows, public under replace;
-            a public guess for whitened-noise under add-remove.
-        intercept: whitened-noise: whether the first column is one in every row.
-        compare: Show paper against exact, side by side."""
+        epsilon: Epsilon of the privacy budget.
+        delta: Delta of the privacy budget.
+        dim: Number of encoded columns, including the intercept.
+        row_bound: Largest norm of an encoded row, in scaled units.
+        table_rows: Number of rows, for inverse-wishart and whitened-noise. Under add-remove it is a public guess.
+        intercept: Whether the first column is the intercept, for whitened-noise.
+        compare: Show the calibrations paper and exact side by side."""
     mechanism = registry.find(name)
     given = given_options(option, options)
     if table_rows is not None and TABLE_ROWS in mechanism.options:  # checked there; others are told the table's own

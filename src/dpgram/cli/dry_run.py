@@ -33,8 +33,8 @@ def show_without_release(planned: Planned, options: Mapping[str, Any], table_row
     if planned.mechanism == AUTO:
         if table_rows is None and schema.neighbours is Neighbours.REPLACE:
             raise MechanismError(
-                "a dry run of mechanism 'auto', the default, needs --table-rows: the choice follows a public number of rows. Or name "
-                "a --mechanism."
+                "a dry run with mechanism 'auto', the default, needs --table-rows, because the choice depends on the number of rows. "
+                "Pass it, or name a --mechanism."
             )
         check_hint(table_rows, options)
         named, choice = choose(schema, table_rows, budget, calibration)
@@ -62,8 +62,8 @@ def show_without_release(planned: Planned, options: Mapping[str, Any], table_row
         if plan is not None:
             print_plan(plan, coefficients=False)
     if plan is None:
-        note("pass --table-rows, a public number, for a forecast of the release's errors")
-    note("dry run: the table was not opened, nothing was released and nothing spent")
+        note("to forecast the release's errors, pass --table-rows with a public number of rows")
+    note("dry run: the table was not opened, and nothing was released or spent")
 
 
 def _known(mechanism: Mechanism, task: Task) -> tuple[dict[str, float], str]:

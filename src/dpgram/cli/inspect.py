@@ -13,7 +13,7 @@ from dpgram.report.facts import label_data, label_groups, pairs
 
 
 def inspect(release: ReleaseFile, /, *, json: Json = False) -> None:
-    """Print the privacy label of RELEASE: what was promised, how, and what in the file is public or protected."""
+    """Print the privacy label of RELEASE."""
     made = load(release)
     if json:
         print_json(label_data(made))

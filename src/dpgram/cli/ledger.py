@@ -26,20 +26,21 @@ def open_command(
     composition: str = "composed",
     ledger: Path = LEDGER,
 ) -> None:
-    """Open an account for a dataset, once.
+    """Create the ledger of a dataset, once.
 
     Args:
-        epsilon: The epsilon that all releases together may cost at most.
-        delta: The delta that all releases together may cost at most.
-        unit: Whom a release protects, as its schema says, such as person.
+        epsilon: The epsilon that all releases together may cost.
+        delta: The delta that all releases together may cost.
+        unit: Whom a release protects, as the schema says, such as person.
         dataset: A public name for the dataset, such as visits-2026.
-        neighbours: replace or add-remove, as the schema says.
-        composition: composed (exact curves where they are known), or plain (epsilons and deltas are added).
-        ledger: The ledger's file, which must not exist yet."""
+        neighbours: Which tables count as neighbours, as the schema says: replace or add-remove.
+        composition: How costs are added. composed uses exact privacy curves where they are known, so more releases are possible. plain adds
+            epsilons and deltas.
+        ledger: The file to create. It must not exist."""
     FileLedger.create(
         ledger, epsilon=epsilon, delta=delta, unit=unit, dataset=dataset, neighbours=neighbours, composition=composition
     )
-    note(f"opened {ledger} for {dataset}: epsilon {epsilon:g}, delta {delta:g}. Pass --ledger {ledger} to `dpgram release`.")
+    note(f"created {ledger} for {dataset}: epsilon {epsilon:g}, delta {delta:g}. Pass --ledger {ledger} to `dpgram release`.")
 
 
 def show(*, ledger: LedgerFile = LEDGER, json: Json = False) -> None:
@@ -52,7 +53,7 @@ def show(*, ledger: LedgerFile = LEDGER, json: Json = False) -> None:
     by_rounds = any(entry.drawn is not None for entry in account.entries)
     print_table(
         f"{opened.dataset}: {opened.neighbours}, one {opened.unit}, opened {opened.time}",
-        ["line", "time", "release", "epsilon", "delta", "known by", "state", *(["rounds"] if by_rounds else [])],
+        ["line", "time", "release", "epsilon", "delta", "curve", "state", *(["rounds"] if by_rounds else [])],
         [
             (
                 str(entry["number"]),
@@ -67,7 +68,7 @@ def show(*, ledger: LedgerFile = LEDGER, json: Json = False) -> None:
             for entry in data["releases"]
         ],
         caption=_totals(data),
-        words=["time", "release", "known by", "state"],  # the line is what `settle` asks for
+        words=["time", "release", "curve", "state"],  # the line is what `settle` asks for
     )
 
 
@@ -75,11 +76,11 @@ def settle(line: int, /, *, ledger: LedgerFile = LEDGER) -> None:
     """Give back the rounds of the release of LINE that were never drawn.
 
     Args:
-        line: The line of the release, as `dpgram ledger show` prints it: one of several rounds that was reserved, and ended early."""
+        line: Line of the release, as 'dpgram ledger show' prints it."""
     drawn = FileLedger(ledger).settle(line)
     note(
-        f"settled line {line} of {ledger}: {drawn.in_words} drawn, and from now on only that counts. Had the release still been running, "
-        f"it would now stop before its next round."
+        f"settled line {line} of {ledger}: the release drew {drawn.in_words}, and from now on only that counts. If it is still running, "
+        f"it stops before its next round."
     )
 
 
@@ -129,5 +130,5 @@ def _totals(data: dict[str, Any]) -> str:
     together = f" Composed: epsilon {composed['epsilon']:.4g} at delta {composed['delta']:g}." if composed else ""
     return (
         f"Plain sum: epsilon {plain['epsilon']:.6g}, delta {plain['delta']:.6g}.{together} Budget: epsilon {budget['epsilon']:g}, "
-        f"delta {budget['delta']:g}. Reserved and not made counts as spent. Seal: {data['seal'][:16]}"
+        f"delta {budget['delta']:g}. A release that is only reserved counts as spent. Seal: {data['seal'][:16]}"
     )

@@ -19,15 +19,23 @@ C = TypeVar("C", bound=Callable[..., object])
 OWN = Group("Options of mechanisms", sort_key=1)  # shown below all others
 
 # Parameters of several commands, with their help.
-ReleaseFile = Annotated[Path, Parameter(help="A release file.")]
-LedgerFile = Annotated[Path, Parameter(help="The ledger's file.")]
-Json = Annotated[bool, Parameter(help="Print JSON.")]
+ReleaseFile = Annotated[Path, Parameter(help="The release file.")]
+LedgerFile = Annotated[Path, Parameter(help="The ledger file.")]
+Flag = Annotated[bool, Parameter(show_default=False)]
+Several = Annotated[tuple[str, ...], Parameter(show_default=False)]
+Json = Annotated[bool, Parameter(help="Print JSON instead of tables.", show_default=False)]
 Columns = Annotated[str | None, Parameter(help="Separated by commas; all when left out.")]
-Relation = Annotated[str, Parameter(help="replace or add-remove.")]
-Calibration = Annotated[str, Parameter(help="exact, or paper for the printed formulas of Sheffet 2015.")]
-Delta = Annotated[float, Parameter(help="Privacy budget; well below 1/(number of rows).")]
+Relation = Annotated[
+    str, Parameter(help="Which tables count as neighbours. replace: one row differs. add-remove: one row is added or removed.")
+]
+Calibration = Annotated[
+    str,
+    Parameter(help="How noise is calibrated. exact uses proven privacy curves, paper the printed formulas of Sheffet 2015."),
+]
+Delta = Annotated[float, Parameter(help="Delta of the privacy budget. Choose it well below 1/(number of rows).")]
 OptionTexts = Annotated[
-    tuple[str, ...], Parameter(help="An option of a mechanism, as NAME=VALUE instead of by its flag; may be repeated.")
+    tuple[str, ...],
+    Parameter(help="An option of the mechanism as NAME=VALUE, instead of its own flag. May be repeated.", show_default=False),
 ]
 Repeated = Annotated[list[str] | None, Parameter(negative="", consume_multiple=False)]
 
@@ -74,7 +82,7 @@ def given_options(others: Sequence[str], flags: Mapping[str, Any]) -> dict[str, 
         if not (name and equals and value):
             raise MechanismError(f"--option is {text!r} and must be NAME=VALUE, such as sketch_rows=44.")
         if name not in declared:
-            raise MechanismError(f"--option {name} is not an option of a mechanism: they have {', '.join(declared)}.")
+            raise MechanismError(f"--option {name} is not an option of any mechanism. The options are {', '.join(declared)}.")
         given[name] = _number_or_word(value)
     return given
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from dpgram.cli.app import note
-from dpgram.cli.options import Calibration, Delta, Json, OptionTexts, given_options, listed_names, with_flags
+from dpgram.cli.options import Calibration, Delta, Flag, Json, OptionTexts, Several, given_options, listed_names, with_flags
 from dpgram.cli.output import print_json, print_table
 from dpgram.errors import PlanError
 from dpgram.mechanisms.registry import TABLE_ROWS
@@ -29,14 +29,14 @@ def plan(
     table_rows: int | None = None,
     target: str | None = None,
     features: str | None = None,
-    mechanism: tuple[str, ...] = (),
+    mechanism: Several = (),
     calibration: Calibration = "exact",
-    spread: tuple[str, ...] = (),
+    spread: Several = (),
     correlation: float | None = None,
     signal: float | None = None,
     sample: str | None = None,
-    sample_is_public: bool = False,
-    target_width: tuple[str, ...] = (),
+    sample_is_public: Flag = False,
+    target_width: Several = (),
     solve: Quantity = "epsilon",
     option: OptionTexts = (),
     json: Json = False,
@@ -46,21 +46,22 @@ def plan(
     """Forecast what a release would give, from public facts alone. No table is read and nothing is spent.
 
     Args:
-        schema: TOML file that declares the columns.
-        epsilon: Privacy budget; found by the plan where --target-width is given.
-        table_rows: The number of rows: the table's own where that is public, your public guess under neighbours = "add-remove".
-        target: The column to explain; by default the first number.
-        features: Comma-separated columns to explain it by; by default all others.
-        mechanism: Only this one; may be repeated. By default all, but noisy-inverse without a --rho.
-        spread: Assumed: a column's sd over half the width of its bounds, 0.25 by default; NAME=VALUE for one column. May be repeated.
-        correlation: Assumed: correlation of any two features; 0.2 by default.
-        signal: Assumed: share of the target's variance that the features explain; 0.5 by default.
-        sample: A table of the same columns that stands in for the assumptions. It must be public.
-        sample_is_public: Says that the sample is public; without it, it is not read.
-        target_width: Find the smallest epsilon, or number of rows, for which a typical 95 % interval is this narrow; NAME=VALUE for the
-            interval of one coefficient, such as age=0.1. The latter may be repeated.
-        solve: Which of the two: epsilon or rows.
-        plot: Figure of errors against epsilon and against the number of rows (.png, .svg or .pdf)."""
+        schema: TOML file that declares the columns. 'dpgram schema draft' writes one to fill in.
+        epsilon: Epsilon of the privacy budget. Leave it out to find it with --target-width.
+        table_rows: Number of rows. Use the table's own number if it is public. Make a public guess if it is protected (add-remove).
+        target: The column to explain. By default the first numeric or date column.
+        features: The columns that explain it, separated by commas. By default all others.
+        mechanism: Forecast only this mechanism. May be repeated. By default all, except noisy-inverse without --rho.
+        spread: An assumption: the standard deviation of a column, divided by half the width of its bounds. NAME=VALUE sets it for one
+            column. May be repeated. By default 0.25.
+        correlation: An assumption: the correlation of any two features. By default 0.2.
+        signal: An assumption: the share of the target's variance that the features explain. By default 0.5.
+        sample: A public table with the same columns, to use instead of assumptions. Needs --sample-is-public.
+        sample_is_public: Confirm that the sample is public. Without it the sample is not read.
+        target_width: Find the smallest epsilon or number of rows for which a typical 95 % interval is this narrow. NAME=VALUE asks for one
+            coefficient, such as age=0.1. May be repeated.
+        solve: What --target-width finds.
+        plot: Draw the errors against epsilon and against the number of rows to this file (.png, .svg or .pdf)."""
     check_figure_path(plot)
     given = given_options(option, {**options, TABLE_ROWS: table_rows})
     declared = Schema.load(schema)
@@ -144,9 +145,7 @@ def given_width(texts: Sequence[str]) -> Width | None:
     if not widths and len(numbers) == 1:
         return numbers[0][1]
     if len(widths) < len(numbers):
-        raise PlanError(
-            "--target-width is given more than once: give one number, or NAME=VALUE once for each of some coefficients."
-        )
+        raise PlanError("--target-width is given more than once. Give one number, or NAME=VALUE for each coefficient.")
     return widths or None
 
 

@@ -9,7 +9,7 @@ from dpgram import curator
 from dpgram.artifact.atomic import check_writable
 from dpgram.cli.app import note
 from dpgram.cli.dry_run import show_without_release
-from dpgram.cli.options import Calibration, Delta, OptionTexts, given_options, with_flags
+from dpgram.cli.options import Calibration, Delta, Flag, OptionTexts, given_options, with_flags
 from dpgram.cli.output import print_json, working_bar
 from dpgram.errors import OptionError, OutputError
 from dpgram.mechanisms.registry import AUTO, TABLE_ROWS
@@ -41,46 +41,43 @@ def release(
     option: OptionTexts = (),
     ledger: Path | None = None,
     cache: Path | None = None,
-    no_cache: bool = False,
+    no_cache: Flag = False,
     memory: float = curator.KEPT_MEGABYTES,
     arithmetic: str | None = None,
     insecure_seed: int | None = None,
-    overwrite: bool = False,
-    dry_run: bool = False,
-    json: bool = False,
+    overwrite: Flag = False,
+    dry_run: Flag = False,
+    json: Flag = False,
     **options: Any,
 ) -> None:
     """Write a private Gram release of DATA to OUT. Epsilon and delta are your choice, so they have no default.
 
     Args:
-        data: CSV, Parquet or Arrow: a file, a folder or a glob; a DuckDB file, `duckdb:`, a postgresql:// URI,
-            or a Spark table such as spark:sales.visits.
-        schema: TOML file that declares the columns; `dpgram schema draft` writes one to fill in.
-        epsilon: Privacy budget; smaller is more private.
-        out: Where to write the release, a JSON file.
-        mechanism: How noise is added: auto takes what `dpgram plan` expects to be best, and says what it took;
-            `dpgram calibrate --help` names all. Options of a mechanism need its name.
-        table_rows: A public number of rows for auto, whitened-noise and --dry-run.
-            Under neighbours = "replace" a release counts its own;
-            under "add-remove" auto chooses by it, and whitened-noise without an intercept needs it.
-        query: A database's answer to this SQL is the table; its text stays out of the release.
-        device: Sum the rows there with PyTorch, such as cuda.
-        threads: How many threads read and sum; by default one per core.
-        ledger: The account of the dataset (`dpgram ledger open`): the budget is set aside there before any row is summed.
-        cache: A folder for rows that do not fit into --memory. CSV and what a database answers are read once, also where a
-            mechanism has several rounds: the declared columns are kept until the release is made, in memory, and beyond it
-            encrypted in a file without a name that is gone when the command ends. By default the system's temporary folder.
-        no_cache: Keep no rows: CSV is read, and a database asked, again for every round.
-        memory: How many MB of rows may be kept in memory.
-        arithmetic: exact (rounded once; the default up to 200 columns, and beyond where it takes a minute at most) or float
-            (leakage through floating-point rounding is not excluded).
-        insecure_seed: Draw the noise from this seed, for tests and experiments only: the release is then NOT PRIVATE and says so.
+        data: The table. A CSV, Parquet or Arrow file, a folder of files or a glob. Or a DuckDB file, 'duckdb:', a postgresql:// URI, or a
+            Spark table such as spark:sales.visits.
+        schema: TOML file that declares the columns. 'dpgram schema draft' writes one to fill in.
+        epsilon: Epsilon of the privacy budget. Smaller is more private.
+        out: The file to write, in JSON. Required unless --dry-run is given.
+        mechanism: How noise is added. auto takes the mechanism that 'dpgram plan' expects to be best. 'dpgram calibrate --help' lists all.
+            Name a mechanism to use its options.
+        table_rows: A public number of rows. Give it with --dry-run, or if the schema has neighbours = "add-remove". Otherwise the rows are
+            counted.
+        query: SQL for a database. Its result is the table. The text is not published.
+        device: Sum the rows on this PyTorch device, such as cuda.
+        threads: How many threads read and sum the rows. By default one per core.
+        ledger: Record the release in this ledger, which 'dpgram ledger open' creates. The budget is reserved before any row is summed.
+        cache: Folder for rows that do not fit into --memory. They are encrypted, in a file without a name that is gone when the command
+            ends. By default the system's temporary folder.
+        no_cache: Keep no rows. A CSV file is then read again, and a database asked again, for every round.
+        memory: How many megabytes of rows may be kept in memory.
+        arithmetic: exact rounds only once, so floating-point rounding leaks nothing. float is faster, but does not promise this. By default
+            exact up to 200 columns, and beyond that if it takes at most a minute.
+        insecure_seed: Draw the noise from this seed, for tests only. The release is then NOT PRIVATE, and its label says so.
         overwrite: Replace OUT if it exists.
-        dry_run: Show the label as far as it is known, and with --table-rows a forecast. DATA is not opened, and nothing is spent.
-            Under neighbours = "replace" auto chooses by --table-rows, and needs it here.
-        json: Print the release's label as JSON, as `dpgram inspect --json` does."""
+        dry_run: Only show what the label would say, and a forecast if --table-rows is given. DATA is not opened and nothing is spent.
+        json: Print the privacy label as JSON, as 'dpgram inspect --json' does."""
     if no_cache and cache is not None:
-        raise OptionError("--cache names a folder for rows that --no-cache forbids to keep: pass one of the two.")
+        raise OptionError("--cache and --no-cache contradict each other. Pass one of the two.")
     declared = Schema.load(schema)
     budget = Budget(epsilon, delta)
     width = len(declared.encoded)
@@ -100,12 +97,12 @@ def release(
         show_without_release(planned, given, table_rows, json=json)
         return
     if out is None:
-        raise OutputError("--out is not given: say where to write the release, or pass --dry-run to make none.")
+        raise OutputError("--out is not given. Say where to write the release, or pass --dry-run to make none.")
     check_writable(out)  # before anything is spent
     if any(_same_file(out, other) for other in (data, schema)):
-        raise OutputError(f"{out} is the table or the schema itself: choose another place for the release.")
+        raise OutputError(f"{out} is the table or the schema itself. Choose another place for the release.")
     if out.exists() and not overwrite:
-        raise OutputError(f"{out} exists, and a release that was paid for is not replaced: pass --overwrite to do it.")
+        raise OutputError(f"{out} exists, and it may be a release that was paid for. Pass --overwrite to replace it.")
     if taken == "exact" and exact_seconds(width) >= WORTH_SAYING:
         note(f"exact arithmetic on {width} columns takes about {exact_seconds(width):.0f} s after every pass over the rows")
     with working_bar("reading") as progress:
@@ -131,14 +128,14 @@ def release(
         )
     if json:
         print_json(label_data(made))
-    noise = f"noise sd {made.noise.sd_off_diagonal:.4g} off the diagonal (scaled units)"
-    note(f"{len(made.columns)} columns, {noise}, written to {out}")
+    noise = f"noise standard deviation {made.noise.sd_off_diagonal:.4g} off the diagonal, in scaled units"
+    note(f"wrote {out}: {len(made.columns)} columns, {noise}")
     if made.choice:
         note(f"{made.mechanism} was chosen: {made.choice}")
     if ledger is None:
-        note("not recorded in a ledger: pass --ledger to keep account of what this dataset has spent")
+        note("not recorded in a ledger: pass --ledger to keep several releases of this dataset within a single budget")
     if not made.private:
-        note("NOT PRIVATE: the noise came from a seed, and whoever knows it can subtract the noise.")
+        note("NOT PRIVATE: the noise came from a seed, so anyone who knows the seed can subtract it.")
 
 
 def _same_file(out: Path, other: str | Path) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from dpgram.artifact.files import load
 from dpgram.cli.app import note
-from dpgram.cli.options import ReleaseFile, Repeated
+from dpgram.cli.options import Flag, ReleaseFile, Repeated
 from dpgram.report.page.write import check_report_path, write_report
 
 
@@ -17,19 +17,19 @@ def report(
     out: Path,
     title: str | None = None,
     bootstrap: Repeated = None,
-    overwrite: bool = False,
+    overwrite: Flag = False,
 ) -> None:
-    """Write one self-contained page about RELEASE to OUT: its privacy label, and models to explore. Costs no budget.
+    """Write a web page about RELEASE to OUT: its privacy label, and models to explore. Costs no budget.
 
     Args:
-        out: Where to write the page, an HTML file.
-        title: Heading of the page; the unit of privacy when left out.
-        bootstrap: A target for which bootstrap intervals are simulated now, of its regression on all other columns, because a browser does
-            not; may be given several times.
+        out: The HTML file to write.
+        title: Heading of the page. By default it names the unit of privacy.
+        bootstrap: Add bootstrap intervals for the regression of this target on all other columns. They are computed now, because a browser
+            cannot do it. May be repeated.
         overwrite: Replace OUT if it exists."""
     check_report_path(out, overwrite=overwrite, given=release)
     made = load(release)
     write_report(made, out, title=title, bootstrap=bootstrap or (), overwrite=overwrite)
-    note(f"{len(made.columns)} columns, written to {out}: open it in a browser; it needs no network")
+    note(f"wrote {out}: {len(made.columns)} columns. Open it in a browser. It needs no network.")
     if not made.private:
         note("NOT PRIVATE: the noise came from a seed, and the page says so.")

@@ -9,7 +9,7 @@ def draft(data: str, /, *, query: str | None = None) -> None:
     """Write a schema for DATA to standard output, to be filled in.
 
     Args:
-        data: CSV, Parquet or Arrow: a file, a folder or a glob; a DuckDB file, `duckdb:`, a postgresql:// URI,
-            or a Spark table such as spark:sales.visits.
-        query: A database's answer to this SQL is the table."""
+        data: The table. A CSV, Parquet or Arrow file, a folder of files or a glob. Or a DuckDB file, 'duckdb:', a postgresql:// URI, or a
+            Spark table such as spark:sales.visits.
+        query: SQL for a database. Its result is the table."""
     print(curator.draft_schema(data, query=query), end="")

@@ -33,7 +33,7 @@ MODELS = (
     ("air_time", ("distance", "wind_speed", "month", "origin")),
     ("dep_delay", ("hour", "temp", "visib", "carrier")),
 )
-PUBLIC = "New York flights of 2013, public data: only therefore may the non-private fit be shown"
+PUBLIC = "New York flights of 2013. The non-private fit can be shown only because these data are public"
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def run(out: Path, *, epsilon: float = EPSILON, delta: float = DELTA) -> DemoRes
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputError(f"cannot make the folder {out}: {error.strerror}. Choose another place with --out.") from None
+        raise OutputError(f"the folder {out} cannot be created: {error.strerror}. Choose another place with --out.") from None
     schema = Schema.load(SCHEMA)
     release = curator.release(TABLE, schema, epsilon=epsilon, delta=delta)
     rows = bounded_columns(schema)
@@ -78,11 +78,11 @@ def run(out: Path, *, epsilon: float = EPSILON, delta: float = DELTA) -> DemoRes
         release=release,
         panels=panels,
         written=[
-            (out / "release.json", "the release; everything an analyst needs"),
+            (out / "release.json", "the release, which is everything an analyst needs"),
             (out / "coefficients.png", "private against non-private coefficients, with 95 % intervals"),
             (out / TABLE.name, "the table, to try the other commands on"),
             (out / SCHEMA.name, "its schema"),
-            (out / "report.html", "the privacy label and models to explore, in one page: open it in a browser"),
+            (out / "report.html", "a page with the privacy label and models to explore; open it in a browser"),
         ],
     )
 

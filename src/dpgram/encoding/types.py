@@ -20,7 +20,7 @@ def check_type(column: Column, given: pa.DataType) -> None:
         case Numeric():
             taken, needed = is_number(inner) or pt.is_boolean(inner), "a type of numbers"
         case Boolean():
-            taken, needed = pt.is_boolean(inner) or is_number(inner), "true and false, or 0 and 1,"
+            taken, needed = pt.is_boolean(inner) or is_number(inner), "true and false, or 0 and 1"
         case Date():
             taken, needed = is_date(inner), "a type of dates or timestamps"
         case Categorical() if column.matches_numbers:
@@ -43,7 +43,7 @@ def likely_kind(given: pa.DataType) -> str:
         return "numeric"
     if is_date(inner):
         return "date"
-    return f"!its type, {given}, has no kind: convert it to a number, a text, a truth value or a date first"
+    return f"!its type {given} is not supported. Convert it to numbers, text, truth values or dates first"
 
 
 def is_number(type_: pa.DataType) -> bool:

@@ -1,8 +1,8 @@
 """Cells on a device to an exact sum: only the sum, d by d, comes back.
 
-On a CUDA device kernels of our own do all of it up to 64 columns, and up to 200 all but the product with a public map, which a library
-does (kernels.py); anywhere else PyTorch's own operations do the same. Each is the arithmetic of rows/encode.py and rows/clip.py,
-operation by operation, so the bits are the same. What PyTorch does behind one operator was looked at: dividing by a number instead of a
+On a CUDA device kernels of our own do all of it up to 200 columns, and all but the products above (kernels.py); anywhere else PyTorch's own
+operations do the same. Each is the arithmetic of rows/encode.py and rows/clip.py, operation by operation, so the bits are the same.
+What PyTorch does behind one operator was looked at: dividing by a number instead of a
 tensor would multiply by its reciprocal, which rounds otherwise. Powers of two are made from their bits, which leaves nothing to round:
 2.0 to the power of a tensor of integers is single precision in PyTorch, and ends long before these do."""
 
@@ -19,7 +19,7 @@ from dpgram.engines.pytorch import Device, Tensor, torch
 from dpgram.engines.scaling import Scaling
 from dpgram.errors import BoundBrokenError, InexactDeviceError
 from dpgram.rows.clip import GRID, JUST_BELOW_ONE, LEAST_POWER, MAPPED_BITS, MOST_TOGETHER, check_map, largest_square
-from dpgram.rows.gram_sum import BLOCK_ROWS, LIMB_BITS, LIMB_MASK, GramSum, stacked
+from dpgram.rows.gram_sum import BLOCK_ROWS, LIMB_BITS, LIMB_MASK, GramSum
 from dpgram.terms.public_map import PublicMap, digest_of
 from dpgram.terms.scales import ONE_CLIP, SWITCH, Scales
 
@@ -58,7 +58,7 @@ class DeviceSum:
         self._kernels = Kernels(self) if has_kernels(device, scaling) else None
         self._fused, self._wide = (self._kernels.fused, self._kernels.wide) if self._kernels is not None else (False, False)
         self._map = None
-        if through is not None and not self._fused:
+        if through is not None and not self._fused and not self._wide:
             self._map = _DeviceMap(through, scaling.dim if self._kernels is None else scaling.padded, device)
         if not self._fused and not self._wide:
             _check_exact_products(device)
@@ -71,6 +71,9 @@ class DeviceSum:
         if self._fused and self._kernels is not None:
             self._kernels.add(cells)
             return
+        if self._wide and self._kernels is not None and self._through is not None:
+            self._kernels.add_mapped(cells, MAPPED_BYTES)
+            return
         make: Callable[[Tensor], Tensor] = self._points if self._kernels is None else self._kernels.points
         held = EAGER_BYTES if self._kernels is None else POINTS_BYTES if self._map is None else MAPPED_BYTES
         rows = BLOCK_ROWS * min(2**10, max(1, held // (8 * BLOCK_ROWS * self._scaling.dim)))
@@ -79,10 +82,7 @@ class DeviceSum:
 
     def _add_points(self, points: Tensor) -> None:
         if self._wide and self._kernels is not None:
-            if self._map is None:
-                self._kernels.add_points(points)
-            else:
-                self._kernels.add_images(self._map.products(points))
+            self._kernels.add_points(points)
         elif self._map is None:
             self._add_product(points)
         elif len(self._scales) == 1:
@@ -95,12 +95,13 @@ class DeviceSum:
         """The sum over all rows added so far."""
         if self._kernels is not None:
             self._kernels.settle()
-        words = self._state.cpu().numpy()
+        words = self._state.clone().cpu().numpy()  # of its own, on a device or not
         if words[-1]:
             raise BoundBrokenError
-        limbs = words[:-1].reshape(self._limbs.shape)
-        high, low = limbs[0] + (limbs[1] >> LIMB_BITS), limbs[1] & LIMB_MASK
-        return GramSum(high=stacked(high), low=stacked(low), rows=self._rows, row_bound=self._row_bound, through=self._digest)
+        high, low = words[:-1].reshape(self._limbs.shape if len(self._scales) > 1 else self._limbs[:, 0].shape)
+        high += low >> LIMB_BITS  # in place, because fresh memory costs more than the sums
+        low &= LIMB_MASK
+        return GramSum(high=high, low=low, rows=self._rows, row_bound=self._row_bound, through=self._digest)
 
     def spilled(self, times: int) -> None:
         """Count additions to the low limbs, and carry before they could overflow."""

@@ -1,13 +1,14 @@
 """The CUDA kernels of one exact sum: which there are for how many columns, compiled when first used, and started.
 
-Up to 64 encoded columns one kernel does all (gram.cu, with a map mapped.cu): sums stay in registers of a warp. Up to 200, grid points are
-written (points.cu), the library multiplies them with a map, and one kernel bounds and sums them (wide.cu), with sums in registers of a
-block. Above, the library does both products."""
+Up to 64 encoded columns one kernel does all (gram.cu, with a map mapped.cu): sums stay in registers of a warp. Up to 200, bounded
+grid points are written (points.cu, with a map images.cu) and one kernel sums them (wide.cu), with sums in registers of a block. Above, the
+library does the products."""
 
 from __future__ import annotations
 
 import math
 import warnings
+import weakref
 from functools import cached_property, lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING
@@ -33,13 +34,15 @@ SHAPES = {
 }
 MOST_WIDE = 200  # encoded columns whose sums a block can hold in registers
 WIDE_THREADS, WIDE_ROWS = 480, 32  # of a block
+IMAGE_THREADS, IMAGE_ROWS, IMAGE_BLOCKS = 128, 64, 2  # of a block, of a block, and blocks that share a multiprocessor
 POINTS_THREADS = 256
 ROWS_PER_BLOCK = 2**21  # of threads; its 64-bit sums have room for twice as many
 SOURCES = {
     "gram": ("cells.cu", "mma.cu", "tiles.cu", "gram.cu"),
     "mapped": ("cells.cu", "mma.cu", "tiles.cu", "bounds.cu", "mapped.cu"),
-    "wide": ("cells.cu", "mma.cu", "bounds.cu", "wide.cu"),
-    "settle": ("cells.cu", "mma.cu", "bounds.cu", "wide.cu"),
+    "images": ("cells.cu", "mma.cu", "bounds.cu", "images.cu"),
+    "wide": ("cells.cu", "mma.cu", "wide.cu"),
+    "settle": ("cells.cu", "mma.cu", "wide.cu"),
     "grid_points": ("cells.cu", "points.cu"),
 }
 CELL_TYPES = {
@@ -63,9 +66,12 @@ class Kernels:
     """The kernels of one sum."""
 
     def __init__(self, owner: DeviceSum):
-        self._sum, self._scaling, self._device = owner, owner._scaling, owner._device
+        self._sum = weakref.proxy(
+            owner
+        )  # which holds this: in a circle they would keep device memory until garbage is collected
+        self._scaling, self._device = owner._scaling, owner._device
         declared = self._scaling.declared
-        if owner._through is not None and self._scaling.dim <= MOST_FUSED:
+        if owner._through is not None and self._scaling.dim <= MOST_WIDE:
             declared = np.concatenate([declared, _in_tiles(owner._through).view(np.int64)])
         self._declared = torch.from_numpy(declared).to(self._device)
         self._processors, shared = _sizes(self._device)
@@ -90,35 +96,40 @@ class Kernels:
 
     def add_points(self, points: Tensor) -> None:
         """Add rows of bounded grid points, which may have columns of padding."""
-        self._add_wide(points, bound=0)
+        self._add_wide(len(points), points, points, points, points)
 
-    def add_images(self, images: Tensor) -> None:
-        """Add rows that were multiplied by a map. At several scales long ones are added to the sum of another one too."""
-        scales = len(self._sum._scales)
-        if scales == 1:
-            self._add_wide(images, bound=1)
-            return
-        places = torch.empty(len(images), dtype=torch.uint8, device=self._device)
-        self._add_wide(images, 1, 0, places)
-        long = images[places.nonzero().squeeze(1)]
-        for part in range(1, scales if len(long) else 1):
-            self._add_wide(long, 1, part, places)
+    def add_mapped(self, cells: Tensor, held: int) -> None:
+        """Add rows of cells that are multiplied by a map and bounded first; about ``held`` bytes of them at a time."""
+        bands, scales = self._scaling.padded // 8, len(self._sum._scales)
+        kernel = self._kernel("images", cells, BANDS=bands, SCALES=scales, THREADS=IMAGE_THREADS, BLOCKS=IMAGE_BLOCKS)
+        most = IMAGE_BLOCKS * self._processors
+        once = most * IMAGE_ROWS  # rows that all blocks take together
+        parts = cells.split(once * max(1, held // (64 * bands * once)))
+        inner = self._rows_of(len(parts[0]))
+        outer, numbers = inner, inner
+        if scales > 1:
+            outer = self._rows_of(len(parts[0]))
+            numbers = torch.empty((scales, len(parts[0])), dtype=torch.int32, device=self._device)
+        for part, counts in zip(parts, torch.zeros((len(parts), scales), dtype=torch.int32, device=self._device), strict=True):
+            blocks, made = min(most, math.ceil(len(part) / IMAGE_ROWS)), (outer, numbers, counts)
+            kernel(blocks, IMAGE_THREADS, *self._table(part), inner, self._sum._state, *made, shared=_image_bytes(bands))
+            self._add_wide(len(part), inner, *made)
 
-    def _add_wide(self, rows: Tensor, bound: int, part: int = 0, places: Tensor | None = None) -> None:
-        tiles = math.ceil(len(rows) / WIDE_ROWS)
+    def _add_wide(self, rows: int, inner: Tensor, outer: Tensor, numbers: Tensor, counts: Tensor) -> None:
+        tiles = math.ceil(rows / WIDE_ROWS)
         blocks = min(self._processors, tiles)
         held = WIDE_ROWS * math.ceil(tiles / blocks)  # rows of a block, at most
         if self._held + held > ROWS_PER_BLOCK:
             self.settle()
         self._held += held
-        table = rows, len(rows), self._scaling.dim, self._sum._most, self._sum._state, self._room[part]
-        kernel = self._kernel("wide", rows, BOUND=bound, **self._wide_shape)
-        kernel(blocks, WIDE_THREADS, *table, part, self._room if places is None else places, shared=_shared_bytes(self._side))
+        kernel, room = self._kernel("wide", inner, **self._wide_shape), self._room
+        table = inner, rows, room, room[0].numel(), outer, numbers, counts
+        kernel(blocks, WIDE_THREADS, *table, shared=_shared_bytes(self._side))
 
     def settle(self) -> None:
         """Add to the sum what the threads of ``wide`` hold."""
         if self._held:
-            kernel = self._kernel("settle", self._room, BOUND=1, **self._wide_shape)
+            kernel = self._kernel("settle", self._room, **self._wide_shape)
             self._sum.spilled(self._processors)
             for part, room in enumerate(self._room):
                 kernel(self._processors, WIDE_THREADS, room, self._scaling.dim, part, self._sum._state)
@@ -141,11 +152,14 @@ class Kernels:
 
     def points(self, cells: Tensor) -> Tensor:
         """Bounded grid points, (rows, padded columns)."""
-        made = torch.empty((len(cells), self._scaling.padded), dtype=torch.float64, device=self._device)
+        made = self._rows_of(len(cells))
         kernel = self._kernel("grid_points", cells, THREADS=POINTS_THREADS, BLOCKS=1)
         blocks = min(8 * self._processors, math.ceil(len(cells) / (4 * (POINTS_THREADS // 32))))
         kernel(blocks, POINTS_THREADS, *self._table(cells), made, self._sum._state)
         return made
+
+    def _rows_of(self, count: int) -> Tensor:
+        return torch.empty((count, self._scaling.padded), dtype=torch.float64, device=self._device)
 
     def _table(self, cells: Tensor) -> tuple:
         """Where the cells lie, and what is declared about them."""
@@ -164,9 +178,12 @@ class Kernels:
 
 
 def _in_tiles(through: PublicMap) -> Array:
-    """The map's numbers in the order in which mapped.cu reads them: 4 columns, band of images, image, column."""
-    size = -(-len(through.whole) // 8) * 8
-    return padded(through.matrix, size).reshape(size // 8, 8, size // 4, 4).transpose(2, 0, 1, 3).ravel()
+    """The map's numbers in the order in which mapped.cu and images.cu read them: 4 columns, band of images, image, column.
+    images.cu wants an even number of bands."""
+    dim = len(through.whole)
+    columns = -(-dim // 8) * 8
+    images = columns if dim <= MOST_FUSED else -(-dim // 16) * 16
+    return padded(through.matrix, images)[:, :columns].reshape(images // 8, 8, columns // 4, 4).transpose(2, 0, 1, 3).ravel()
 
 
 def padded(matrix: Array, size: int) -> Array:
@@ -179,6 +196,11 @@ def padded(matrix: Array, size: int) -> Array:
 def _shared_bytes(side: int) -> int:
     """What wide.cu takes: two tiles of rows, whose pitch is 4 modulo 16."""
     return 2 * WIDE_ROWS * 8 * (40 * side + (12 if side % 2 else 4))
+
+
+def _image_bytes(bands: int) -> int:
+    """What images.cu takes: its struct Memory."""
+    return 8 * (3 * 128 * math.ceil(bands / 2) + 2 * 64 * 12 + 3 * 64 * 8 + 2 * 2 * 64 + 9 * 8 * bands)
 
 
 @lru_cache(maxsize=16)
@@ -207,8 +229,8 @@ def has_kernels(device: Device, scaling: Scaling) -> bool:
     why = "the declared bounds reach beyond the grid" if not scaling.within_grid else _trouble(device)
     if why:
         warnings.warn(
-            f"the kernel for {device} cannot be used ({why}): PyTorch's own operations sum instead, with the same bits, "
-            f"but several times slower.",
+            f"the kernel for {device} cannot be used ({why}). PyTorch's own operations are used instead. The result is the same, but "
+            f"it takes several times longer.",
             SlowDeviceWarning,
             stacklevel=2,
         )

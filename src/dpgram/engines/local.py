@@ -46,7 +46,7 @@ class LocalPass:
         self._source, self._schema, self._progress = source, schema, progress
         self.rows_of, self.where = source.rows_of, source.where
         self.rereadable, self.one_state = source.rereadable, source.one_state
-        self._threads = _checked_threads(threads)
+        self._threads = checked_threads(threads)
         self._encoder = Encoder(schema, untyped=source.untyped)
         self._encoder.check_types(source.columns)
 
@@ -110,7 +110,8 @@ class LocalPass:
         return np.concatenate([np.empty((0, len(self._schema.encoded))), *blocks])
 
 
-def _checked_threads(threads: int | None) -> int:
+def checked_threads(threads: int | None = None) -> int:
+    """How many threads a pass uses: as many as given here or in the environment, else one for each core of this process."""
     given: object = os.environ.get(THREADS, "") if threads is None else threads
     if given == "":
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -119,7 +120,7 @@ def _checked_threads(threads: int | None) -> int:
     except ValueError:
         threads = 0
     if threads < 1:
-        raise OptionError(f"threads ({THREADS} in the environment) is {given!r} and must be a whole number from 1.")
+        raise OptionError(f"threads ({THREADS} in the environment) is {given!r} and must be a whole number, 1 or more.")
     return threads
 
 

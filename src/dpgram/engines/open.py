@@ -33,18 +33,18 @@ def open_pass(
     if is_spark(table):
         if keep is not None and keep.asked:
             raise TableError(
-                "cache= would bring the rows to this machine: a Spark frame is cached by Spark itself (persist), so leave it out."
+                "cache= would copy the rows to this machine, but Spark can keep a frame itself (persist). Leave cache= out."
             )
         if columns is not None or device is not None or threads is not None:
             raise TableError(
-                "columns= is for arrays, device= for PyTorch, threads= for this machine: a Spark table takes none."
+                "columns= is for arrays, device= for PyTorch and threads= for this machine. Leave them out for a Spark table."
             )
         return SparkPass(find_table(table, query), schema, progress)
     if device is not None and threads is not None:
-        raise TableError("threads= is for sums on this machine's cores, device= for sums by PyTorch: pass one of the two.")
+        raise TableError("threads= is for sums on this machine's cores and device= for sums by PyTorch. Pass one of the two.")
     if holds_tensors(table):
         if query is not None:
-            raise TableError("query= is asked of a database, and this table holds PyTorch tensors: leave it out.")
+            raise TableError("query= is for a database, but this table consists of PyTorch tensors. Leave it out.")
         source, device = open_tensors(table, columns, device)
     else:
         source = open_source(table, columns=columns, query=query)

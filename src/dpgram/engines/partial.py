@@ -152,8 +152,8 @@ def from_pieces(
     numbers, parts, marks, rows, highs, lows = zip(*sorted(pieces), strict=True)
     if numbers != tuple(range(count_pieces(dim, scales))) or len({*zip(parts, marks, rows, strict=True)}) > 1 or parts[0] < 1:
         raise TableError(
-            "the sums of the table's parts did not come back exactly once each; nothing was released: try again, and if it "
-            "comes back, write the table to storage first and release that."
+            "some part of the table was summed twice or not at all, so nothing was released. Try again. If it happens again, write "
+            "the table to storage first, and release that."
         )
     high, low = (_symmetric(b"".join(bytes(piece) for piece in limb), dim, scales) for limb in (highs, lows))
     return GramSum(high, low, int(rows[0]), row_bound, through)

@@ -94,7 +94,7 @@ class SparkPass:
         self._table, self._schema, self._progress = table, schema, progress
         self._kept_frame: DataFrame | None = None  # the declared columns, while ``one_state`` lasts
         if _asked(self.where, lambda: table.frame.isStreaming):
-            raise TableError(f"{self.where} is a stream, which has no end: write it to a table first.")
+            raise TableError(f"{self.where} is a stream, which has no end. Write it to a table first.")
         check_columns(table, schema.names)
         _check_types(table, schema)
 
@@ -201,14 +201,14 @@ def find_table(table: Any, query: str | None) -> SparkTable:
     if not isinstance(table, str):
         if query is not None:
             raise TableError(
-                'query= is asked of a catalog: pass "spark:" as the table, or make the query\'s DataFrame yourself.'
+                'query= needs a catalog. Pass "spark:" as the table, or run the query yourself and pass its DataFrame.'
             )
         is_frame = _is_frame_of("pyspark.sql.dataframe", table)
         return SparkTable(table if is_frame else _asked("the Spark DataFrame", table.to_spark))
     name = table.removeprefix(PREFIX).strip()
     if bool(name) == (query is not None):
         raise TableError(
-            '"spark:" is followed by the name of a table, such as spark:sales.visits, or given with a query: one of both.'
+            '"spark:" needs either the name of a table after it, such as spark:sales.visits, or a query. Pass one of the two.'
         )
     session = _session()
     if query is not None:
@@ -237,7 +237,7 @@ def _check_types(table: SparkTable, schema: Schema) -> None:
                 column=column.name,
                 kind=column.kind,
                 found=arrow_type.field(0).name,
-                needed="a number, a text, a truth value, a date or a timestamp",
+                needed="numbers, text, truth values, dates or timestamps",
                 do="convert it in Spark first",
             )
     Encoder(schema).check_types(table.columns)

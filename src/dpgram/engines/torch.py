@@ -48,7 +48,7 @@ def open_tensors(table: Any, columns: Sequence[str] | None, device: str | None) 
     if not isinstance(table, Mapping):
         tensors = Tensors.of_matrix(table, columns)
     elif columns is not None:
-        raise TableError("columns= names the columns of one tensor; this table has names of its own.")
+        raise TableError("columns= names the columns of one tensor, but this table has names already. Leave it out.")
     elif all(_is_tensor(values) for values in table.values()):
         tensors = Tensors.of_columns(table)
     else:
@@ -140,7 +140,7 @@ class Tensors(Source):
     def of_matrix(cls, table: Tensor, names: Sequence[str] | None) -> Tensors:
         """A two-dimensional tensor, rows down, and the names of its columns."""
         if names is None:
-            raise TableError("a PyTorch tensor needs named columns: pass columns=[...], or a dict of tensors.")
+            raise TableError("a PyTorch tensor needs column names. Pass columns=[...], or a dict of tensors.")
         _check_tensor("the tensor", table)
         check_named(table, names, "tensor", least=1)
         matrix = _plain(table)
@@ -154,7 +154,7 @@ class Tensors(Source):
         check_flat(list(table.items()), "tensor")
         devices = sorted({str(one.device) for one in table.values()})
         if len(devices) > 1:
-            raise TableError(f"the table's columns lie on {' and '.join(devices)}: move them to one device.")
+            raise TableError(f"the table's columns are on {' and '.join(devices)}. Move them to one device.")
         return cls([str(name) for name in table], None, [_plain(one) for one in table.values()])
 
     def on_host(self) -> Source:
@@ -214,7 +214,7 @@ def known_device(name: str | Device) -> Device:
     except (RuntimeError, TypeError):
         device = None
     if device is None:
-        raise DeviceError(f"device={name!r} is no name that PyTorch knows: use cuda, cuda:1 or cpu.")
+        raise DeviceError(f"device={name!r} is not a device that PyTorch knows. Use cuda, cuda:1 or cpu.")
     if device.type == "cuda":
         count = torch.cuda.device_count() if torch.cuda.is_available() else 0
         if not count:
@@ -224,12 +224,12 @@ def known_device(name: str | Device) -> Device:
                 if cuda
                 else "this build of PyTorch is for the CPU alone"
             )
-            raise DeviceError(f"device={str(name)!r} needs a CUDA device, and PyTorch finds none: {why}; use device='cpu'.")
+            raise DeviceError(f"device={str(name)!r} needs a CUDA device, but PyTorch finds none: {why}. Use device='cpu'.")
         if device.index is None:
             return torch.device("cuda", torch.cuda.current_device())
         if device.index >= count:
             raise DeviceError(
-                f"device={str(name)!r} is not here: PyTorch finds {', '.join(f'cuda:{i}' for i in range(count))}."
+                f"device={str(name)!r} does not exist here. PyTorch finds {', '.join(f'cuda:{i}' for i in range(count))}."
             )
         return device
     try:
@@ -238,14 +238,16 @@ def known_device(name: str | Device) -> Device:
         pass
     else:
         return device
-    raise DeviceError(f"device={str(name)!r} is not here or has no double precision, which exact sums need: use cuda or cpu.")
+    raise DeviceError(
+        f"device={str(name)!r} does not exist here, or has no double precision, which exact sums need. Use cuda or cpu."
+    )
 
 
 def _check_tensor(what: str, tensor: Tensor) -> None:
     if tensor.layout != torch.strided or tensor.is_quantized or tensor.device.type == "meta":
-        raise TableError(f"{what} is sparse, quantized or without data, and a dense tensor is needed: convert it first.")
+        raise TableError(f"{what} is sparse, quantized or without data, but a dense tensor is needed. Convert it first.")
     if _dtype(tensor) not in ARROW_TYPES:
-        raise TableError(f"{what} holds {tensor.dtype}, and real numbers or truth values are needed: convert it first.")
+        raise TableError(f"{what} holds {tensor.dtype}, but real numbers or truth values are needed. Convert it first.")
 
 
 def _mixed_source(table: Mapping[object, Any]) -> Source:
@@ -255,7 +257,7 @@ def _mixed_source(table: Mapping[object, Any]) -> Source:
             _check_tensor(f"column {name!r}", values)
             if values.device.type != "cpu":
                 raise TableError(
-                    f"column {name!r} lies on {values.device} and others on the host: move all of them to one place."
+                    f"column {name!r} is on {values.device}, but other columns are on the host. Move all of them to one place."
                 )
     return open_source({name: _on_host(_wide(one)) if _is_tensor(one) else one for name, one in table.items()})
 

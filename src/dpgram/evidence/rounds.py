@@ -66,15 +66,14 @@ class RoundsEvidence(Evidence, reads=WhitenedGaussian):
     def shrinking(self) -> str:
         if self.tails is None:
             return (
-                f"Rows far from the others were shrunk, and count for less: a row's squares for {self.kept:.0%} on average. "
-                f"Where tails are long, variances and R-squared come out too small; where a linear model does not hold, coefficients "
-                f"move too. A bias from that is not in the intervals."
+                f"Rows far from the others were clipped, and count for less. On average, {self.kept:.0%} of a row's squared length is "
+                f"left. If the data have long tails, variances and R-squared are too small. If the relation is not linear, coefficients "
+                f"are biased too. The intervals do not include this bias."
             )
         return (
-            f"Rows far from the others were shrunk: {about(min(self.tails.rows / self.rows, 1.0))} of them, as far as the noise lets "
-            f"tell. What the shrinking took holds {about(self.tails.share)} of all squares. How far that could have "
-            f"moved a coefficient is its part 'clipping' of the standard error, and the interval counts it. R-squared and the residual "
-            f"sd are those of the shrunk rows."
+            f"According to the noisy release, {about(min(self.tails.rows / self.rows, 1.0))} of the rows were clipped, which removed "
+            f"{about(self.tails.share)} of the sum of squares. The part 'clipping' of a standard error says how far this could have moved "
+            f"the coefficient, and the interval includes it. R-squared and the residual sd are those of the clipped rows."
         )
 
     @property

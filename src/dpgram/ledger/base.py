@@ -32,9 +32,9 @@ class Ledger(Protocol):
     def reserve(
         self, budget: Budget, neighbours: Neighbours, what: str, *, unit: str | None = None, cost: Cost | None = None
     ) -> Reservation:
-        """Set ``budget`` aside, or raise BudgetSpentError. From here on it counts as spent.
+        """Set ``budget`` aside, or raise BudgetSpentError. It counts as spent from now on.
 
-        ``unit`` is whom the release protects, ``cost`` what is known of its curve besides the budget."""
+        ``unit`` is whom the release protects. ``cost`` is what is known of its privacy curve besides the budget."""
         ...
 
     def commit(self, reservation: Reservation) -> None:
@@ -94,37 +94,39 @@ def check_relation(counted: Neighbours, released: Neighbours) -> None:
     """Raise unless the ledger counts for the relation that the release is for."""
     if released is not counted:
         raise LedgerError(
-            f"the ledger counts for neighbours = {counted.value!r} and the release is for {released.value!r}; the two cannot be added: "
-            f"use a ledger for each, or one relation for both."
+            f"the ledger is for neighbours = {counted.value!r}, but the release is for {released.value!r}. Their costs cannot be added. "
+            f"Use one ledger for each, or the same neighbours for both."
         )
 
 
 def check_next_round(before: Drawn | None, drawn: Drawn, reserved: Budget, *, ended: bool) -> None:
     """Raise unless ``drawn`` is the round after ``before``, within what was ``reserved`` by rounds for a release that has not ``ended``."""
     if before is None:
-        raise LedgerError("this reservation is for a release that does not note its rounds: reserve it by rounds.")
+        raise LedgerError("this reservation is for a release that does not record its rounds. Reserve it with by_rounds=True.")
     if ended:
-        raise LedgerError(
-            "this release was committed, or settled by somebody: no further round of it can be drawn. Release again."
-        )
+        raise LedgerError("this release was already committed or settled, so no further round can be drawn. Release again.")
     if drawn.number != before.number + 1 or drawn.rounds < drawn.number or drawn.spent is None:
-        raise LedgerError("rounds are noted one by one, each with what was spent: this is a bug in the mechanism, report it.")
+        raise LedgerError(
+            "rounds must be recorded one by one, each with its cost. This is a bug in the mechanism: please report it."
+        )
     if composed_delta(reserved.epsilon, [drawn.spent]) > reserved.delta * (1 + 1e-9):
         raise LedgerError(
-            "the round would cost more than was reserved; it was not drawn: this is a bug in the mechanism, report it."
+            "the round would cost more than was reserved, so it was not drawn. This is a bug in the mechanism: please report it."
         )
 
 
 def check_settled(number: int, drawn: Drawn | None, *, committed: bool, settled: bool) -> Drawn:
     """The rounds drawn of a release that ended early; raises where nothing can be given back."""
     if committed:
-        raise LedgerError(f"line {number} is a release that was made: nothing of it is given back.")
+        raise LedgerError(f"line {number} is a finished release, so none of its budget can be given back.")
     if settled:
-        raise LedgerError(f"line {number} was settled already: a line is settled once.")
+        raise LedgerError(f"line {number} was settled already. A line can be settled only once.")
     if drawn is None:
         raise LedgerError(
-            f"line {number} is a release of a single round, and nobody can know whether its noise was drawn: it stays spent."
+            f"line {number} is a release of a single round, and nobody can know whether its noise was drawn. So its budget stays spent."
         )
     if drawn.rounds and drawn.number == drawn.rounds:
-        raise LedgerError(f"line {number} had begun its last round: all of it is spent, and nothing is left to give back.")
+        raise LedgerError(
+            f"line {number} had begun its last round, so all of its budget is spent and nothing can be given back."
+        )
     return drawn

@@ -32,7 +32,7 @@ from dpgram.terms.budget import SMALLEST_EPSILON, Budget, Neighbours
 APPLICATION = 0x64706C67  # "dplg", in the file's header
 SIDE_FILES = ("-wal", "-shm", "-journal")  # how the names of files end that SQLite keeps beside it
 WAIT = 60.0  # seconds for other writers
-NOTHING_ADDED = "Nothing was added to it, and nothing was released."
+NOTHING_ADDED = "The ledger is unchanged, and nothing was released."
 TABLE = """
 create table lines (number integer primary key autoincrement, text blob not null, hash text not null);
 create trigger lines_stay before update on lines begin select raise(abort, 'lines are only added'); end;
@@ -83,9 +83,20 @@ class Account:
 
 
 class FileLedger:
-    """The ledger in the file ``path``. Any number of processes and threads may share it; a copy is the same ledger.
+    """A ledger in a file: it keeps all releases of one dataset within a single budget.
 
-    >>> import tempfile, pathlib
+    Create it once with ``FileLedger.create`` or `dpgram ledger open`. Then pass it, or its path, to every release of the dataset.
+    Several processes and threads can use one ledger at the same time.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file of an existing ledger.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from dpgram import Budget, FileLedger, Neighbours
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "flights.sqlite"
     >>> ledger = FileLedger.create(path, epsilon=3.0, delta=1e-6, unit="flight", dataset="flights-2013")
     >>> ledger.commit(ledger.reserve(Budget(1.0, 1e-7), Neighbours.REPLACE, "first release", unit="flight"))
@@ -108,9 +119,36 @@ class FileLedger:
         neighbours: Neighbours | str = Neighbours.REPLACE,
         composition: str = "composed",
     ) -> FileLedger:
-        """Open an account of (``epsilon``, ``delta``) for ``dataset``, once: an existing file is refused.
+        """Create the ledger of a dataset. Do it once per dataset.
 
-        ``composition`` is "composed", by exact curves where they are known, or "plain", where epsilons and deltas are added."""
+        Parameters
+        ----------
+        path : str or Path
+            The file to create. It must not exist.
+        epsilon, delta : float
+            What all releases together may cost.
+        unit : str
+            Whom a release protects, as the schema says, such as "person".
+        dataset : str
+            A public name for the dataset, such as "visits-2026".
+        neighbours : Neighbours or str
+            "replace" or "add-remove", as the schema says.
+        composition : {"composed", "plain"}
+            How costs are added. "composed" uses exact privacy curves where they are known, so more releases are possible.
+            "plain" adds epsilons and deltas.
+
+        Returns
+        -------
+        FileLedger
+            The new ledger.
+
+        Raises
+        ------
+        LedgerError
+            If the file exists or cannot be written, or if an argument is wrong.
+        BudgetError
+            If epsilon or delta is out of range.
+        """
         total = Budget(epsilon, delta)
         relation = Neighbours.named(neighbours, LedgerError)
         path = Path(path)
@@ -135,7 +173,7 @@ class FileLedger:
         for leftover in SIDE_FILES:
             if (other := path.with_name(path.name + leftover)).exists():
                 raise LedgerError(
-                    f"{other} exists, and belongs to a ledger that was here: put that back, or choose another place."
+                    f"{other} exists and belongs to an earlier ledger. Restore that ledger, or choose another place."
                 )
         try:
             draft.touch(mode=0o600, exist_ok=False)
@@ -146,13 +184,13 @@ class FileLedger:
                 _append(database, FIRST, 1, opened)
             if mode != "wal":
                 raise LedgerError(
-                    f"{path} lies where several writers cannot be kept apart (a network share?): use a local disk."
+                    f"{path} is on a disk that several writers cannot share safely, such as a network share. Use a local disk."
                 )
             os.link(draft, path)  # whole, and only where nothing is
         except FileExistsError:
-            raise LedgerError(f"{path} exists: an account is opened once. Use it, or choose another place.") from None
+            raise LedgerError(f"{path} exists. A ledger is created only once. Use this one, or choose another place.") from None
         except OSError as error:
-            raise LedgerError(f"cannot open a ledger at {path}: {error.strerror}. Choose another place.") from None
+            raise LedgerError(f"a ledger cannot be created at {path}: {error.strerror}. Choose another place.") from None
         finally:
             draft.unlink(missing_ok=True)
         return cls(path)
@@ -167,14 +205,44 @@ class FileLedger:
         cost: Cost | None = None,
         by_rounds: bool = False,
     ) -> Reservation:
-        """Set ``budget`` aside, or raise BudgetSpentError. It is on disk when this returns."""
+        """Set budget aside for a release. It is on disk when this returns, and counts as spent from then on.
+
+        ``dpgram.release`` calls it before any row is summed. Call it yourself to record a cost from outside dpgram.
+
+        Parameters
+        ----------
+        budget : Budget
+            What the release may cost.
+        neighbours : Neighbours
+            The relation that the release is for. It must be the ledger's own.
+        what : str
+            What the release is, in words, with public facts only.
+        unit : str, optional
+            Whom the release protects. It must be the ledger's own.
+        cost : Cost, optional
+            What is known of the release's privacy curve besides the budget.
+        by_rounds : bool
+            Whether every round of the release will be recorded before it is drawn.
+
+        Returns
+        -------
+        Reservation
+            The entry in the ledger. Pass it to ``commit`` when the release is made.
+
+        Raises
+        ------
+        BudgetSpentError
+            If not enough budget is left.
+        LedgerError
+            If the release does not belong to this ledger, or if the file cannot be used.
+        """
         known = PlainCost(budget.epsilon, budget.delta) if cost is None else cost
         with self._alone() as (database, account):
             check_relation(Neighbours(account.opened.neighbours), neighbours)
             if unit is not None and unit != account.opened.unit:
                 raise LedgerError(
-                    f"the ledger protects one {account.opened.unit!r} and the release's schema says unit = {unit!r}; what one costs is "
-                    f"not what the other costs: use a ledger for each, or one unit for both."
+                    f"the ledger protects one {account.opened.unit!r}, but the release's schema says unit = {unit!r}. Their costs "
+                    f"cannot be added. Use one ledger for each, or the same unit for both."
                 )
             if not account.fits(budget, known):
                 raise LedgerFullError(
@@ -195,7 +263,20 @@ class FileLedger:
         return Reservation(account.lines + 1, budget, what, seal)
 
     def note_round(self, reservation: Reservation, drawn: Drawn) -> None:
-        """Record that a round is about to be drawn. It is on disk when this returns."""
+        """Record that a round is about to be drawn. It is on disk when this returns.
+
+        Parameters
+        ----------
+        reservation : Reservation
+            The release's reservation, made with ``by_rounds``.
+        drawn : Drawn
+            The rounds up to this one, with their cost.
+
+        Raises
+        ------
+        LedgerError
+            If the release has ended, or if the round is not the next one or costs more than was reserved.
+        """
         with self._alone("The round was not drawn.") as (database, account):
             entry = _of(account, reservation)
             check_next_round(entry.drawn, drawn, entry.budget, ended=bool(entry.committed or entry.settled))
@@ -205,34 +286,73 @@ class FileLedger:
             _append_for_good(database, account, line)
 
     def settle(self, number: int) -> Drawn:
-        """Give back the rounds of the release of line ``number`` that were never noted, and return those that were.
+        """Give back the rounds that a failed release never drew.
 
-        For a release that ended early. One that is still running is stopped by it: it cannot note a further round, so draws none."""
+        Use it for a release of several rounds that ended early. The rounds that were drawn, or were about to be, stay spent.
+        A release that is still running stops at its next round.
+
+        Parameters
+        ----------
+        number : int
+            Line of the release, as `dpgram ledger show` prints it.
+
+        Returns
+        -------
+        Drawn
+            The rounds that stay spent.
+
+        Raises
+        ------
+        LedgerError
+            If there is no such release, or if nothing of it can be given back.
+        """
         with self._alone() as (database, account):
             entry = next((entry for entry in account.entries if entry.number == number), None)
             if entry is None:
-                raise LedgerError(f"line {number} of {self.path} is no release: `dpgram ledger show` lists them.")
+                raise LedgerError(f"line {number} of {self.path} is not a release. `dpgram ledger show` lists the releases.")
             drawn = check_settled(number, entry.drawn, committed=bool(entry.committed), settled=bool(entry.settled))
             _append_for_good(database, account, Settled(time=_now(), number=number))
         return drawn
 
     def commit(self, reservation: Reservation) -> None:
-        """Record that the release was made; a reservation is committed once, in the ledger that gave it."""
-        otherwise = "The release was made, and its budget is set aside: it counts as spent, but stays marked as reserved only."
+        """Record that a release was made.
+
+        Parameters
+        ----------
+        reservation : Reservation
+            What ``reserve`` of this ledger returned.
+
+        Raises
+        ------
+        LedgerError
+            If the reservation is from another ledger, or if it was already committed or settled.
+        """
+        otherwise = "The release was made and its budget counts as spent, but the ledger still shows it as reserved."
         with self._alone(otherwise) as (database, account):
             entry = _of(account, reservation)
             if entry.committed:
-                raise LedgerError("this reservation is already committed: reserve again for another release.")
+                raise LedgerError("this reservation is already committed. Reserve again for another release.")
             if entry.settled:
                 raise LedgerError(
-                    "this reservation was settled while its release was running: what was drawn counts, but the release is not recorded "
-                    "as made."
+                    "this reservation was settled while its release was running. The rounds that were drawn count as spent, but the "
+                    "release is not recorded as made."
                 )
             _append(database, account.seal, account.lines + 1, Committed(time=_now(), number=reservation.number))
             database.execute("commit")
 
     def account(self) -> Account:
-        """What the ledger says now; raises LedgerError where its lines do not hang together."""
+        """Read the ledger: what may be spent, and every release.
+
+        Returns
+        -------
+        Account
+            The contents of the ledger at this moment.
+
+        Raises
+        ------
+        LedgerError
+            If the file is missing, or if its lines were changed.
+        """
         with self._connected() as database:
             database.execute("begin")  # one state of the file, whoever adds a line between its two questions
             return self._read(database)
@@ -250,8 +370,8 @@ class FileLedger:
                 case Opened():
                     opened = line
                     if line.format != FORMAT:
-                        known = f"this version of dpgram reads {FORMAT}"
-                        raise LedgerError(f"{self.path} is of format {line.format}, and {known}: update dpgram.")
+                        known = f"this version of dpgram reads format {FORMAT}"
+                        raise LedgerError(f"{self.path} has format {line.format}, but {known}. Update dpgram.")
                 case Reserved():
                     asked, drawn = Budget(line.epsilon, line.delta), Drawn() if line.by_rounds else None
                     entries[number] = Entry(number, asked, line.what, hash_, time=line.time, cost=line.cost.cost(), drawn=drawn)
@@ -274,14 +394,14 @@ class FileLedger:
             return msgspec.json.decode(bytes(text), type=Line)
         except (msgspec.MsgspecError, TypeError, ValueError):
             raise LedgerError(
-                f"{self.path} holds a line that is none, as far as this version knows: if a newer dpgram wrote it, update; else it was "
-                f"changed or damaged: restore it from a copy."
+                f"{self.path} contains a line that this version cannot read. If a newer dpgram wrote it, update dpgram. Otherwise the "
+                f"file was changed or damaged. Restore it from a copy."
             ) from None
 
     def _broken(self, number: int) -> NoReturn:
         raise LedgerError(
-            f"{self.path} does not hang together at line {number}: a line was changed, removed or put in. What was spent is not known any "
-            f"more: restore it from a copy, and release nothing until then."
+            f"{self.path} is inconsistent at line {number}: a line was changed, removed or inserted. The spent budget is no longer "
+            f"known. Restore the file from a copy, and release nothing until then."
         )
 
     @contextmanager
@@ -295,12 +415,12 @@ class FileLedger:
     def _connected(self, otherwise: str = NOTHING_ADDED) -> Iterator[sqlite3.Connection]:
         """A connection of its own for each operation, so that threads, forks and copies cannot disturb each other."""
         if not self.path.is_file():
-            raise LedgerError(f"there is no ledger at {self.path}: open one with `dpgram ledger open`, or FileLedger.create.")
+            raise LedgerError(f"there is no ledger at {self.path}. Create one with `dpgram ledger open` or FileLedger.create.")
         try:
             # The path is absolute: SQLite may read a relative name such as "file:x" or ":memory:" as something else than this file.
             database = sqlite3.connect(self.path, timeout=WAIT, isolation_level=None)
         except sqlite3.Error as error:
-            raise LedgerError(f"cannot use the ledger {self.path}: {error}.") from None
+            raise LedgerError(f"the ledger {self.path} cannot be used: {error}.") from None
         try:
             database.execute("pragma synchronous = full")
             yield database
@@ -310,7 +430,7 @@ class FileLedger:
             return
         finally:
             database.close()  # an open transaction is rolled back
-        raise LedgerError(f"cannot use the ledger {self.path}: {problem}. {otherwise}")
+        raise LedgerError(f"the ledger {self.path} cannot be used: {problem}. {otherwise}")
 
     def __repr__(self) -> str:
         return f"FileLedger({str(self.path)!r})"
@@ -351,8 +471,8 @@ def _of(account: Account, reservation: Reservation) -> Entry:
     entry = next((entry for entry in account.entries if entry.number == reservation.number), None)
     if entry is None or entry.seal != reservation.seal:
         raise LedgerError(
-            "this reservation is not in the ledger: it is of another one, or this one was restored from a copy that is older than "
-            "the reservation. What was drawn since then must be reserved again before anything else is released."
+            "this reservation is not in the ledger. It belongs to another ledger, or this one was restored from a copy that is older "
+            "than the reservation. Reserve again whatever was released since then, before you release anything else."
         )
     return entry
 

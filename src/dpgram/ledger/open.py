@@ -26,4 +26,4 @@ def check_apart(ledger: Ledger | None, out: Path) -> None:
         return
     out_file, own = out.resolve(), ledger.path.resolve()
     if out_file.parent == own.parent and out_file.name in {own.name + ending for ending in ("", *SIDE_FILES)}:
-        raise OutputError(f"{out} is the ledger itself: choose another place for the release.")
+        raise OutputError(f"{out} is the ledger itself. Choose another place for the release.")

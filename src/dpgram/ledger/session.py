@@ -40,14 +40,32 @@ class SessionEntry:
 
 
 class SessionLedger:
-    """An account of (``epsilon``, ``delta``) for one table, in memory. Releases beyond it are refused before noise is drawn.
+    """A ledger in memory: it keeps several releases of one table within a single budget while the program runs.
 
-    Safe to share between threads. A copy is the same ledger: scikit-learn copies an estimator's parameters for every fold of
-    a cross-validation, and a copy with a fresh budget would be no account at all. For the same reason it cannot be pickled,
-    so other processes (``n_jobs=2``) cannot have it.
+    A release that would exceed the budget is refused before noise is drawn. Costs are added plainly. Use ``FileLedger`` if the account
+    must outlive the program, or if several processes need it.
 
+    Threads can share the ledger. A copy is the same ledger, so the copies that scikit-learn makes share one budget. It cannot be pickled.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        What all releases together may cost.
+    neighbours : Neighbours or str
+        "replace" or "add-remove", as the schema says.
+
+    Raises
+    ------
+    BudgetError
+        If epsilon or delta is out of range.
+    LedgerError
+        If ``neighbours`` is unknown.
+
+    Examples
+    --------
+    >>> from dpgram import Budget, Neighbours, SessionLedger
     >>> ledger = SessionLedger(epsilon=1.0, delta=1e-6)
-    >>> ledger.commit(ledger.reserve(Budget(0.1, 1e-7), Neighbours.REPLACE, "first look"))
+    >>> ledger.commit(ledger.reserve(Budget(0.1, 1e-7), Neighbours.REPLACE, "first release"))
     >>> ledger
     SessionLedger(spent epsilon 0.1 of 1, delta 1e-07 of 1e-06; 1 release, neighbours=replace)
     """
@@ -69,7 +87,37 @@ class SessionLedger:
         cost: Cost | None = None,
         by_rounds: bool = False,
     ) -> Reservation:
-        """Set ``budget`` aside, or raise BudgetSpentError. Budgets are added plainly, whatever is known of the release's curve."""
+        """Set budget aside for a release. It counts as spent from now on, whatever happens to the release.
+
+        ``dpgram.release`` calls it before any row is summed. Call it yourself to record a cost from outside dpgram.
+
+        Parameters
+        ----------
+        budget : Budget
+            What the release may cost.
+        neighbours : Neighbours
+            The relation that the release is for. It must be the ledger's own.
+        what : str
+            What the release is, in words, with public facts only.
+        unit : str, optional
+            Whom the release protects. This ledger does not check it.
+        cost : Cost, optional
+            What is known of the release's privacy curve besides the budget. This ledger ignores it and adds budgets plainly.
+        by_rounds : bool
+            Whether every round of the release will be recorded before it is drawn.
+
+        Returns
+        -------
+        Reservation
+            The entry in the ledger. Pass it to ``commit`` when the release is made.
+
+        Raises
+        ------
+        BudgetSpentError
+            If not enough budget is left.
+        LedgerError
+            If the release does not belong to this ledger, or if the ledger belongs to another process.
+        """
         self._check_process()
         check_relation(self._neighbours, neighbours)
         with self._lock:
@@ -87,19 +135,45 @@ class SessionLedger:
     def _check_process(self) -> None:
         """Raise in a forked copy, which would allow the whole budget once more."""
         if os.getpid() != self._process:
-            raise LedgerError("this ledger belongs to another process: a copy in a fork would allow its whole budget again.")
+            raise LedgerError(
+                "this ledger belongs to another process. A copy in a fork would allow the whole budget again. Use a FileLedger."
+            )
 
     def commit(self, reservation: Reservation) -> None:
-        """Record that the release was made; a reservation is committed once, in the ledger that gave it."""
+        """Record that a release was made.
+
+        Parameters
+        ----------
+        reservation : Reservation
+            What ``reserve`` of this ledger returned.
+
+        Raises
+        ------
+        LedgerError
+            If the reservation is from another ledger, or if it was already committed or settled.
+        """
         self._check_process()
         with self._lock:
             place = self._place(reservation)
             if self._entries[place].committed or self._entries[place].settled:
-                raise LedgerError("this reservation is already committed or settled: reserve again for another release.")
+                raise LedgerError("this reservation is already committed or settled. Reserve again for another release.")
             self._entries[place] = replace(self._entries[place], committed=True)
 
     def note_round(self, reservation: Reservation, drawn: Drawn) -> None:
-        """Record that a round is about to be drawn."""
+        """Record that a round is about to be drawn. Mechanisms of several rounds call it.
+
+        Parameters
+        ----------
+        reservation : Reservation
+            The release's reservation, made with ``by_rounds``.
+        drawn : Drawn
+            The rounds up to this one, with their cost.
+
+        Raises
+        ------
+        LedgerError
+            If the release has ended, or if the round is not the next one or costs more than was reserved.
+        """
         self._check_process()
         with self._lock:
             entry = self._entries[place := self._place(reservation)]
@@ -107,13 +181,30 @@ class SessionLedger:
             self._entries[place] = replace(entry, drawn=drawn)
 
     def settle(self, number: int) -> Drawn:
-        """Give back the rounds of reservation ``number`` that were never noted, and return those that were.
+        """Give back the rounds that a failed release never drew.
 
-        None can be drawn afterwards."""
+        Use it for a release of several rounds that ended early. The rounds that were drawn, or were about to be, stay spent.
+        No further round can be drawn afterwards.
+
+        Parameters
+        ----------
+        number : int
+            Number of the reservation, from 1.
+
+        Returns
+        -------
+        Drawn
+            The rounds that stay spent.
+
+        Raises
+        ------
+        LedgerError
+            If there is no such release, or if nothing of it can be given back.
+        """
         self._check_process()
         with self._lock:
             if not 1 <= number <= len(self._entries):
-                raise LedgerError(f"the ledger has no reservation {number}.")
+                raise LedgerError(f"the ledger has no reservation number {number}.")
             entry = self._entries[number - 1]
             drawn = check_settled(number, entry.drawn, committed=entry.committed, settled=entry.settled)
             self._entries[number - 1] = replace(entry, settled=True)
@@ -122,32 +213,35 @@ class SessionLedger:
     def _place(self, reservation: Reservation) -> int:
         place = reservation.number - 1
         if not 0 <= place < len(self._entries) or self._entries[place].reservation is not reservation:
-            raise LedgerError("this reservation is of another ledger: commit it where it was made.")
+            raise LedgerError("this reservation belongs to another ledger. Commit it in the ledger that made it.")
         return place
 
     @property
     def total(self) -> Budget:
+        """What all releases together may cost."""
         return self._total
 
     @property
     def neighbours(self) -> Neighbours:
+        """The relation that the ledger is for."""
         return self._neighbours
 
     @property
     def entries(self) -> tuple[SessionEntry, ...]:
+        """All releases in the ledger, in order."""
         with self._lock:
             return tuple(self._entries)
 
     @property
     def spent(self) -> tuple[float, float]:
-        """(epsilon, delta) that counts as spent, rounded up; (0, 0) at the start, hence no Budget."""
+        """Epsilon and delta that are spent, rounded up."""
         with self._lock:
             epsilon, delta = self._sums()
         return rounded_up(epsilon), rounded_up(delta)
 
     @property
     def left(self) -> tuple[float, float]:
-        """(epsilon, delta) that a further release may cost at most, rounded down."""
+        """Epsilon and delta that are left for further releases, rounded down."""
         with self._lock:
             left_epsilon, left_delta = self._left()
         return rounded_down(left_epsilon), rounded_down(left_delta)
@@ -167,8 +261,8 @@ class SessionLedger:
 
     def __reduce__(self) -> NoReturn:
         raise LedgerError(
-            "a SessionLedger cannot be pickled: two copies would each allow the whole budget. Fit with n_jobs=None or in "
-            "threads; to save a fitted estimator, call estimator.set_params(ledger=None) first."
+            "a SessionLedger cannot be pickled, because two copies would each allow the whole budget. Fit with n_jobs=None or in "
+            "threads, or use a FileLedger. To save a fitted estimator, call estimator.set_params(ledger=None) first."
         )
 
     def __repr__(self) -> str:

@@ -211,8 +211,8 @@ def ask_back(task: Task, mechanism: str, delta: float) -> None:
         return
     if task.calibration == PAPER:
         raise MechanismError(
-            f"the printed formula of {mechanism} is less private than it says: its true delta is {delta:.3g}, where "
-            f"{task.budget.delta:.3g} was asked for. Use calibration='exact'."
+            f"the printed formula of {mechanism} is less private than it says: its true delta is {delta:.3g}, but the budget allows "
+            f"{task.budget.delta:.3g}. Use calibration='exact'."
         )
     raise CalibrationError(mechanism=mechanism, delta=delta, needed=task.budget.delta)
 
@@ -226,4 +226,4 @@ def one_sum(task: Task, mechanism: str, parameters: Parameters) -> Generator[Gra
 def require(condition: bool, what: str) -> None:
     """Raise with the condition of a printed theorem that does not hold."""
     if not condition:
-        raise MechanismError(f"the printed theorem needs {what}: use calibration='exact', or other parameters.")
+        raise MechanismError(f"the printed theorem needs {what}. Use calibration='exact', or other parameters.")

@@ -31,7 +31,7 @@ from dpgram.terms.words import SCALED, Words
 FIRST_STAGE = Option(
     "first_stage",
     str,
-    "laplace (truncated Laplace noise) or gauss (truncated Gaussian; REPLACE)",
+    "noise of the first stage, laplace (truncated Laplace) or gauss (truncated Gaussian, for replace only)",
     default="laplace",
     choices=("laplace", "gauss"),
 )

@@ -29,7 +29,7 @@ Array = np.ndarray
 REPAIR = Option(
     "repair",
     str,
-    "none, psd (negative eigenvalues become zero) or shift (add E||N|| if not positive definite)",
+    "repair of the noisy matrix: none, psd (set negative eigenvalues to zero) or shift (add E||N|| if not positive definite)",
     default="none",
     choices=("none", "psd", "shift"),
 )
@@ -112,7 +112,7 @@ def start(task: Task, rng: RandomSource) -> Conversation:
 
 MECHANISM = Mechanism(
     name="gaussian-noise",
-    summary="the Gram plus symmetric Gaussian noise (Analyze Gauss)",
+    summary="adds symmetric Gaussian noise to the Gram matrix (Analyze Gauss)",
     proof="gaussian_noise.md",
     calibrate=calibrate,
     start=start,

@@ -103,12 +103,12 @@ def start(task: Task, rng: RandomSource) -> Conversation:
 WORDS = {"w_squared": Words("ridge added to the matrix", SCALED), "sketch_rows": Words("rows of the sketch")}
 MECHANISM = Mechanism(
     name="gaussian-sketch",
-    summary="a Wishart draw around the Gram plus a ridge (Algorithm 1: ridge regression by random projection)",
+    summary="one Wishart draw around the Gram matrix plus a ridge (Algorithm 1: ridge regression by random projection)",
     proof="gaussian_sketch.md",
     words=WORDS,
     calibrate=calibrate,
     start=start,
     cost=sampling_cost,
     batched=True,
-    options=by_name(Option("sketch_rows", float, "rows r of the sketch; twice the number of columns when left out")),
+    options=by_name(Option("sketch_rows", float, "number of rows of the sketch, by default twice the number of columns")),
 )

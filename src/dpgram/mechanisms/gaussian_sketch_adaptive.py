@@ -25,14 +25,14 @@ def start(task: Task, rng: RandomSource) -> Conversation:
 
 MECHANISM = Mechanism(
     name="gaussian-sketch-adaptive",
-    summary="the Gaussian sketch after a private look at the smallest eigenvalue (Algorithm 2)",
+    summary="the Gaussian sketch with a ridge chosen from a noisy smallest eigenvalue (Algorithm 2)",
     proof="gaussian_sketch_adaptive.md",
     words={**first_stage.WORDS, **gaussian_sketch.WORDS},
     calibrate=calibrate,
     start=start,
     batched=True,
     options=by_name(
-        Option("sketch_rows", float, "smallest number of rows of the sketch; twice the number of columns when left out"),
+        Option("sketch_rows", float, "smallest number of rows of the sketch, by default twice the number of columns"),
         FIRST_STAGE,
     ),
 )

@@ -29,11 +29,11 @@ def degrees_of_freedom(task: Task) -> float:
     if nu is None:
         if task.neighbours is Neighbours.ADD_REMOVE:
             raise MechanismError(
-                "the printed nu = n + d would give away the number of rows, which is protected: give degrees_of_freedom, a "
-                "public constant."
+                "the printed nu = n + d would reveal the number of rows, which is protected. Give degrees_of_freedom, a public "
+                "constant."
             )
         if task.rows is None:
-            raise MechanismError("nu = n + d is not known before the rows are read: give degrees_of_freedom, or table_rows.")
+            raise MechanismError("nu = n + d is not known before the rows are read. Give degrees_of_freedom, or table_rows.")
         nu = float(task.rows + task.dim)
     if not task.dim <= nu <= 1e12:  # the law exists above d - 1, but there a draw may be larger than any float
         raise MechanismError(f"degrees_of_freedom is {nu:g} and must lie between d = {task.dim} and 1e12.")
@@ -82,7 +82,7 @@ def start(task: Task, rng: RandomSource) -> Conversation:
 WORDS = {"psi": Words("ridge of the prior", SCALED), "degrees_of_freedom": Words("degrees of freedom", early=True)}
 MECHANISM = Mechanism(
     name="inverse-wishart",
-    summary="one draw of the inverse-Wishart posterior (Algorithm 4)",
+    summary="one draw from the inverse-Wishart posterior (Algorithm 4)",
     proof="inverse_wishart.md",
     words=WORDS,
     calibrate=calibrate,
@@ -91,7 +91,9 @@ MECHANISM = Mechanism(
     batched=True,
     options=by_name(
         Option(
-            "degrees_of_freedom", float, "nu; the number of rows plus columns when left out, where the number of rows is public"
+            "degrees_of_freedom",
+            float,
+            "degrees of freedom nu, by default the number of rows plus columns if the number of rows is public",
         )
     ),
 )

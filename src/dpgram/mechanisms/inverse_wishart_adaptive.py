@@ -34,14 +34,14 @@ def start(task: Task, rng: RandomSource) -> Conversation:
 
 MECHANISM = Mechanism(
     name="inverse-wishart-adaptive",
-    summary="the inverse-Wishart draw after a private look at the smallest eigenvalue (Algorithm 5)",
+    summary="the inverse-Wishart draw with a prior chosen from a noisy smallest eigenvalue (Algorithm 5)",
     proof="inverse_wishart_adaptive.md",
     words={**first_stage.WORDS, **inverse_wishart.WORDS},
     calibrate=calibrate,
     start=start,
     batched=True,
     options=by_name(
-        Option("degrees_of_freedom", float, "smallest number of degrees of freedom; twice the number of columns when left out"),
+        Option("degrees_of_freedom", float, "smallest degrees of freedom, by default twice the number of columns"),
         FIRST_STAGE,
     ),
 )

@@ -28,7 +28,7 @@ from dpgram.terms.noise import SymmetricGaussian
 LOOKS = Option(
     "looks",
     str,
-    "auto (a few per cent of the budget finds the scale of columns with wide bounds) or none (bounds are taken as they are)",
+    "auto spends a few per cent of the budget to find the scale of columns with wide bounds, none uses the bounds as they are",
     default="auto",
     choices=("auto", "none"),
 )

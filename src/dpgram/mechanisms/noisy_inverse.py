@@ -34,7 +34,8 @@ def calibrate(task: Task) -> Parameters:
     rho = task.number("rho")
     if rho is None:
         raise MechanismError(
-            "rho is not given: claim, from public knowledge, that every eigenvalue of the Gram is at least (1 + rho) row_bound^2."
+            "rho is not given. With it you claim, from public knowledge, that every eigenvalue of the Gram matrix is at least "
+            "(1 + rho) row_bound^2."
         )
     if not rho > 0:
         raise MechanismError(f"rho is {rho:g} and must be positive.")
@@ -85,7 +86,7 @@ def start(task: Task, rng: RandomSource) -> Conversation:
 
 MECHANISM = Mechanism(
     name="noisy-inverse",
-    summary="Gaussian noise on the inverse Gram, conditional on a public claim (appendix)",
+    summary="adds Gaussian noise to the inverse of the Gram matrix; private only if a public claim is true (appendix)",
     proof="noisy_inverse.md",
     words={
         "rho": Words("rho, the public claim"),
@@ -100,6 +101,6 @@ MECHANISM = Mechanism(
     cost=gaussian_cost,
     batched=True,
     options=by_name(
-        Option("rho", float, "the public claim that every eigenvalue of the Gram is at least (1 + rho) row_bound^2")
+        Option("rho", float, "your public claim that every eigenvalue of the Gram matrix is at least (1 + rho) row_bound^2")
     ),
 )

@@ -55,8 +55,8 @@ def task(
     given = {name: value for name, value in (options or {}).items() if value is not None}
     for name, value in given.items():
         if name not in mechanism.options:
-            known = ", ".join(mechanism.options) or "no options"
-            raise MechanismError(f"{mechanism.name} has no option {name!r}: it has {known}.")
+            known = f"Its options are {', '.join(mechanism.options)}." if mechanism.options else "It has no options."
+            raise MechanismError(f"{mechanism.name} has no option {name!r}. {known}")
         mechanism.options[name].checked(value)
     return Task(budget, neighbours, dim, row_bound, calibration, given, intercept=intercept, half_ranges=half_ranges)
 

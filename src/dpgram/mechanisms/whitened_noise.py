@@ -90,15 +90,15 @@ def calibrate(task: Task) -> Parameters:
 
 def check(task: Task) -> None:
     if task.calibration == PAPER:
-        raise MechanismError("whitened-noise is not in the paper: use calibration='exact'.")
+        raise MechanismError("whitened-noise is not in the paper. Use calibration='exact'.")
     if task.dim > MOST_COLUMNS:
         raise MechanismError(
-            f"whitened-noise takes at most {MOST_COLUMNS} encoded columns, and there are {task.dim}: use gaussian-noise."
+            f"whitened-noise takes at most {MOST_COLUMNS} encoded columns, but there are {task.dim}. Use gaussian-noise."
         )
     if task.neighbours is Neighbours.ADD_REMOVE and not task.intercept and hinted_rows(task) is None:
         raise MechanismError(
-            'whitened-noise needs to know about how many rows there are. Under neighbours = "add-remove" that is protected, and without '
-            "an intercept the release does not tell: give a public guess (table_rows), or keep the schema's intercept."
+            'whitened-noise needs to know roughly how many rows there are. Under neighbours = "add-remove" this number is protected, and '
+            "without an intercept the release does not show it. Give a public guess (table_rows), or set intercept = true in the schema."
         )
 
 
@@ -181,20 +181,20 @@ def start(
 
 MECHANISM = Mechanism(
     name="whitened-noise",
-    summary="Gaussian noise in several rounds, on rows whitened by the rounds before: for correlated columns",
+    summary="Gaussian noise in several rounds, on rows whitened by earlier rounds: for correlated columns and wide bounds",
     proof="whitened_noise.md",
     words={
-        "table_rows": Words("rows, as guessed in public"),
+        "table_rows": Words("public guess of the number of rows"),
         "sample": Words(
-            "rows that steer", "each is among them by a secret coin; all rounds but the last, and looks, sum over them", percent
+            "rows in the sample", "for looks and for all rounds except the last; a secret coin decides for each row", percent
         ),
         "scales": Words(
-            "scales of the last round", "with a noisy matrix for each; rows beyond the clip are shared between them"
+            "scales of the last round", "each with a noisy matrix; rows longer than the clip are shared between them"
         ),
         "round_mu": Words("share of the budget", show=lambda mu, parameters: percent((mu / parameters["mu"]) ** 2)),
         "round_sd_off_diagonal": Words("noise sd", "off the diagonal, for whitened rows"),
         "round_kept": Words(
-            "squared length kept", "the share that shrinking left of a row, on average, as far as the release can tell", percent
+            "left after clipping", "average share of a row's squared length, estimated from the release", percent
         ),
         "round_stretch": Words(""),
         "looks": Words("looks at columns", "before the first round, to find their scale"),
@@ -212,7 +212,7 @@ MECHANISM = Mechanism(
         Option(
             "table_rows",
             float,
-            "a public guess of the number of rows, for ADD_REMOVE; the first round's own count when left out",
+            "a public guess of the number of rows under add-remove, by default the noisy count of the first round",
         ),
     ),
 )

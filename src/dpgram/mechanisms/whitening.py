@@ -41,7 +41,7 @@ KEPT_MEGABYTES = 256.0  # of rows that a release may keep in memory, unless it i
 MEMORY = Option(
     "memory",
     float,
-    "megabytes for the rows that all rounds but the last sum over; where they need more, each round reads the table",
+    "megabytes for the rows that all rounds except the last use; if they need more, each round reads the table",
     default=KEPT_MEGABYTES,
 )
 FAINTEST = 2.0**-36  # of the largest eigenvalue

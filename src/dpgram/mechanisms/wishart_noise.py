@@ -62,7 +62,7 @@ def calibrate(task: Task) -> Parameters:
 def _b(task: Task, k: int) -> float:
     b = calibrate_b(task.budget, k, task.dim, task.neighbours)
     if b == 0.0:
-        raise MechanismError(f"no scale meets the budget with {k} degrees of freedom: use more.")
+        raise MechanismError(f"no scale meets the budget with {k} degrees of freedom. Use more degrees of freedom.")
     return b
 
 
@@ -118,19 +118,25 @@ def _on_grid(number: float, grid: float | None) -> float:
 
 MECHANISM = Mechanism(
     name="wishart-noise",
-    summary="the Gram plus Wishart noise, its mean taken off as far as possible (Algorithm 3)",
+    summary="adds Wishart noise to the Gram matrix, and subtracts its mean as far as possible (Algorithm 3)",
     proof="wishart_noise.md",
     words={
         "scale": Words("scale of the noise", SCALED),
         "mean_shift": Words("mean of the noise on the diagonal", SCALED),
-        "shift_removed": Words("taken off the diagonal again", SCALED),
+        "shift_removed": Words("subtracted from the diagonal again", SCALED),
     },
     calibrate=calibrate,
     start=start,
     batched=True,
     options=by_name(
-        Option("scale", float, "C, in scaled units squared; so that noise is within 5 % of the Gaussian limit when left out"),
-        Option("degrees_of_freedom", float, "k, a whole number; the smallest that meets the budget when left out"),
+        Option(
+            "scale",
+            float,
+            "scale C of the noise in squared scaled units, by default so that the noise is within 5 % of the Gaussian limit",
+        ),
+        Option(
+            "degrees_of_freedom", float, "degrees of freedom k, a whole number, by default the smallest that meets the budget"
+        ),
         REPAIR,
     ),
 )

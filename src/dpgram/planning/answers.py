@@ -77,17 +77,17 @@ def smallest(
     told = ", ".join(f"{most:g} for {name}" for name, most in by_name.items())
     if quantity == "epsilon":
         if rows is None:
-            raise PlanError("table_rows is not given, and it is needed to find the smallest epsilon.")
+            raise PlanError("table_rows is not given, but it is needed to find the smallest epsilon.")
         not_private = 2 * float(-ndtri((1 - CONFIDENCE) / 2)) * ground.sampling_sd(rows)
         for name, most in wanted.items():
             if (floor := _of(ground, name, not_private)) >= most:
                 too_wide = (
-                    f"the interval of {_shown(ground, name)} is {floor:.4g} wide without any privacy, above the wanted {most:g}"
+                    f"the interval of {_shown(ground, name)} is {floor:.4g} wide even without privacy, but {most:g} is wanted"
                 )
-                words = f"No epsilon gets there: with {rows:,} rows {too_wide}. More rows are needed."
+                words = f"No epsilon is large enough: with {rows:,} rows, {too_wide}. More rows are needed."
                 return Answer(quantity, by_name, None, None, words)
     elif epsilon is None:
-        raise PlanError("epsilon is not given, and it is needed to find the smallest number of rows.")
+        raise PlanError("epsilon is not given, but it is needed to find the smallest number of rows.")
 
     def excess(expected: Expected) -> float:
         """How wide the intervals are, over how wide they may be."""
@@ -102,8 +102,8 @@ def smallest(
         )
     given = f"epsilon {epsilon:g}" if quantity == "rows" else f"{rows:,} rows"
     words = (
-        f"The smallest at {given} and delta {delta:g} is {_amount(quantity, found)}, by {chosen}: the width of 95 % intervals is then at "
-        f"most {told}."
+        f"At {given} and delta {delta:g}, {_amount(quantity, found)} is the smallest that is enough, with {chosen}. The width of 95 % "
+        f"intervals is then at most {told}."
     )
     return Answer(quantity, by_name, found, chosen, words)
 
@@ -136,8 +136,8 @@ def unidentified(
     these, here = f"{made.rows:,} rows", f"epsilon {made.budget.epsilon:g}"
     some = any(math.isfinite(c.width) for c in best.coefficients)
     said = [
-        f"{'Most coefficients will not' if some else 'No coefficient will'} be identified at {here} with {these}: the noise could have "
-        f"made everything that the release shows of them, so their intervals are unbounded.",
+        f"{'Most coefficients will not' if some else 'No coefficient will'} be identified at {here} with {these}. The noise alone "
+        f"could produce everything that the release would show about them, so their intervals are unbounded.",
         f"With {these}, no budget up to epsilon {LARGEST_USUAL_EPSILON:g} is enough."
         if epsilon is None
         else f"With {these}, epsilon {epsilon:g} is enough for a typical coefficient.",
@@ -203,11 +203,11 @@ def _wanted(ground: Ground, width: Width) -> dict[str | None, float]:
     """How wide intervals may be, by coefficient; None stands for the typical one."""
     wanted: dict[str | None, float] = dict(width.items()) if isinstance(width, Mapping) else {None: width}
     if not wanted:
-        raise PlanError("the target width names no coefficient: name one, or give a number for a typical one.")
+        raise PlanError("the target width names no coefficient. Name one, or give one number for a typical coefficient.")
     for name, most in wanted.items():
         if name is not None and name not in ground.design.names:
             known = ", ".join(ground.design.names)
-            raise PlanError(f"a target width is given for {name!r}, and the coefficients of this regression are: {known}.")
+            raise PlanError(f"a target width is given for {name!r}, but the coefficients of this regression are: {known}.")
         if isinstance(most, bool) or not (isinstance(most, float | int) and math.isfinite(most) and most > 0):
             units = f"in the units of the coefficient of {_shown(ground, name)}"
             raise PlanError(f"the target width is {most!r} and must be a positive number, {units}.")

@@ -25,11 +25,32 @@ ROWS = 16_384  # of an assumed table: their moments are within a few per cent of
 
 @dataclass(frozen=True)
 class Assumptions:
-    """Public guesses about the rows. Nothing here may come from the private table.
+    """Public guesses about the rows, which a plan uses instead of data.
 
-    ``spread`` is a column's standard deviation over half the width of its bounds, ``spreads`` gives it for single columns;
-    ``correlation`` is that of any two features, ``signal`` the share of the target's variance that the features explain, both
-    before cells are cut to their bounds and categories."""
+    Take them from experience or from published tables, never from the private table.
+
+    Parameters
+    ----------
+    spread : float
+        Standard deviation of a column, divided by half the width of its bounds.
+    correlation : float
+        Correlation of any two features.
+    signal : float
+        Share of the target's variance that the features explain.
+    spreads : mapping of str to float
+        The spread of single columns, by name.
+
+    Raises
+    ------
+    PlanError
+        If a number is out of range. Spreads are above 0 and at most 1. The others are at least 0 and below 1.
+
+    Examples
+    --------
+    >>> from dpgram import Assumptions
+    >>> Assumptions(signal=0.3, spreads={"income": 0.1}).to_dict()
+    {'spread': 0.25, 'spreads': {'income': 0.1}, 'correlation': 0.2, 'signal': 0.3}
+    """
 
     spread: float = 0.25
     correlation: float = 0.2
@@ -39,23 +60,31 @@ class Assumptions:
     def __post_init__(self) -> None:
         for name, value in [("spread", self.spread), *((f"spread of {column!r}", v) for column, v in self.spreads.items())]:
             if not 0 < _number(name, value) <= 1:
-                needed = "lie above 0 and be at most 1: the sd over half the bounds' width"
+                needed = "be above 0 and at most 1. It is the standard deviation divided by half the width of the bounds"
                 raise PlanError(f"the {name} is {value:g} and must {needed}.")
         for name, value in (("correlation", self.correlation), ("signal", self.signal)):
             if not 0 <= _number(name, value) < 1:
                 raise PlanError(f"the {name} is {value:g} and must be at least 0 and below 1.")
 
     def to_dict(self) -> dict:
+        """Return the assumptions as plain data.
+
+        Returns
+        -------
+        dict
+            The numbers by name. ``spreads`` is left out if it is empty.
+        """
         spreads = {"spreads": dict(self.spreads)} if self.spreads else {}
         return {"spread": self.spread, **spreads, "correlation": self.correlation, "signal": self.signal}
 
     @property
     def in_words(self) -> str:
+        """The assumptions in one sentence."""
         own = "".join(f", {value:g} for {name}" for name, value in self.spreads.items())
         return (
-            f"columns spread about the middle of their bounds with sd {self.spread:g} of half their width{own}; correlation "
-            f"{self.correlation:g} between features; features explain {self.signal:.0%} of the target's variance; categories "
-            f"equally frequent"
+            f"columns are centred in their bounds, with a standard deviation of {self.spread:g} times half the width of the bounds{own}; "
+            f"any two features have correlation {self.correlation:g}; the features explain {self.signal:.0%} of the target's variance; "
+            f"all categories are equally frequent"
         )
 
 
@@ -87,7 +116,7 @@ def _assumed_numbers(schema: Schema, assumptions: Assumptions, target: str, rows
     for name in assumptions.spreads:
         if not isinstance(schema.by_name.get(name), Numeric | Date):
             numbers = ", ".join(c.name for c in schema.columns if isinstance(c, Numeric | Date)) or "none"
-            raise PlanError(f"a spread is given for {name!r}, and the numbers and dates of the schema are: {numbers}.")
+            raise PlanError(f"a spread is given for {name!r}, but the numeric and date columns of the schema are: {numbers}.")
     rng = np.random.default_rng(seed)
     # The declared columns whose cells decide the target; none where the name is unknown, which the design says better.
     explained = sorted(frozenset().union(*(e.sources for e in schema.encoded if target in (e.name, e.column))))

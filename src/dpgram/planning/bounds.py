@@ -38,9 +38,9 @@ def bound_hardly_matters(mechanism: str) -> str:
     if not registry.find(mechanism).several:
         return ""
     return (
-        f"No row bounds are compared: {mechanism} shrinks rows after it has whitened them, to a length of its own choice, and the "
-        f"schema's row_bound hardly changes its errors. It matters to mechanisms that read the table once: plan for one of them by name "
-        f"to compare bounds."
+        f"No row bounds are compared, because the schema's row_bound hardly changes the errors of {mechanism}. This mechanism whitens the "
+        f"rows and then clips them to a length of its own choice. To compare row bounds, plan for a mechanism that reads the table once, "
+        f"such as gaussian-noise."
     )
 
 

@@ -18,7 +18,7 @@ from dpgram.terms.schema import Schema
 
 PLAIN, WIDEST = "gaussian-noise", 400  # what "auto" takes where there is no forecast, and columns beyond which it makes none
 COUNTING = "whitened-noise"  # takes no number of rows where it is protected: its first round counts them, under noise
-ONCE = "The table can be read once only, so mechanisms of several rounds were left out."
+ONCE = "The table can be read only once, so mechanisms of several rounds were left out."
 
 
 def check_hint(rows: int | None, options: Mapping[str, object]) -> None:
@@ -26,8 +26,8 @@ def check_hint(rows: int | None, options: Mapping[str, object]) -> None:
     for name in options:
         having = [mechanism for mechanism, each in registry.MECHANISMS.items() if name in each.options]
         raise MechanismError(
-            f"mechanism 'auto', the default, takes no options, and {name} is given: "
-            + (f"name a mechanism that has it ({', '.join(having)})." if having else "no mechanism has it.")
+            f"the option {name} is given, but mechanism 'auto', the default, takes no options. "
+            + (f"Name a mechanism that has it ({', '.join(having)})." if having else "No mechanism has this option.")
         )
     if rows is not None:
         check_rows(rows)
@@ -49,7 +49,7 @@ def choose(
     elif rows is None and schema.neighbours is Neighbours.ADD_REMOVE:
         name, why = _protected_rows(schema, budget, calibration, rereadable)
     elif rows is None:
-        why = f"how many rows a stream has is not known before it is read, and table_rows was not given.{once}"
+        why = f"the number of rows of a stream is not known before it is read, and table_rows was not given.{once}"
     else:
         names = [name for name in listed(None) if rereadable or not registry.find(name).several]
         copies = min(FEWEST, default_copies(ground))
@@ -58,8 +58,8 @@ def choose(
             typical = made.of(made.best).typical
             assert typical is not None
             return registry.find(made.best), (
-                f"auto, by a forecast for {rows:,} rows under default assumptions (no data read): expected error {typical.error:.3g} for "
-                f"the coefficient of {typical.name} on {made.target}. {made.verdict}{once}"
+                f"auto, by a forecast for {rows:,} rows under default assumptions, without reading data. The expected error of the "
+                f"coefficient of {typical.name} on {made.target} is {typical.error:.3g}. {made.verdict}{once}"
             )
         why = made.verdict
     return registry.find(name), f"auto, without a forecast: {why}"
@@ -67,7 +67,7 @@ def choose(
 
 def _protected_rows(schema: Schema, budget: Budget, calibration: str, rereadable: bool) -> tuple[str, str]:
     """What is taken where the number of rows is protected and no public guess was given, and why."""
-    protected = 'how many rows there are is protected under neighbours = "add-remove", and table_rows was not given'
+    protected = 'the number of rows is protected under neighbours = "add-remove", and table_rows was not given'
     if not rereadable:
         return PLAIN, f"{protected}. {ONCE}"
     counting = registry.find(COUNTING)
@@ -75,7 +75,7 @@ def _protected_rows(schema: Schema, budget: Budget, calibration: str, rereadable
         counting.calibrate(registry.schema_task(counting, budget, schema, calibration))
     except MechanismError as refused:  # for want of an intercept, by which rows are counted, or of a formula in the paper
         return PLAIN, f"{protected}, and {refused}"
-    return COUNTING, f"{protected}; {COUNTING} was taken, because its first round counts them, under noise."
+    return COUNTING, f"{protected}. {COUNTING} was chosen, because its first round counts the rows, under noise."
 
 
 def _assumed_ground(schema: Schema) -> Ground | None:

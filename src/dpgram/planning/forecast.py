@@ -92,51 +92,51 @@ def listed(mechanisms: Sequence[str] | None, options: Mapping[str, float | str] 
     known = {option for name in names for option in registry.find(name).options}
     for option in options:
         if option not in known:
-            have = f": they have {', '.join(sorted(known))}" if known else ", nor any other"
-            raise MechanismError(f"none of {', '.join(names)} has an option {option!r}{have}.")
+            have = f"Their options are {', '.join(sorted(known))}." if known else "They have no options."
+            raise MechanismError(f"none of {', '.join(names)} has an option {option!r}. {have}")
     return list(dict.fromkeys(names))
 
 
 def _why(usable: Sequence[Expected], ground: Ground, rows: int) -> tuple[str, str]:
     """Which is the best, in a sentence, and why, in another."""
     if not usable:
-        return "No mechanism can be used like this.", "Each was refused."
+        return "No mechanism can be used with these settings.", "The reasons are given above."
     best = usable[0]
     typical = best.typical
     assert typical is not None
     others = [expected for expected in usable[1:] if expected.mechanism != CONDITIONAL]
     level = [e.mechanism for e in others if _about_equal(e, best)]
     behind = [f"{e.mechanism} {e.error / best.error:.3g} times" for e in others if not _about_equal(e, best)]
-    told = f"{best.mechanism} is expected to be best" if others else f"{best.mechanism} alone was looked at"
+    told = f"{best.mechanism} is expected to be best" if others else f"{best.mechanism} is the only mechanism in this forecast"
     if level:
-        told += f" (as good, but less simple: {', '.join(level)})"
+        told += f" ({', '.join(level)}: as good, but less simple)"
     if behind:
-        told += f"; errors of the others are larger: {', '.join(behind)}"
+        told += f". The errors of the others are larger: {', '.join(behind)}"
     return f"{told}.", _reason(best, typical, ground, rows)
 
 
 def _reason(best: Expected, typical: Coefficient, ground: Ground, rows: int) -> str:
     if not math.isfinite(typical.error):
-        return "But there are not more rows than coefficients: nothing can be learned, with or without noise."
+        return "But there are no more rows than coefficients, so nothing can be learned, with or without noise."
     if typical.privacy_error >= HIDDEN * typical.size and typical.name != INTERCEPT:
-        return "But the noise hides the coefficients at this budget: the error is about as large as what is to be estimated."
+        return "But the noise hides the coefficients at this budget. The error is about as large as the coefficient itself."
     if typical.privacy_error < typical.sampling_error / 3:
-        return "The noise adds little to what the sampling of rows leaves open anyway."
+        return "The noise adds little to the sampling error, which is there without privacy too."
     if registry.find(best.mechanism).several and best.rounds == 1:
-        return "Its one round shrinks rows further than to their bound, which costs less than the noise that it saves."
+        return "Its one round clips rows to less than their bound, which costs less accuracy than the smaller noise gains."
     if registry.find(best.mechanism).several:
         return (
-            f"In {best.rounds} rounds it whitens rows by what earlier rounds published: its noise is about equally small beside every "
-            f"direction, weak or strong. It reads the table {TIMES.get(best.passes, f'{best.passes} times')}."
+            f"It works in {best.rounds} rounds, and whitens the rows by what earlier rounds published. So its noise is about equally "
+            f"small in every direction, compared with the data. It reads the table {TIMES.get(best.passes, f'{best.passes} times')}."
         )
     if math.isfinite(best.degrees):
         return (
-            f"Its noise multiplies, with {best.degrees:.4g} degrees of freedom, and is smallest along weak directions, where "
-            f"coefficients are decided."
+            f"Its noise is multiplicative, with {best.degrees:.4g} degrees of freedom. It is smallest in the weak directions, which "
+            f"decide the coefficients."
         )
     moments = ground.moments(ground.schema.effective_row_bound)
     weakest = rows * smallest_eigenvalue(ground.design.regressors.T @ moments @ ground.design.regressors)
     return (
-        f"Its noise has one size, sd {best.noise_sd:.4g}, along all directions, of which the weakest of the features is expected to "
-        f"have {weakest:.4g}; the noise of draws grows with the directions themselves."
+        f"Its noise has the same standard deviation, {best.noise_sd:.4g}, in all directions. The weakest direction of the features is "
+        f"expected to have size {weakest:.4g}. The noise of the other mechanisms grows with the size of a direction."
     )

@@ -132,7 +132,7 @@ class Ground:
 def ground_of(schema: Schema, rows: Array, target: str, features: Sequence[str] | None = None) -> Ground:
     """The regression of ``target`` on ``features`` (by default all others) over scaled ``rows``."""
     if len(rows) < 2 or not np.isfinite(rows).all():
-        raise PlanError("a forecast needs a sample of two rows or more.")
+        raise PlanError("the sample is too small. A forecast needs at least two rows.")
     design = design_of(schema, target, features, None)
     moments = rows.T @ rows / len(rows)
     sd = _standard_deviations(moments, design.regressors, schema.intercept)
@@ -142,12 +142,12 @@ def ground_of(schema: Schema, rows: Array, target: str, features: Sequence[str] 
         sd = _standard_deviations(moments, design.regressors, schema.intercept)
     target_sd = _standard_deviations(moments, design.label[:, None], schema.intercept)[0]
     if target_sd < 1e-12:
-        raise PlanError(f"{design.target!r} is constant in the sample: name another target, or give a larger sample.")
+        raise PlanError(f"{design.target!r} is constant in the sample. Choose another target, or give a larger sample.")
     own = design.regressors.T @ moments @ design.regressors
     scale = np.sqrt(np.diag(own))
     if np.linalg.cond(own / np.outer(scale, scale)) > MOST_CONDITION:
         raise PlanError(
-            f"the features of {design.target!r} are dependent in the sample: name fewer features, or give more rows."
+            f"the features of {design.target!r} are linearly dependent in the sample. Use fewer features, or give more rows."
         )
     inverse = np.linalg.inv(own)
     cross = design.regressors.T @ moments @ design.label

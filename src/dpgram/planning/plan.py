@@ -26,33 +26,70 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What a release would give, from public facts alone. Nothing was read but what was assumed, or a public sample."""
+    """What a release is expected to give. ``dpgram.plan`` returns it.
+
+    A plan comes from public facts and assumptions, or from a public sample. No private row was read and no budget was spent.
+
+    Attributes
+    ----------
+    forecast : Forecast
+        Expected errors, intervals and detectable effects of every mechanism.
+    ground : Ground
+        The assumed rows and the regression that the forecast looks at.
+    assumed : str
+        The assumptions in words.
+    assumptions : dict or None
+        The assumptions as numbers. None if a public sample was used.
+    bounds : tuple of BoundTrade
+        Expected errors for several row bounds. Empty if the best mechanism hardly depends on the row bound.
+    no_bounds : str
+        Why no row bounds are compared, in words.
+    answer : Answer or None
+        The smallest epsilon or number of rows, if ``target_width`` was given.
+    unidentified : Unidentified or None
+        How much epsilon or how many rows would be enough, if most coefficients will not be identified.
+
+    Examples
+    --------
+    >>> from dpgram import Numeric, Schema, plan
+    >>> schema = Schema(unit="person", columns=[Numeric("income", 0, 100), Numeric("age", 0, 100)])
+    >>> made = plan(schema, epsilon=1.0, delta=1e-6, table_rows=10_000, mechanisms=["gaussian-noise"])
+    >>> made.best
+    'gaussian-noise'
+    """
 
     forecast: Forecast
     ground: Ground
-    assumed: str  # in words
-    assumptions: dict | None  # None where a public sample stands in for them
+    assumed: str
+    assumptions: dict | None
     bounds: tuple[BoundTrade, ...] = ()
-    no_bounds: str = ""  # why there is no trade of row bounds, in words
+    no_bounds: str = ""
     answer: Answer | None = None
-    unidentified: Unidentified | None = None  # where most coefficients will not be identified: what would do
+    unidentified: Unidentified | None = None
 
     @property
     def best(self) -> str:
-        """The mechanism that is expected to be best."""
+        """Name of the mechanism with the smallest expected error. Empty if none can be used."""
         return self.forecast.best
 
     @property
     def sampling_error(self) -> float:
-        """The typical coefficient's error without any privacy."""
+        """Expected error of a typical coefficient without any privacy noise."""
         return NORMAL_MEDIAN * self.ground.in_typical_units(self.ground.sampling_sd(self.forecast.rows))
 
     @property
     def recommended_row_bound(self) -> float | None:
+        """The recommended row bound. None if no row bounds are compared."""
         return next((trade.row_bound for trade in self.bounds if trade.recommended), None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON: numbers that are infinite, not identified, are None."""
+        """Return the plan as plain data for JSON.
+
+        Returns
+        -------
+        dict
+            Everything that the plan says. Infinite numbers, which mean "not identified", are None.
+        """
         made, schema = self.forecast, self.ground.schema
         return plain_data(
             {
@@ -118,7 +155,7 @@ def make_plan(
         guess = Assumptions() if assumptions is None else assumptions
         stands_for, words, data = assumed_rows(schema, guess, named), guess.in_words, guess.to_dict()
     else:
-        words = f"moments of a sample of {len(sample):,} rows, which the custodian says is public"
+        words = f"the moments of a sample of {len(sample):,} rows, which the custodian says is public"
         stands_for, data = sample, None
     ground = ground_of(schema, stands_for, named, features)
     answer = None
@@ -130,7 +167,7 @@ def make_plan(
     if epsilon is None or rows is None:
         missing = "epsilon" if epsilon is None else "table_rows"
         unanswered = f"{answer.in_words} " if answer else ""
-        raise PlanError(f"{unanswered}{missing} is not given: a forecast needs it.")
+        raise PlanError(f"{unanswered}{missing} is not given, but a forecast needs it.")
     budget = Budget(epsilon, delta)
     made = forecast(ground, budget, rows, mechanisms=mechanisms, **how)
     why_not = bound_hardly_matters(made.best) if made.best else ""
@@ -143,9 +180,10 @@ def check_sample(public: bool, assumptions: Assumptions | None) -> None:
     """Raise unless a sample may be read: before it is."""
     if not public:
         raise PlanError(
-            "a sample is given without the word that it is public (sample_is_public, --sample-is-public). A plan costs no budget, so "
-            "it must not look at private rows: numbers chosen by looking at them give them away. Use a published "
-            "table or made-up rows, or leave the sample out."
+            "a sample is given, but nobody says that it is public. A plan costs no budget, so it must not read private rows. Use a "
+            "published table or made-up rows, and pass sample_is_public=True (--sample-is-public). Or leave the sample out."
         )
     if assumptions is not None:
-        raise PlanError("both a sample and assumptions are given, and the sample would replace them: give one of the two.")
+        raise PlanError(
+            "both a sample and assumptions are given, but the sample would replace the assumptions. Give one of the two."
+        )

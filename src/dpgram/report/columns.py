@@ -17,9 +17,13 @@ def declared(column: Column) -> str:
             return f"clamped to [{_number(column.lower)}, {_number(column.upper)}]; missing cells become {missing}"
         case Categorical():
             listed = ", ".join(json.dumps(c, ensure_ascii=False) for c in column.categories)
-            other = "; undeclared values become level 'other'" if column.other else "; undeclared values count as missing"
+            other = (
+                "; values that are not listed become level 'other'"
+                if column.other
+                else "; values that are not listed count as missing"
+            )
             missing = "a level of their own" if column.missing == "level" else "the reference"
-            return f"one of {listed}, the first is the reference{other}; missing cells become {missing}"
+            return f"one of {listed}; the first is the reference{other}; missing cells become {missing}"
         case Boolean():
             return f"0 or 1; missing cells become {int(column.missing)}"
         case Date():
@@ -29,14 +33,14 @@ def declared(column: Column) -> str:
 
 
 def scaled(column: Column, schema: Schema) -> str:
-    """By what a column is scaled, where a release has learnt that its bounds are wide; else nothing."""
+    """The learnt interval of a column, where a release has found that its bounds are wide; else nothing."""
     if column.name not in schema.learnt:
         return ""
     encoded = schema.encoded[schema.places[column.name][0]]
     low, high = schema.learnt[column.name]
     ends = (encoded.centre - encoded.half, encoded.centre + encoded.half)
-    found = f"most numbers were found, privately, within [{low:.6g}, {high:.6g}], by which it is scaled"
-    return f"; {found}; those beyond [{ends[0]:.6g}, {ends[1]:.6g}] count as lying at its ends"
+    found = f"scaled by a learnt interval, which holds most values: [{low:.6g}, {high:.6g}], found under noise"
+    return f"; {found}; values outside [{ends[0]:.6g}, {ends[1]:.6g}] are moved to its ends"
 
 
 def _number(value: float) -> str:
@@ -58,10 +62,11 @@ def computed(derived: Derived, schema: Schema) -> str:
             formula = f"1 where {below + ' <= ' if below else ''}{derived.of}{' < ' + above if above else ''}, else 0"
         case DatePart():
             week = " (Monday is 1)" if derived.part == "weekday" else ""
-            formula = f"{derived.part.replace('_', ' ')}{week} of {derived.of}, in UTC{', by levels' if derived.levels else ''}"
+            levels = ", one column per level" if derived.levels else ""
+            formula = f"{derived.part.replace('_', ' ')}{week} of {derived.of}, in UTC{levels}"
     made = schema.made[derived.name]
     if made.is_number:
         missing = "the midpoint" if derived.missing in (None, "midpoint") else _number(made.fill[0])  # type: ignore[attr-defined]
-        return f"{formula}, within [{_number(made.lower)}, {_number(made.upper)}]; where a parent is missing, {missing}"
+        return f"{formula}, within [{_number(made.lower)}, {_number(made.upper)}]; {missing} if a cell it uses is missing"
     own_level = len(made.fill) > 1 and any(made.fill)
-    return f"{formula}; where a parent is missing, {'a level of its own' if own_level else int(made.fill[0])}"
+    return f"{formula}; {'a level of its own' if own_level else int(made.fill[0])} if a cell it uses is missing"

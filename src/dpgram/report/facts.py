@@ -23,16 +23,16 @@ from dpgram.terms.words import SCALED, Point, Words, words_of
 OF_ROUND = re.compile(r"round_(\d+)_(.+)")
 ROWS_OF = {"table": "one row", "result": "one row of the result of a query, lazy frame or stream"}
 ASSUMED = {
-    "table": "one row per {unit} is assumed, not enforced: a {unit} with several rows is protected less",
+    "table": "each {unit} has one row. This is not checked. A {unit} with several rows is protected less",
     "result": (
-        "one row of the result per {unit} is assumed, not enforced: a {unit} that appears in several rows of it is protected less "
-        "(a join can multiply rows, an aggregate mixes the rows of several in one)"
+        "each {unit} has one row in the result. This is not checked. A {unit} with several rows is protected less. A join can multiply "
+        "rows, and an aggregate can mix the rows of several in one"
     ),
 }
-SEEDED = "the noise comes from a seed, and whoever knows the seed can subtract it"
+SEEDED = "the noise comes from a seed, so anyone who knows the seed can subtract it"
 CALIBRATIONS = {
-    "exact": "exact: from the mechanism's privacy curve, or a proven bound on it, rounded to the private side",
-    "paper": "paper: the printed formulas of the paper",
+    "exact": "exact: noise from the mechanism's privacy curve, or from a proven bound on it, rounded towards more privacy",
+    "paper": "paper: noise from the printed formulas of Sheffet (2015)",
 }
 
 
@@ -99,12 +99,12 @@ def _rows_and_account(of: GramRelease | Planned) -> list[Fact]:
     if isinstance(of, Planned):
         words = "will be public" if of.schema.neighbours is Neighbours.REPLACE else "stay protected"
         return [Fact(Group.GUARANTEE, Point.NEIGHBOURS, (), "rows", words)]
-    account, rows = "no ledger; what other releases of the same rows cost is not known here", "protected"
+    account, rows = "no ledger, so the cost of other releases of the same rows is not known here", "protected"
     if of.ledger_entry is not None:
         line, _, seal = of.ledger_entry.partition(":")
         account = f"line {line} of the custodian's ledger ({seal[:16]})"
     if of.rows is not None:
-        rows = f"{of.rows:,} (public under this relation)"
+        rows = f"{of.rows:,} (public under these neighbours)"
     return [
         Fact(Group.GUARANTEE, Point.COMPOSITION, ("ledger_entry",), "charged to", of.ledger_entry, account),
         Fact(Group.GUARANTEE, Point.NEIGHBOURS, ("rows",), "rows", of.rows, rows),
@@ -115,7 +115,7 @@ def _mechanism(of: GramRelease | Planned) -> list[Fact]:
     group, known = Group.MECHANISM, MECHANISMS.get(of.mechanism)
     made = of if isinstance(of, GramRelease) else None
     words = words_of("row_bound", known.words if known else {})
-    bound = f"{words.show(of.row_bound, of.parameters)} {words.unit or SCALED}; longer rows are shrunk to it"
+    bound = f"{words.show(of.row_bound, of.parameters)} {words.unit or SCALED}; longer rows are clipped to it"
     return [
         Fact(group, Point.MECHANISM, ("mechanism",), "mechanism", of.mechanism),
         *([Fact(group, Point.MECHANISM, (), "what it does", known.summary)] if known else []),
@@ -138,7 +138,7 @@ def parameter_facts(mechanism: Mechanism | None, parameters: Mapping[str, float]
         table = _table(words, parameters) if name == "rounds" else None
         text = called.show(value, parameters)
         listed.append(Fact(Group.MECHANISM, called.point, ("parameters", name), told, value, text, called.unit, table))
-    later = "follow the number of rows, and are known when the rows are read"
+    later = "depend on the number of rows, so they are known only when the rows are read"
     return listed if made or listed else [Fact(Group.MECHANISM, Point.MECHANISM, (), "parameters", later)]
 
 
@@ -173,22 +173,22 @@ def _passes(mechanism: Mechanism | None, of: GramRelease | Planned) -> list[Fact
         return []
     rounds = int(of.parameters.get("rounds", 0))
     if "sample" in of.parameters:
-        told = "twice: for rows that steer, which are kept in memory, and for the last round"
+        told = "twice: once for a sample of rows that early rounds use, and once for the last round"
     elif rounds > 1:
-        told = "once, and its rows are kept in memory; once for each round, and each look at columns, where they do not fit"
+        told = "once if its rows fit into memory, otherwise once for each round and each look at columns"
     else:
-        told = "once" if rounds else "as often as follows from the number of rows, which is counted first"
-    again = "CSV, what a database answers, and streams are read once, and kept while the release is made"
-    return [Fact(Group.MECHANISM, Point.MECHANISM, (), "passes", f"the table is read {told}; {again}")]
+        told = "once" if rounds else "once or several times, depending on the number of rows, which is counted first"
+    again = "CSV files, query results and streams are read once, and kept until the release is made"
+    return [Fact(Group.MECHANISM, Point.MECHANISM, (), "passes", f"the table is read {told}. {again}")]
 
 
 def _arithmetic(of: GramRelease | Planned) -> str:
     """What the arithmetic means for the guarantee."""
     if of.arithmetic != "exact":
-        return f"{of.arithmetic}; leakage through floating-point rounding is not excluded"
+        return f"{of.arithmetic}: floating-point rounding may leak something about the rows"
     grid = of.grid if isinstance(of, GramRelease) else None
     on = "" if grid is None else f" to multiples of 2^{math.frexp(grid)[1] - 1}"
-    return f"exact: the mechanism's real numbers, rounded once{on}, so the guarantee is that of the numbers in the file"
+    return f"exact: real numbers, rounded once{on}, so floating-point rounding leaks nothing"
 
 
 def _noise(release: GramRelease) -> list[Fact]:
@@ -196,7 +196,7 @@ def _noise(release: GramRelease) -> list[Fact]:
     law, group, point = release.noise, Group.NOISE, Point.ACCURACY
     values = {name: getattr(law, name) for name in law.numbers}
     told = {name: words.show(values[name], values) for name, words in law.numbers.items()}
-    rounds, shift = _each_round(release.parameters), f"{law.shift:.6g} times the identity, taken off before fitting"
+    rounds, shift = _each_round(release.parameters), f"{law.shift:.6g} times the identity, subtracted before fitting"
     return [
         Fact(group, point, ("noise", "kind"), "kind", law.words),
         *(Fact(group, point, ("noise", n), w.name, values[n], told[n], w.unit) for n, w in law.numbers.items()),
@@ -223,16 +223,18 @@ def _file(release: GramRelease) -> list[Fact]:
     group, known = Group.FILE, MECHANISMS.get(release.mechanism)
     words = {name: words_of(name, known.words if known else {}) for name in release.parameters}
     public = [
-        "the schema: names, kinds, bounds, categories, derived columns, unit",
-        "budget, mechanism, noise scale and row bound",
+        "the schema: names, kinds, bounds, categories, derived columns and unit",
+        "the budget, the mechanism, the noise scale and the row bound",
         *(["the number of rows"] if release.rows is not None else []),
     ]
-    protected = ["the Gram matrix, which carries noise; every number computed from it is protected too"]
+    protected = ["the Gram matrix, which contains noise, and every number computed from it"]
     if any(OF_ROUND.fullmatch(name) for name in words):
-        protected.append("the matrices of all rounds, which carry noise, and the maps and shares that were made of them")
-    protected += [f"the {one.name}, and the parameters that were chosen by it" for one in words.values() if one.protected]
+        protected.append("the matrices of all rounds, which contain noise, and the maps and shares computed from them")
+    protected += [f"the {one.name}, and the parameters chosen from it" for one in words.values() if one.protected]
     if release.neighbours is Neighbours.ADD_REMOVE:
-        protected.append("the number of rows, of which the intercept's entry is a noisy estimate (shrunk rows count for less)")
+        protected.append(
+            "the number of rows; the intercept's entry is a noisy estimate of it, in which clipped rows count for less"
+        )
     exact = {name: str(value) for name, value in release.exact_parameters.items()}
     return [
         Fact(group, Point.COMPOSITION, ("public",), "public", public),

@@ -29,7 +29,7 @@ def check_figure_path(path: Path | None) -> None:
         return
     check_matplotlib()
     if path.suffix.lower() not in FORMATS:
-        raise OutputError(f"{path} has the ending {path.suffix!r}, and a figure needs one of {', '.join(FORMATS)}.")
+        raise OutputError(f"{path} has the ending {path.suffix!r}, but a figure needs one of {', '.join(FORMATS)}.")
     check_writable(path)
 
 

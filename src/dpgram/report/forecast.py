@@ -14,9 +14,9 @@ from dpgram.report.figures import COLOURS, as_words, save_drawing
 from dpgram.terms.budget import Neighbours
 
 Rows = list[tuple[str, ...]]
-MECHANISM_HEADER = ("mechanism", "noise sd", "error", "of privacy", "95 % interval", "detectable effect")
-COEFFICIENT_HEADER = ("coefficient", "assumed", "error", "of privacy", "not private", "95 % interval", "detectable effect")
-BOUND_HEADER = ("row bound", "rows shrunk", "error of shrinking", "error of noise", "error in all", "")
+MECHANISM_HEADER = ("mechanism", "noise sd", "error", "privacy error", "95 % interval", "detectable effect")
+COEFFICIENT_HEADER = ("coefficient", "assumed", "error", "privacy error", "not private", "95 % interval", "detectable effect")
+BOUND_HEADER = ("row bound", "rows clipped", "clipping error", "noise error", "total error", "")
 UNKNOWN = "not identified"
 
 
@@ -65,19 +65,19 @@ def captions(plan: Plan) -> dict[str, str]:
     typical = names[plan.ground.typical]
     numbers = len(plan.ground.places)
     hint = " (your public guess; the table's own number is protected)" if schema.neighbours is Neighbours.ADD_REMOVE else ""
-    left = f" Left out, constant in the sample: {', '.join(plan.ground.left_out)}." if plan.ground.left_out else ""
+    left = f" Left out, because constant in the sample: {', '.join(plan.ground.left_out)}." if plan.ground.left_out else ""
     return {
         "mechanisms": (
-            f"Errors, interval and effect are those of a typical coefficient of the regression of {made.target} on "
-            f"{len(names)} coefficients: the median of {numbers}, told in the units of {typical}. Errors are median absolute ones, in "
-            f"all and of privacy alone. Noise sd in scaled units, along the weakest directions. Detectable: by a 95 % test in 80 % of "
-            f"releases.\nRows: {made.rows:,}{hint}. Assumed, not read: {plan.assumed}.{left}"
+            f"All numbers are for a typical coefficient of the regression of {made.target}, which has {len(names)} coefficients: the "
+            f"median of {numbers}, in the units of {typical}. error: median absolute error. privacy error: the part due to noise and "
+            f"clipping. 95 % interval: its width. detectable effect: found by a 95 % test in 80 % of releases. noise sd: in "
+            f"scaled units, in the weakest directions.\nRows: {made.rows:,}{hint}. Assumed, not read from data: {plan.assumed}.{left}"
         ),
-        "coefficients": f"By {plan.best}, in own units. Assumed: the coefficient's own size. Not private: the error without noise.",
+        "coefficients": f"With {plan.best}, in the units of each coefficient. assumed: its size. not private: its error without noise.",
         "bounds": (
-            f"By {plan.best}: the same error for other row bounds. A smaller one needs less noise and shrinks more rows; the schema's own "
-            f"is recommended where it comes within 10 % of the best, otherwise the largest that does. Where a linear model does not hold, "
-            f"shrinking does more than is shown."
+            f"Errors with {plan.best} for other row bounds. A smaller row bound needs less noise, but clips more rows. The schema's own "
+            f"bound is recommended if its error is within 10 % of the best, otherwise the largest bound of which this is true. If the "
+            f"relation is not linear, clipping does more harm than shown."
         ),
     }
 

@@ -15,21 +15,21 @@ def notes(schema: Schema, budget: Budget, matrices: int, proof: str) -> list[tup
     return [
         (Point.EPSILON, "in plain words", meaning(schema, budget)),
         (Point.EPSILON, "not promised",
-         f"what holds for many (a trend, a difference) is meant to be learnt, and may apply to a {schema.unit} too"),
+         f"secrecy of general facts: a trend or a difference can be learnt from the release, and may also apply to a {schema.unit}"),
         (Point.DELTA, "in one line", f"({budget.epsilon:g}, {budget.delta:g})-differential privacy"),
-        (Point.COMPOSITION, "composition", "not counted here: the custodian's ledger holds what the table has spent altogether"),
-        (Point.COMPOSITION, "the schema", "names, bounds and categories are public; copied from the data, they would leak them"),
+        (Point.COMPOSITION, "composition", "not counted here: the custodian's ledger says what all releases of the table cost together"),
+        (Point.COMPOSITION, "the schema", "names, bounds and categories are public; if they were copied from the data, they would leak it"),
         *([(Point.MECHANISM, "proof", f"dpgram/mechanisms/proofs/{proof}, pinned to the code by a test")] if proof else []),
         (Point.BOUNDS, "largest possible row", f"{schema.largest_norm:.6g} in scaled units"),
         (Point.BOUNDS, "columns of the matrix", str(len(schema.encoded_names))),
-        (Point.ACCURACY, "intervals", "standard errors and intervals count the noise; they assume errors of one variance"),
-        (Point.BIAS, "the numbers", "they describe the clamped, filled table; intervals assume that clamping brings no bias"),
-        (Point.QUERIES, "cost of a question", "nothing: every regression, correlation or prediction is computed from the release"),
+        (Point.ACCURACY, "intervals", "standard errors and intervals include the noise; they assume errors with constant variance"),
+        (Point.BIAS, "the numbers", "they describe the table after clamping and filling; intervals assume that clamping causes no bias"),
+        (Point.QUERIES, "cost of a question", "none: every regression, correlation or prediction is computed from the release"),
         (Point.TRUST, "trusted with the rows", "the custodian"),
         (Point.TRUST, "published", f"{published}, and what this label says"),
-        (Point.IMPLEMENTATION, "side channels", "how long the release took and how much memory it used are not protected"),
-        (Point.SECURITY, "rows", "none is in the release, and no sum of them without noise"),
-        (Point.SECURITY, "this file", "it carries no signature: that it is the custodian's is not shown by the file itself"),
+        (Point.IMPLEMENTATION, "side channels", "the time and the memory that the release took are not protected"),
+        (Point.SECURITY, "rows", "the release contains no row, and no sum of rows without noise"),
+        (Point.SECURITY, "this file", "it has no signature, so it does not prove that it comes from the custodian"),
         (Point.COLLECTION, "how rows were collected", "not known here: ask the custodian"),
     ]  # fmt: skip
 
@@ -43,7 +43,8 @@ def meaning(schema: Schema, budget: Budget) -> str:
     share = math.ceil(1e4 * belief) / 100  # rounded up, because it is an upper bound
     sure = f"at most {share:.4g} %" if share < 100 else "nearly 100 %"
     return (
-        f"If one {schema.unit} {change}, every possible release would have come out with nearly the same chance: the two chances differ "
-        f"by a factor of at most e^epsilon = {times}, but for events of chance delta = {budget.delta:g} ({chance}). In terms of belief: "
-        f"whoever holds two such tables for equally likely can be brought from 50 % to {sure} sure of one of them, but for that chance."
+        f"If one {schema.unit} {change}, every possible release would have nearly the same probability. The two probabilities differ by a "
+        f"factor of at most e^epsilon = {times}, except with probability delta = {budget.delta:g} ({chance}). In terms of belief: someone "
+        f"who thinks that two such tables are equally likely can go from 50 % to {sure} certainty about one of them, with the same "
+        f"exception."
     )

@@ -41,8 +41,9 @@ def source_for(arithmetic: str | None, dim: int, insecure_seed: int | None) -> R
         return SeededSource(insecure_seed)
     if arithmetic is None:
         warnings.warn(
-            f"{dim} columns would take about {exact_seconds(dim):.0f} s in exact arithmetic, so the noise is drawn in float64, where "
-            f"leakage through rounding is not excluded: pass arithmetic='exact' to wait, or arithmetic='float' to say that it is meant.",
+            f"{dim} columns would take about {exact_seconds(dim):.0f} s in exact arithmetic, so the noise is drawn in float64. There, "
+            f"floating-point rounding may leak something about the rows. Pass arithmetic='exact' to wait, or arithmetic='float' to "
+            f"accept it.",
             FloatArithmeticWarning,
             stacklevel=4,
         )

@@ -38,4 +38,4 @@ def seeded_key(seed: int) -> bytes:
 
 def check_seed(seed: object) -> None:
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise BudgetError(f"the insecure seed is {seed!r} and must be a whole number of at least 0.")
+        raise BudgetError(f"insecure_seed is {seed!r} and must be a whole number, 0 or more.")

@@ -23,7 +23,7 @@ class NamedArrays(Source):
 
     def __init__(self, columns: Sequence[tuple[str, Column]]):
         if not columns:
-            raise TableError("the table has no columns, and at least one is needed.")
+            raise TableError("the table has no columns, but at least one is needed.")
         check_flat(columns, "array")
         self._columns = dict(columns)
         self.untyped = frozenset(name for name, values in columns if is_untyped(values))
@@ -78,7 +78,7 @@ class Matrix(Source):
 def from_structured(table: np.ndarray) -> NamedArrays:
     """A structured array: one column per field."""
     if table.ndim != 1:
-        raise TableError(f"the structured array has {table.ndim} dimensions, and one is needed: one record per row.")
+        raise TableError(f"the structured array has {table.ndim} dimensions, but it must have one, with one record per row.")
     return NamedArrays([(name, table[name]) for name in table.dtype.names or ()])
 
 
@@ -101,17 +101,17 @@ def check_named(table: Any, names: Sequence[str], what: str, least: int = 0) -> 
         raise TableError(f"columns= must be a list of names, one for each column of the {what}.")
     if table.ndim != 2 or table.shape[1] != len(names) or len(names) < least:
         raise TableError(
-            f"columns= gives {len(names)} names, so a two-dimensional {what} of {max(least, len(names))} columns is needed, one row per "
-            f"unit of privacy."
+            f"columns= gives {len(names)} names, so the table must be a two-dimensional {what} with {max(least, len(names))} columns and "
+            f"one row per unit of privacy."
         )
     if len(set(names)) < len(names):
-        raise TableError("columns= gives a name twice: every column needs a name of its own.")
+        raise TableError("columns= gives a name twice. Give every column its own name.")
 
 
 def check_flat(columns: Sequence[tuple[object, Any]], what: str) -> None:
     """Raise unless the columns have one dimension, and are of one length."""
     for name, values in columns:
         if getattr(values, "ndim", 1) != 1:
-            raise TableError(f"column {name!r} has {values.ndim} dimensions, and one is needed: pass it as a flat {what}.")
+            raise TableError(f"column {name!r} has {values.ndim} dimensions, but it must have one. Pass it as a flat {what}.")
     if len({len(values) for _, values in columns}) > 1:
-        raise TableError("the table's columns differ in length: every column needs one cell per row.")
+        raise TableError("the table's columns differ in length, but every column needs one cell per row.")

@@ -42,7 +42,7 @@ class ArrowStream(Source):
         if reader is None and self._table is not None:
             reader = self._opened(self._table)
         if reader is None:  # what is left of it is nothing, and nothing is a table too
-            raise TableError(f"{self.where} was read already, and can be read once: pass a table, or a path.")
+            raise TableError(f"{self.where} was read already, and it can be read only once. Pass a table or a path.")
         for batch in quiet_iterator(self.where, iter(reader)):
             quietly(self.where, batch.validate)  # a damaged stream must not make us read beyond its buffers
             for part in slices(quietly(self.where, _sound, batch, names)):

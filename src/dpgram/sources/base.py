@@ -171,10 +171,10 @@ def check_columns(source: Source, names: Sequence[str]) -> None:
 def _hint(source: Source) -> str:
     """What to do about a missing column. A CSV's first line is not quoted: without a header it is somebody's row."""
     if not source.typed_by_format:
-        return "its first line must hold the column names, spelt as in the schema"
+        return "the first line of the file must contain the column names, spelt as in the schema"
     shown = source.columns.names[:20]
     if not shown:
-        return "it has no column whose name is text"
+        return "it has no column with a text name"
     return f"it has {', '.join(shown)}{', ...' if len(source.columns.names) > 20 else ''}"
 
 
@@ -182,8 +182,8 @@ def check_header(source: Source) -> None:
     """Raise if the names of a format without types look like a row of data: a draft must not repeat somebody's cells."""
     if not source.typed_by_format and any(_is_number(name) for name in source.columns.names):
         raise TableError(
-            f"{source.where}: a number stands among the names in its first line, so the line may be somebody's row: add a "
-            f"line of column names, or write the schema by hand if a column's name is a number."
+            f"{source.where}: a name in the first line is a number, so the line may be a person's row. Add a line of column "
+            f"names. If a column's name really is a number, write the schema by hand."
         )
 
 
@@ -256,4 +256,4 @@ class OneFile(Source):
         self._first = now
 
     def _changed(self) -> TableError:
-        return TableError(f"{self.where} was changed while it was in use: run it again when nothing writes to it.")
+        return TableError(f"{self.where} was changed while it was being read. Run again when nothing writes to it.")

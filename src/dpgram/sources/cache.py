@@ -41,7 +41,7 @@ class Keep(NamedTuple):
 def memory_bytes(memory: object) -> int:
     """A limit in MB in bytes."""
     if isinstance(memory, bool) or not isinstance(memory, int | float) or not 0 <= memory * 1e6 < math.inf:
-        raise OptionError(f"memory is {memory!r} and must be a number of megabytes from 0, such as 256.")
+        raise OptionError(f"memory is {memory!r} and must be a number of megabytes, 0 or more, such as 256.")
     return int(memory * 1e6)
 
 
@@ -51,12 +51,12 @@ def cache_folder(cache: object) -> Path:
         return Path(tempfile.gettempdir())
     if not isinstance(cache, str | os.PathLike):
         raise TableError(
-            f"cache is a {type(cache).__name__} and must be a folder, True for the system's temporary one, or False to keep no rows."
+            f"cache is a {type(cache).__name__} and must be a folder, True for the system's temporary folder, or False to keep no rows."
         )
     folder = Path(cache).expanduser()
     if not folder.is_dir():
         raise OutputError(
-            f"{folder} is no folder: cache= (--cache) names one that exists, on a disk with room for the declared columns."
+            f"{folder} is not a folder. Give cache= (--cache) a folder that exists, on a disk with room for the declared columns."
         )
     return folder
 
@@ -80,8 +80,8 @@ class Cached(Source):
         folder, memory = self._keep.folder, self._keep.memory
         with self._source.one_state(), closing(Store(self.where, folder, memory)) as self._store:
             LOG.info(
-                "%s is read once. Its declared columns are kept until the release is made: up to %g MB in memory, what is beyond that "
-                "encrypted in a file without a name in %s. --no-cache (cache=False) reads it again for every round instead.",
+                "%s is read once, and its declared columns are kept until the release is made. Up to %g MB are kept in memory. The "
+                "rest goes to an encrypted file without a name in %s. Use --no-cache (cache=False) to read it again for every round.",
                 *(self.where, memory / 1e6, folder),
             )
             try:

@@ -60,16 +60,18 @@ class CsvFile(OneFile):
         except UnicodeDecodeError:
             text = None
         if text is None:
-            raise TableError(f"{self.where}: its first line is not UTF-8, and it must name the columns: save it as UTF-8.")
+            raise TableError(
+                f"{self.where}: the first line must contain the column names, but it is not UTF-8. Save the file as UTF-8."
+            )
         if text.count('"') % 2:
-            raise TableError(f"{self.where}: a quote in its first line is not closed, and names cannot hold line breaks.")
+            raise TableError(f"{self.where}: a quote in the first line is not closed. Column names cannot contain line breaks.")
         names = quietly(self.where, lambda: next(_rows([text], self._delimiter), []))
         if not any(name.strip() for name in names):
-            raise TableError(f"{self.where}: its first line is blank, and it must hold the column names.")
+            raise TableError(f"{self.where}: the first line is blank, but it must contain the column names.")
         if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
             raise TableError(
-                f"{self.where}: its first line holds no comma, but semicolons, tabs or bars: save it with commas between the "
-                f"cells, or name a file with tabs .tsv."
+                f"{self.where}: the first line contains semicolons, tabs or bars, but no comma. Save the file with commas between "
+                f"the cells. If it uses tabs, end its name in .tsv."
             )
         return names
 

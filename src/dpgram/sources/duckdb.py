@@ -22,22 +22,25 @@ MEBIBYTES = {"bytes": 2**-20, "KiB": 2**-10, "MiB": 1, "GiB": 2**10, "TiB": 2**2
 # What DuckDB's exceptions mean when they come before any row is read. Its own words may quote a line of a file it looked into.
 REFUSALS = {
     "ParserException": ("the query is not valid SQL", "check it in DuckDB's own shell"),
-    "CatalogException": ("the query names a table, a view or a function that DuckDB does not know", "check the spelling"),
-    "BinderException": ("the query names a column that is not there, or compares types that do not fit", "check its columns"),
+    "CatalogException": ("the query uses a table, a view or a function that DuckDB does not know", "check the spelling"),
+    "BinderException": (
+        "the query uses a column that does not exist, or compares types that do not match",
+        "check its columns",
+    ),
     "IOException": ("the query reads a file that cannot be opened", "check the path"),
     "HTTPException": ("the query reads an address that cannot be reached", "check the address"),
-    "PermissionException": ("the query does something that is not permitted here", "use a plain select"),
+    "PermissionException": ("the query does something that is not allowed here", "use a plain select"),
     "OutOfMemoryException": ("DuckDB ran out of memory", "pass an open connection with a memory_limit of your own"),
     "ResourceInUseException": (
-        "the connection has a result that was not read to its end",
+        "the connection has a result that was not fully read",
         "read it, or pass connection.cursor()",
     ),
     "InterruptException": ("the query was interrupted", "run it again"),
 }
 OTHER = ("DuckDB refused the query", "check it in DuckDB's own shell")
 UNREAD = (
-    "DuckDB stopped in the middle of its answer, at a cast or a computation that fails in some row (try_cast gives null instead), "
-    "or for want of memory or disk"
+    "DuckDB stopped in the middle of its answer. A cast or a computation may fail in some row (use try_cast to get null instead), "
+    "or memory or disk may be full"
 )
 TABLES = (
     "select schema_name, table_name, true from duckdb_tables() "
@@ -63,14 +66,14 @@ def is_duckdb_file(path: Path) -> bool:
 def open_file(path: Path, query: str | None) -> DuckDBQuery:
     """The query's result, or the table of a database that holds just one."""
     if not path.is_file():
-        raise TableError(f"{path} is no file that can be read: check the path.")
+        raise TableError(f"{path} is not a file that can be read. Check the path.")
     return _over_own_connection(f"the DuckDB database {path}", str(path), query)
 
 
 def open_memory(query: str | None) -> DuckDBQuery:
     """The result of a query over files, asked of an empty database."""
     if query is None:
-        raise TableError("duckdb: is an empty database and needs a query, such as select * from 'people/*.parquet'.")
+        raise TableError("duckdb: is an empty database, so it needs a query, such as select * from 'people/*.parquet'.")
     return _over_own_connection("DuckDB", ":memory:", query)
 
 
@@ -86,8 +89,8 @@ def _over_own_connection(where: str, path: str, query: str | None) -> DuckDBQuer
     if connection is None:
         raise QueryError(
             where=where,
-            problem="it is no DuckDB database, is of a newer version, or is open for writing elsewhere",
-            do="close the program that writes to it; in the same process, pass the open connection instead of the path",
+            problem="it is not a DuckDB database, has a newer version, or is open for writing elsewhere",
+            do="close the program that writes to it. In the same process, pass the open connection instead of the path",
         )
     quietly(where, _settle, connection)
     if query is None:
@@ -114,7 +117,7 @@ def _only_table(where: str, connection: Any) -> str:
         return "select * from {}.{}".format(*(quoted(name) for name in tables[0][:2]))
     names = sorted(name if schema == "main" else f"{schema}.{name}" for schema, name, _ in tables)
     shown = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
-    raise TableError(f"{where} holds {shown or 'no table'}, and a query must say what is meant: pass query= (--query).")
+    raise TableError(f"{where} contains {shown or 'no table'}. Pass query= (--query) to say which rows to read.")
 
 
 def quoted(name: str) -> str:
@@ -137,7 +140,7 @@ class DuckDBQuery(Query):
     def _check_statement(self) -> None:
         kinds = [str(statement.type) for statement in self._asked(lambda: self._connection.extract_statements(self._query))]
         if [kind.rpartition(".")[2] for kind in kinds] != ["SELECT"]:
-            raise QueryError(where=self.where, problem="the query is not one select", do="a release reads rows, nothing else")
+            raise QueryError(where=self.where, problem="the query is not one select", do="a release only reads rows")
 
     def _refusal(self, error: Exception) -> tuple[str, str]:
         return REFUSALS.get(type(error).__name__, OTHER)

@@ -37,21 +37,29 @@ def _expand(path: str) -> list[Path]:
     if place.is_dir():
         files = sorted(f for f in place.rglob("*") if f.is_file() and not _is_hidden(f.relative_to(place)))
         if not files:
-            raise TableError(f"folder {path} holds no table: it needs files with {KNOWN}.")
+            raise TableError(f"folder {path} contains no table. It needs files with {KNOWN}.")
     elif glob.has_magic(path):
         files = sorted(Path(f) for f in glob.glob(str(place), recursive=True) if os.path.isfile(f))
         if not files:
-            raise TableError(f"no file matches {path}: check the pattern, and quote it so that the shell leaves it alone.")
+            raise TableError(
+                f"no file matches {path}. Check the pattern, and put it in quotes so that the shell does not change it."
+            )
     elif place.is_fifo() or place.is_char_device():
-        raise TableError(f"{path} is a pipe or a device, and files are opened more than once: write the table to a file first.")
+        raise TableError(
+            f"{path} is a pipe or a device, but dpgram must open it more than once. Write the table to a file first."
+        )
     else:
-        raise TableError(f"{path} is no file, folder or glob that can be read: check the path.")
+        raise TableError(f"{path} is not a file, folder or glob that can be read. Check the path.")
     if len({_format(f) for f in files}) > 1:
-        raise TableError(f"{path} holds files of several formats, and one is needed: name one by a glob, such as *.parquet.")
+        raise TableError(
+            f"{path} contains files of several formats, but only one is allowed. Choose one with a glob, such as *.parquet."
+        )
     seen: set[Path] = set()
     for file in files:
         if (same := _unpacked_name(file.resolve())) in seen:  # its rows would count twice
-            raise TableError(f"{path} holds {file.name} twice, as a link or packed and unpacked: leave one, or use a glob.")
+            raise TableError(
+                f"{path} contains {file.name} twice, as a link or as a compressed copy. Remove one, or use a glob."
+            )
         seen.add(same)
     return files
 
@@ -74,7 +82,7 @@ def _format(path: Path) -> Callable[[Path], Source] | None:
 def _open_file(path: Path) -> Source:
     opener = _format(path)
     if opener is None:
-        raise TableError(f"{path}: this format is not known; a table needs {KNOWN}.")
+        raise TableError(f"{path}: the file format is not known. A table needs {KNOWN}.")
     if not os.access(path, os.R_OK):
         raise TableError(f"{path} cannot be read: permission denied.")
     return opener(path)

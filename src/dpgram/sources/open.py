@@ -38,20 +38,22 @@ def open_source(table: object, *, columns: Sequence[str] | None = None, query: s
         return database
     if columns is not None:
         if not isinstance(table, np.ndarray) or table.dtype.names:
-            raise TableError("columns= names the columns of a plain NumPy array; this table has names of its own.")
+            raise TableError(
+                "columns= names the columns of a plain NumPy array, but this table has names already. Leave it out."
+            )
         return from_matrix(table, columns)
     if isinstance(table, str | os.PathLike):
         return open_path(table)
     if isinstance(table, np.ndarray):
         if table.dtype.names:
             return from_structured(table)
-        raise TableError("a NumPy array needs named columns: pass columns=[...], a structured array or a dict of arrays.")
+        raise TableError("a NumPy array needs column names. Pass columns=[...], a structured array or a dict of arrays.")
     if isinstance(table, Mapping):
         return from_mapping(table)
     # A frame can only have come from a library that is already imported, so nothing is imported here.
     pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
     if any(library and isinstance(table, library.Series) for library in (pandas, polars)):
-        raise TableError("a Series is one column, not a table: pass a frame, or a dict such as {'age': series}.")
+        raise TableError("a Series is one column, not a table. Pass a frame, or a dict such as {'age': series}.")
     if pandas and isinstance(table, pandas.DataFrame):
         return PandasFrame(table)
     if polars and isinstance(table, polars.LazyFrame):
@@ -59,7 +61,7 @@ def open_source(table: object, *, columns: Sequence[str] | None = None, query: s
     if hasattr(table, "__arrow_c_stream__") or hasattr(table, "__arrow_c_array__"):
         return ArrowStream(table)
     raise TableError(
-        f"a {type(table).__name__} is not a table: pass a path, a dataframe, anything with __arrow_c_stream__, a NumPy "
+        f"a {type(table).__name__} is not a table. Pass a path, a dataframe, anything with __arrow_c_stream__, a NumPy "
         f"structured array or a dict of arrays."
     )
 
@@ -69,8 +71,8 @@ def open_database(table: object, query: str | None) -> Source | None:
     source = _open_text(os.fspath(table), query) if isinstance(table, str | os.PathLike) else _open_object(table, query)
     if source is None and query is not None:
         raise TableError(
-            f"a query needs a database, and this table is none: pass {KNOWN}. A Parquet or CSV file can be asked through DuckDB: "
-            f"the table is then duckdb: and the query select ... from 'file.parquet'."
+            f"a query needs a database, but this table is not one. Pass {KNOWN}. To query a Parquet or CSV file, use DuckDB: "
+            f"pass duckdb: as the table and select ... from 'file.parquet' as the query."
         )
     return source
 
@@ -83,15 +85,15 @@ def _open_text(text: str, query: str | None) -> Source | None:
     if text.lower().startswith(DUCKDB) and not URI.search(text):
         return duckdb.open_file(Path(text[len(DUCKDB) :]).expanduser(), query)
     if scheme := URI.match(text):
-        raise TableError(f"a URI that begins with {scheme.group()} is not known: of databases, pass {KNOWN}.")
+        raise TableError(f"a URI that begins with {scheme.group()} is not supported. For a database, pass {KNOWN}.")
     if URI.search(text) or (USER_AND_SECRET.search(text) and not Path(text).expanduser().exists()):
         raise TableError(
-            "the table looks like a URI with something before it or without its ://, and is not repeated here, since it can hold a "
-            "password: a URI begins with postgresql://, without quotes or blanks."
+            "the table looks like a URI with text before it or without ://. It is not repeated here, because it can contain a "
+            "password. Begin the URI with postgresql://, without quotes or spaces."
         )
     if SECRET.search(text):
         raise TableError(
-            "the table is given by keywords with a password, and a URI is needed: postgresql://user@host/database."
+            "the table is given as keywords with a password, but a URI is needed, such as postgresql://user@host/database."
         )
     path = Path(text).expanduser()
     return duckdb.open_file(path, query) if duckdb.is_duckdb_file(path) else None
@@ -102,16 +104,17 @@ def _open_object(table: object, query: str | None) -> Source | None:
     library = sys.modules.get("duckdb")
     if library and isinstance(table, library.DuckDBPyConnection):
         if query is None:
-            raise TableError("a DuckDB connection needs a query that says which rows are meant: pass query=.")
+            raise TableError("a DuckDB connection needs a query that selects the rows. Pass query=.")
         where = "the result of the query to DuckDB"
         return duckdb.DuckDBQuery(table, one_statement(query), where=where, rows_of="result")
     adbc = sys.modules.get("adbc_driver_manager.dbapi")
     if adbc and isinstance(table, adbc.Connection):
         if table.adbc_get_info().get("vendor_name") != "PostgreSQL":
             raise TableError(
-                "of ADBC connections only PostgreSQL's are known: execute the query yourself and pass cursor.fetch_record_batch()."
+                "only ADBC connections to PostgreSQL are supported. For another database, execute the query yourself and pass "
+                "cursor.fetch_record_batch()."
             )
         return postgresql.PostgreSQLQuery(table, postgresql.needed(query), own=False)
     if hasattr(table, "cursor") and hasattr(table, "commit"):
-        raise TableError(f"a {type(table).__module__} connection is not known: pass {KNOWN}.")
+        raise TableError(f"a {type(table).__module__} connection is not supported. Pass {KNOWN}.")
     return None

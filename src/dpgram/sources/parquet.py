@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MOST_PARTS = 64  # of one file: runs of row groups, each of which a thread opens and reads by itself
 READ_BUFFER = 1 << 20  # pages are streamed through this, so that a huge row group does not sit in memory
-TRUNCATED = "it is not a Parquet file, or it is truncated: copy or export it again"
+TRUNCATED = "it is not a Parquet file, or it is truncated. Copy or export it again"
 
 
 class ParquetFile(OneFile):

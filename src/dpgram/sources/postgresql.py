@@ -23,40 +23,44 @@ SESSION = (
 # What a failure means that comes before any row is read, by SQLSTATE or its first two characters, and what to do about it.
 # The server's own words stay away: it cannot be excluded that they quote a cell.
 REFUSALS = {
-    "42601": ("the query is not valid SQL, or no select", "check it in psql"),
-    "42P01": ("the query names a table or a view that is not there", "check the spelling, the schema and the database"),
-    "42703": ("the query names a column that is not there", "check the spelling"),
-    "42883": ("the query uses a function or an operator that is not there for these types", "check it in psql"),
-    "42501": ("the user of the database may not read a table of the query", "ask for the right to select from it"),
+    "42601": ("the query is not valid SQL, or is not a select", "check it in psql"),
+    "42P01": ("the query uses a table or a view that does not exist", "check the spelling, the schema and the database"),
+    "42703": ("the query uses a column that does not exist", "check the spelling"),
+    "42883": ("the query uses a function or an operator that does not exist for these types", "check it in psql"),
+    "42501": ("the database user is not allowed to read a table of the query", "ask for the right to select from it"),
     "42P02": ("the query has a parameter such as $1, which has no value", "write the value into the query"),
-    "25006": ("the query would write to the database", "a release reads rows, nothing else"),
-    "57014": ("the query was cancelled", "run it again; a statement_timeout of the server may be too short"),
-    "42": ("the query does not fit the database", "check it in psql"),
+    "25006": ("the query would write to the database", "a release only reads rows"),
+    "57014": ("the query was cancelled", "run it again. The server's statement_timeout may be too short"),
+    "42": ("the query does not suit the database", "check it in psql"),
     "22": ("a constant of the query cannot be computed", "check it in psql"),
-    "28": ("the server does not admit this user", "check user name and password"),
-    "3D": ("the database is not there", "check its name"),
+    "28": ("the server does not accept this user", "check the user name and password"),
+    "3D": ("the database does not exist", "check its name"),
     "53": ("the server has no connections, memory or disk left", "try again later"),
-    "57": ("the server is starting, stopping or was told to stop the query", "try again later"),
+    "57": ("the server is starting, is stopping, or was told to stop the query", "try again later"),
     "08": ("the connection was lost", "check the server, and run it again"),
 }
 OTHER = ("the server refused the query", "check it in psql")
 # The same for connections, which have no SQLSTATE: by a word of libpq's message, which itself may repeat parts of the URI.
 UNCONNECTED = {
-    "password": ("the server does not admit this user with this password", "check both; ~/.pgpass or PGPASSWORD can hold it"),
-    "no pg_hba.conf entry": ("the server does not admit this user from here", "ask for an entry in its pg_hba.conf"),
+    "password": (
+        "the server does not accept this user with this password",
+        "check both. The password can be in ~/.pgpass or PGPASSWORD",
+    ),
+    "no pg_hba.conf entry": ("the server does not accept this user from here", "ask for an entry in its pg_hba.conf"),
     "role ": ("the server does not know this user", "check the user name"),
     "database ": ("the server has no such database", "check its name"),
     "translate host name": ("the host is not known", "check its name"),
     "refused": ("nothing answers at this host and port", "check both, and that the server runs"),
-    "No such file": ("there is no server at this socket", "check that it runs, or name its host"),
+    "No such file": ("there is no server at this socket", "check that it runs, or give its host name"),
     "timeout": ("the server does not answer", "check host, port and network"),
     "SSL": ("no encrypted connection could be made", "check sslmode and certificates"),
 }
-BAD_URI = ("no connection could be made", "check the URI: postgresql://user@host:port/database, special characters as %XX")
-LOST = "the connection was lost before the last row: check the server, and run it again"
-UNREAD = (
-    "the server stopped in the middle of its answer, at a cast or a computation that fails in some row, or was told to stop"
+BAD_URI = (
+    "no connection could be made",
+    "check the URI. Its form is postgresql://user@host:port/database, with special characters as %XX",
 )
+LOST = "the connection was lost before the last row. Check the server, and run it again"
+UNREAD = "the server stopped in the middle of its answer. A cast or a computation may fail in some row, or the server was told to stop"
 
 # Columns whose own form would reach us bent, as expressions over {c}. ADBC wraps infinite and far-off times around, into
 # anybody's bounds; money comes in cents, object numbers as signed; char(n) is padded.
@@ -92,9 +96,7 @@ def open_uri(uri: str, query: str | None) -> PostgreSQLQuery:
 def needed(query: str | None) -> str:
     """The query as one statement, without which nobody knows which rows are meant."""
     if query is None:
-        raise TableError(
-            "PostgreSQL needs a query that says which rows are meant: pass query= (--query), such as select * from people."
-        )
+        raise TableError("PostgreSQL needs a query that selects the rows. Pass query= (--query), such as select * from people.")
     return one_statement(query)
 
 

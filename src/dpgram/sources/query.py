@@ -32,17 +32,17 @@ COMMENT_EDGE = re.compile(r"/\*|\*/")
 def one_statement(query: object) -> str:
     """The query without the semicolon at its end, if it is one statement."""
     if not isinstance(query, str):
-        raise TableError(
-            f"query is a {type(query).__name__} and must be a text of SQL, such as 'select age, income from people'."
-        )
+        raise TableError(f"query is a {type(query).__name__} and must be SQL text, such as 'select age, income from people'.")
     if "\0" in query:
-        raise TableError("the query holds a null character, which no database takes: remove it.")
+        raise TableError("the query contains a null character, which no database accepts. Remove it.")
     end = next((at for at, token in _tokens(query) if token == ";"), len(query))
     statement, rest = query[:end], query[end:]
     if _has_words(rest):
-        raise TableError("the query holds several statements, and one is needed: a release reads the result of one select.")
+        raise TableError(
+            "the query contains several statements, but a release reads the result of one select. Pass one statement."
+        )
     if not _has_words(statement):
-        raise TableError("the query is empty, and one select is needed.")
+        raise TableError("the query is empty, but one select is needed.")
     return statement
 
 

@@ -24,7 +24,7 @@ from dpgram.sources.base import ArrayBatch, Batch, Part, Piece, quietly
 
 SPARE = 1.25  # times the room of its rows that a batch may take in memory
 MOST_PARTS = 64  # that threads read the rows in
-ELSEWHERE = "Name another folder by cache= (--cache), or allow more memory= (--memory, in MB)."
+ELSEWHERE = "Choose another folder with cache= (--cache), or allow more memory with memory= (--memory), in MB."
 
 
 def open_cache(folder: Path) -> int:
@@ -40,7 +40,7 @@ def open_cache(folder: Path) -> int:
     else:
         os.unlink(name)  # while it is still empty
         return descriptor
-    raise OutputError(f"no cache can be made in {folder}: {problem}. {ELSEWHERE}")
+    raise OutputError(f"the cache cannot be created in {folder}: {problem}. {ELSEWHERE}")
 
 
 class Fresh(ArrayBatch):
@@ -135,7 +135,9 @@ class Store:
     def _whole(self) -> list[_Kept]:
         """All batches, in the order of the table."""
         if self._expected is None or sorted(self._batches) != [*range(1, self._expected + 1)]:
-            raise TableError(f"{self._where} was not read to its end, so what is kept of it is no table: release again.")
+            raise TableError(
+                f"{self._where} was not fully read, so the rows that were kept are not the whole table. Release again."
+            )
         return [self._batches[number] for number in sorted(self._batches)]
 
     def rows(self) -> int:

@@ -33,7 +33,7 @@ class Made:
 
 @dataclass(frozen=True)
 class Declaration:
-    """What every declared or derived column has: a name, a kind, and errors that name it."""
+    """What every declared or derived column has: a name, a kind, and errors that mention it."""
 
     name: str
     kind: ClassVar[str]
@@ -41,10 +41,26 @@ class Declaration:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
-            raise SchemaError(f"a column's name is {self.name!r} and must be a non-empty string.")
+            raise SchemaError(f"the name of a column is {self.name!r} and must be a non-empty string.")
 
     def made(self, columns: Columns) -> Made:
-        """What it becomes where these are the declared columns, or a SchemaError that says why it cannot."""
+        """Return the encoded columns, bounds and fill values of this column. Mostly for internal use.
+
+        Parameters
+        ----------
+        columns : mapping of str to column
+            The declared columns by name.
+
+        Returns
+        -------
+        Made
+            Names, bounds and fill values of the encoded columns.
+
+        Raises
+        ------
+        SchemaError
+            If the column cannot be computed from the declared columns.
+        """
         raise NotImplementedError
 
     def _error(self, problem: str) -> SchemaError:
@@ -54,7 +70,9 @@ class Declaration:
         """The field ``which``, or an error where it is blank."""
         value = getattr(self, which)
         if value is None or (isinstance(value, str) and not value):
-            raise self._error(f"{which} is blank: declare the bound from what is known of the domain, not from the data.")
+            raise self._error(
+                f"{which} is blank. Fill in a bound that you know from the domain. Do not look it up in the data."
+            )
         return value
 
     def _check_truth(self, which: str) -> None:
@@ -64,7 +82,30 @@ class Declaration:
 
 @dataclass(frozen=True)
 class Numeric(Declaration):
-    """A number, clamped to [lower, upper]. ``missing`` is "midpoint" (of the bounds) or a constant within them."""
+    """A numeric column with public bounds.
+
+    Values outside the bounds are moved to the nearest bound. Take the bounds from what you know of the domain, never from the data.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column in the table.
+    lower, upper : float
+        Smallest and largest value that the column can take.
+    missing : float or "midpoint"
+        The value that replaces a missing cell: the midpoint of the bounds, or a number within them.
+
+    Raises
+    ------
+    SchemaError
+        If a bound is blank, not finite or not a number, if ``lower`` is not below ``upper``, or if ``missing`` is outside the bounds.
+
+    Examples
+    --------
+    >>> from dpgram import Numeric
+    >>> Numeric("age", 0, 120).fill
+    60.0
+    """
 
     lower: float
     upper: float
@@ -75,12 +116,12 @@ class Numeric(Declaration):
         super().__post_init__()
         lower, upper = self._number("lower"), self._number("upper")
         if lower >= upper:
-            raise self._error(f"lower is {lower:g} and upper is {upper:g}; lower must be the smaller.")
+            raise self._error(f"lower is {lower:g} and upper is {upper:g}, but lower must be smaller than upper.")
         half, largest = upper / 2 - lower / 2, max(abs(lower), abs(upper))
         if half < 1e-300 or half < 1e-9 * largest or largest > 1e300:
             raise self._error(
-                f"bounds [{lower!r}, {upper!r}] are too close together, too small or too large for "
-                f"double precision: shift or rescale the column before it gets here."
+                f"bounds [{lower!r}, {upper!r}] are too close together, too small or too large for double precision. "
+                f"Shift or rescale the column in the table first."
             )
         missing = self.missing
         if not (isinstance(missing, str) and missing == "midpoint"):
@@ -104,17 +145,38 @@ class Numeric(Declaration):
 
     @property
     def fill(self) -> float:
-        """The number that stands for a missing cell."""
+        """The number that replaces a missing cell."""
         return self.lower / 2 + self.upper / 2 if isinstance(self.missing, str) else self.missing
 
 
 @dataclass(frozen=True)
 class Categorical(Declaration):
-    """One of the declared categories; the first is the reference, every other level gets an indicator column.
+    """A categorical column with a public list of categories.
 
-    Categories are all strings, matched as text, or all integers, matched as numbers. A value that is not declared goes
-    to the level "other" when ``other``, else it is a missing cell. A missing cell counts as the reference, or gets a
-    level of its own when ``missing`` is "level"."""
+    The first category is the reference. Every other level gets an indicator column, which is 1 in the rows of that level.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column in the table.
+    categories : sequence of str or sequence of int
+        The values that the column can take, reference first. Strings are compared as text, integers as numbers.
+    other : bool
+        Whether a value that is not listed goes to a level named "other". If False, it counts as a missing cell.
+    missing : {"reference", "level"}
+        What a missing cell becomes: the reference, or a level of its own named "missing".
+
+    Raises
+    ------
+    SchemaError
+        If the list is blank, mixes types or repeats a category, or if there are fewer than two levels.
+
+    Examples
+    --------
+    >>> from dpgram import Categorical
+    >>> Categorical("carrier", ["UA", "AA"], other=True).levels
+    ('UA', 'AA', 'other')
+    """
 
     categories: tuple[str, ...] | tuple[int, ...]
     other: bool = False
@@ -127,25 +189,29 @@ class Categorical(Declaration):
             raise self._error("categories must be a list, such as ['UA', 'AA'].")
         categories = tuple(_plain_category(c) for c in self.categories)
         if not categories:
-            raise self._error("categories are blank: list the values it can take, reference first.")
+            raise self._error("categories is blank. List the values that the column can take, reference first.")
         types = {type(c) for c in categories}
         if types not in ({str}, {int}):
             raise self._error("categories must be all strings or all integers.")
         if "" in categories:
-            raise self._error("the empty text cannot be a category, because an empty cell is missing.")
+            raise self._error("the empty text cannot be a category, because an empty cell counts as missing.")
         if types == {int} and any(abs(c) > EXACT_INTEGERS for c in categories):
-            raise self._error("integer categories must lie within 2**53; declare them as strings.")
+            raise self._error("integer categories must lie between -2**53 and 2**53. Declare larger ones as strings.")
         if len(set(categories)) < len(categories):
-            raise self._error("a category is listed twice; each must stand once.")
+            raise self._error("a category is listed twice. List each one once.")
         self._check_truth("other")
         if self.missing not in ("reference", "level"):
             raise self._error(f'missing is {self.missing!r} and must be "reference" or "level".')
         for level, used in ((OTHER, self.other), (MISSING, self.missing == "level")):
             if used and level in categories:
-                raise self._error(f"{level!r} is a declared category and also the {level} level's name.")
+                raise self._error(
+                    f"{level!r} is a declared category, but its own {level!r} level needs that name. Rename the category."
+                )
         set_fields(self, categories=categories)
         if len(self.levels) < 2:
-            raise self._error("one category alone carries no information: declare a second, or other = true.")
+            raise self._error(
+                "there is only one category, which carries no information. Declare a second one, or set other = true."
+            )
 
     def made(self, columns: Columns) -> Made:
         names = tuple(f"{self.name}[{level}]" for level in self.levels[1:])
@@ -153,18 +219,38 @@ class Categorical(Declaration):
 
     @property
     def levels(self) -> tuple[str, ...]:
-        """All levels by name, the reference first."""
+        """Names of all levels, the reference first."""
         declared = tuple(str(c) for c in self.categories)
         return declared + (OTHER,) * self.other + (MISSING,) * (self.missing == "level")
 
     @property
     def matches_numbers(self) -> bool:
+        """Whether cells are compared with the categories as numbers. If False, they are compared as text."""
         return isinstance(self.categories[0], int)
 
 
 @dataclass(frozen=True)
 class Boolean(Declaration):
-    """0 or 1, kept as it is. ``missing`` says what stands for a missing cell: false (the default) or true."""
+    """A column of truth values, encoded as 0 and 1.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column in the table.
+    missing : bool
+        The value that replaces a missing cell.
+
+    Raises
+    ------
+    SchemaError
+        If ``missing`` is not True or False.
+
+    Examples
+    --------
+    >>> from dpgram import Boolean
+    >>> Boolean("smoker")
+    Boolean(name='smoker', missing=False)
+    """
 
     missing: bool = False
     kind: ClassVar[str] = "boolean"
@@ -179,13 +265,31 @@ class Boolean(Declaration):
 
 @dataclass(frozen=True)
 class Date(Declaration):
-    """A date or a time, clamped to [lower, upper], as a number: days since 1970-01-01 00:00 UTC, in whole seconds.
+    """A column of dates or times with public bounds.
 
-    Bounds are ISO 8601 text, dates or datetimes, kept as text in UTC; a date stands for its midnight. ``missing`` is
-    "midpoint" (of the bounds) or a date within them.
+    A date becomes a number: the days since 1970-01-01 00:00 UTC, to the second. A date without a time means its midnight.
+    Dates outside the bounds are moved to the nearest bound.
 
+    Parameters
+    ----------
+    name : str
+        Name of the column in the table.
+    lower, upper : str, datetime.date or datetime.datetime
+        First and last date that the column can take. Text is in ISO 8601 form. Bounds are stored as text in UTC.
+    missing : str, datetime.date or datetime.datetime
+        The date that replaces a missing cell: "midpoint" of the bounds, or a date within them.
+
+    Raises
+    ------
+    SchemaError
+        If a bound is blank or not a date, if the bounds are less than an hour apart, or if ``missing`` is outside them.
+
+    Examples
+    --------
+    >>> from dpgram import Date
     >>> Date("when", "2013-01-01", "2014-01-01").first
-    15706.0"""
+    15706.0
+    """
 
     lower: str
     upper: str
@@ -198,7 +302,7 @@ class Date(Declaration):
         missing = self.missing if self.missing == "midpoint" else self._date("missing")
         set_fields(self, lower=lower, upper=upper, missing=missing)
         if round((self.last - self.first) * 24 * 3600) < 3600:  # seconds
-            raise self._error(f"lower is {lower} and upper is {upper}; upper must be at least an hour later.")
+            raise self._error(f"lower is {lower} and upper is {upper}, but upper must be at least an hour later than lower.")
         if not self.first <= self.fill <= self.last:
             raise self._error(f"missing is {missing} and must lie within [{lower}, {upper}].")
 
@@ -220,7 +324,7 @@ class Date(Declaration):
 
     @property
     def fill(self) -> float:
-        """The number of days that stands for a missing cell."""
+        """The number of days that replaces a missing cell."""
         return self.first / 2 + self.last / 2 if self.missing == "midpoint" else days_of(self.missing)
 
 

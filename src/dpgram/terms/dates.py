@@ -37,7 +37,7 @@ def iso_text(value: object, what: str) -> str:
     if moment is None:
         raise SchemaError(f"{what} is {value!r} and must be a date or a time, such as 2013-01-31 or 2013-01-31T18:00:00.")
     if moment.microsecond:
-        raise SchemaError(f"{what} is {value!r} and must be in whole seconds: cells are cut to the second.")
+        raise SchemaError(f"{what} is {value!r} and must be in whole seconds, because cells are cut to the second.")
     return moment.date().isoformat() if moment.time() == datetime.time() else moment.isoformat()
 
 

@@ -31,20 +31,38 @@ class Derived(Declaration):
     called: ClassVar[str] = "derived column"
 
     def parents(self, columns: Columns) -> tuple[Column, ...]:
-        """The declared columns it is computed from, or a SchemaError where there is no such column of a fitting kind."""
+        """Return the declared columns that this one is computed from. Mostly for internal use.
+
+        Parameters
+        ----------
+        columns : mapping of str to column
+            The declared columns by name.
+
+        Returns
+        -------
+        tuple of columns
+            The declared columns.
+
+        Raises
+        ------
+        SchemaError
+            If a column does not exist or has an unsuitable kind.
+        """
         raise NotImplementedError
 
     def _declared(self, columns: Columns, name: object) -> Column:
         if not isinstance(name, str) or name not in columns:
-            raise self._error(f"{name!r} is no declared column: it can be made from those under [[columns]] only.")
+            raise self._error(
+                f"{name!r} is not a declared column. A derived column can use only the columns under [[columns]]."
+            )
         return columns[name]
 
     def _number_made(self, lower: float, upper: float, missing: float | str | None) -> Made:
         """A column of numbers, under the same rules as a declared one."""
         if not (math.isfinite(lower) and math.isfinite(upper) and lower < upper):
             raise self._error(
-                f"its bounds follow from its parents' and are [{lower:g}, {upper:g}], which double precision does not hold: rescale "
-                f"the parents."
+                f"its bounds follow from those of the columns it uses. They are [{lower:g}, {upper:g}], which double precision "
+                f"cannot hold. Rescale those columns."
             )
         return Numeric(self.name, lower, upper, "midpoint" if missing is None else missing).made({})
 
@@ -58,17 +76,41 @@ class OfNumber(Derived):
     def parents(self, columns: Columns) -> tuple[Numeric | Date]:
         column = self._declared(columns, self.of)
         if not isinstance(column, Numeric | Date):
-            raise self._error(f"{self.of!r} is {column.kind}, and a number or a date is needed.")
+            raise self._error(f"{self.of!r} is {column.kind}, but a numeric or date column is needed.")
         return (column,)
 
 
 @dataclass(frozen=True)
 class Product(Derived):
-    """The product of two declared columns: numbers, dates, truth values, single levels (``carrier[AA]``) or categories.
+    """A derived column: the product of two declared columns. Use it for interactions.
 
-    A category stands for its levels but the first: one column each, named like ``name[AA]``, for two categories one per
-    pair, ``name[AA:JFK]``. ``missing`` is for a product of two numbers: "midpoint" of its bounds (the default) or a number
-    within them. Where a factor is a level or a truth value, a missing cell becomes 0."""
+    Each factor is a numeric, date, boolean or categorical column, or one level of a category such as ``carrier[AA]``.
+    A categorical factor makes one column for every level except the reference, named like ``name[AA]``.
+    Two categorical factors make one column for every pair of levels, named like ``name[AA:JFK]``.
+
+    Parameters
+    ----------
+    name : str
+        Name of the new column.
+    of : pair of str
+        The two factors.
+    missing : float or "midpoint", optional
+        The value if a factor is missing, for a product of two numbers only. It is "midpoint" of the bounds by default, or a number
+        within them. Products with a level or a truth value become 0.
+
+    Raises
+    ------
+    SchemaError
+        If ``of`` does not name two columns. The schema also raises it if the columns do not suit.
+
+    Examples
+    --------
+    >>> from dpgram import Categorical, Numeric, Product, Schema
+    >>> columns = [Numeric("age", 0, 120), Categorical("sex", ["f", "m"])]
+    >>> schema = Schema(unit="visit", columns=columns, derived=[Product("age_by_sex", ["age", "sex"])])
+    >>> schema.encoded_names
+    ('(intercept)', 'age', 'sex[m]', 'age_by_sex[m]')
+    """
 
     of: tuple[str, str]
     missing: float | str | None = None
@@ -85,11 +127,29 @@ class Product(Derived):
         return tuple(column for column, _ in self.factors(columns))
 
     def factors(self, columns: Columns) -> list[tuple[Column, tuple[int, ...]]]:
-        """Each factor's column, and the places of the levels it stands for: none of a number or a truth value."""
+        """Return each factor's column, and the positions of the levels that it uses. Mostly for internal use.
+
+        Parameters
+        ----------
+        columns : mapping of str to column
+            The declared columns by name.
+
+        Returns
+        -------
+        list of (column, positions)
+            Positions are empty for a number or a truth value.
+
+        Raises
+        ------
+        SchemaError
+            If a factor does not exist, or if both come from one column.
+        """
         factors = [self._column_and_places(columns, text) for text in self.of]
         if factors[0][0] == factors[1][0]:
-            instead = "use a power" if isinstance(factors[0][0], Numeric | Date) else "it would say nothing new"
-            raise self._error(f"both factors come from column {factors[0][0].name!r}: {instead}.")
+            instead = (
+                "Use a power instead" if isinstance(factors[0][0], Numeric | Date) else "Such a product adds no information"
+            )
+            raise self._error(f"both factors come from column {factors[0][0].name!r}. {instead}.")
         return factors
 
     def _column_and_places(self, columns: Columns, text: str) -> tuple[Column, tuple[int, ...]]:
@@ -110,21 +170,45 @@ class Product(Derived):
             return self._number_made(lower, upper, self.missing)
         if self.missing is not None:
             raise self._error(
-                f"missing is {self.missing!r} and must be left out, because a factor is a level or "
-                f"a truth value: a missing cell becomes 0."
+                f"missing is {self.missing!r}, but a factor is a level or a truth value, where a missing cell always becomes 0. "
+                f"Leave missing out."
             )
         levels = [
             c.levels[1:] for (c, _), text in zip(factors, self.of, strict=True) if isinstance(c, Categorical) and text == c.name
         ]
         if math.prod(len(some) for some in levels) > MOST_LEVELS:
-            raise SchemaError(f"derived column {self.name!r} would make more than {MOST_LEVELS} columns: use single levels.")
+            raise SchemaError(f"derived column {self.name!r} would make more than {MOST_LEVELS} columns. Use single levels.")
         named = tuple(f"{self.name}[{':'.join(some)}]" if some else self.name for some in itertools.product(*levels))
         return Made(named, lower, upper, (0.0,) * len(named), is_number=False)
 
 
 @dataclass(frozen=True)
 class Power(OfNumber):
-    """A number or a date to a whole power, by repeated multiplication. ``missing``: "midpoint" of its bounds, or a number."""
+    """A derived column: a whole power of a numeric or date column.
+
+    Parameters
+    ----------
+    name : str
+        Name of the new column.
+    of : str
+        The numeric or date column.
+    exponent : int
+        The power, from 2 to 9.
+    missing : float or "midpoint"
+        The value if the cell of ``of`` is missing: the midpoint of the new column's bounds, or a number within them.
+
+    Raises
+    ------
+    SchemaError
+        If the exponent is out of range. The schema also raises it if the column does not suit.
+
+    Examples
+    --------
+    >>> from dpgram import Numeric, Power, Schema
+    >>> schema = Schema(unit="visit", columns=[Numeric("age", 0, 120)], derived=[Power("age_squared", "age")])
+    >>> schema.encoded_names
+    ('(intercept)', 'age', 'age_squared')
+    """
 
     exponent: int = 2
     missing: float | str = "midpoint"
@@ -147,7 +231,29 @@ class Power(OfNumber):
 
 @dataclass(frozen=True)
 class Log1p(OfNumber):
-    """log(1 + x) of a number or a date whose lower bound is above -1. ``missing``: "midpoint" of its bounds, or a number."""
+    """A derived column: log(1 + x) of a numeric or date column x whose lower bound is above -1.
+
+    Parameters
+    ----------
+    name : str
+        Name of the new column.
+    of : str
+        The numeric or date column.
+    missing : float or "midpoint"
+        The value if the cell of ``of`` is missing: the midpoint of the new column's bounds, or a number within them.
+
+    Raises
+    ------
+    SchemaError
+        The schema raises it if the column does not suit.
+
+    Examples
+    --------
+    >>> from dpgram import Log1p, Numeric, Schema
+    >>> schema = Schema(unit="person", columns=[Numeric("income", 0, 1e6)], derived=[Log1p("log_income", "income")])
+    >>> schema.encoded_names
+    ('(intercept)', 'income', 'log_income')
+    """
 
     missing: float | str = "midpoint"
     kind: ClassVar[str] = "log1p"
@@ -156,16 +262,39 @@ class Log1p(OfNumber):
         (parent,) = self.parents(columns)
         lower, upper = bounds(parent)
         if lower <= -1:
-            raise self._error(f"the lower bound of {self.of!r} is {lower:g} and must be above -1.")
+            raise self._error(f"the lower bound of {self.of!r} is {lower:g}, but log(1 + x) needs one above -1.")
         low, high = log1p(np.array([lower, upper])).tolist()
         return self._number_made(low, high, self.missing)
 
 
 @dataclass(frozen=True)
 class Interval(OfNumber):
-    """1 where lower <= x < upper, else 0, of a number or a date x; one bound may be left out. ``missing``: false, or true.
+    """A derived column: 1 in rows where lower <= x < upper, else 0, for a numeric or date column x.
 
-    The lower end is in, the upper is not. Bounds of a date are ISO 8601 text, dates or datetimes, kept as text."""
+    Parameters
+    ----------
+    name : str
+        Name of the new column.
+    of : str
+        The numeric or date column x.
+    lower, upper : float, str, datetime.date or datetime.datetime, optional
+        Ends of the interval. The lower end belongs to it and the upper end does not. One of the two may be left out.
+        For a date column they are dates, or ISO 8601 text.
+    missing : bool
+        The value if the cell of ``of`` is missing.
+
+    Raises
+    ------
+    SchemaError
+        If both ends are left out, or if an end is neither a number nor a date. The schema also raises it if the column does not suit.
+
+    Examples
+    --------
+    >>> from dpgram import Interval, Numeric, Schema
+    >>> child = Interval("child", "age", upper=18)
+    >>> Schema(unit="person", columns=[Numeric("age", 0, 120)], derived=[child]).encoded_names
+    ('(intercept)', 'age', 'child')
+    """
 
     lower: float | str | None = None
     upper: float | str | None = None
@@ -176,7 +305,7 @@ class Interval(OfNumber):
         super().__post_init__()
         set_fields(self, lower=self._end("lower"), upper=self._end("upper"))
         if self.lower is None and self.upper is None:
-            raise self._error("lower and upper are both left out, and one of them is needed.")
+            raise self._error("lower and upper are both left out, but at least one is needed.")
         self._check_truth("missing")
 
     def _end(self, which: str) -> float | str | None:
@@ -188,16 +317,34 @@ class Interval(OfNumber):
                 raise self._error(f"{which} is {value!r} and must be finite, or left out.")
             return float(value)
         if value == "":
-            raise self._error(f"{which} is blank: fill it in, or leave it out.")
+            raise self._error(f"{which} is blank. Fill it in, or leave it out.")
         return iso_text(value, f"derived column {self.name!r}: {which}")
 
     def ends(self, columns: Columns) -> tuple[float, float]:
-        """The interval's ends as numbers, infinite where one is left out."""
+        """Return the ends as numbers, infinite if left out. Mostly for internal use.
+
+        Parameters
+        ----------
+        columns : mapping of str to column
+            The declared columns by name.
+
+        Returns
+        -------
+        tuple of float
+            The lower and the upper end. Those of a date are in days since 1970-01-01.
+
+        Raises
+        ------
+        SchemaError
+            If an end is a number and the column holds dates, or the other way round.
+        """
         (parent,) = self.parents(columns)
         for which, end in (("lower", self.lower), ("upper", self.upper)):
             if end is not None and isinstance(end, str) != isinstance(parent, Date):
                 needed = "a date" if isinstance(parent, Date) else "a number"
-                raise self._error(f"{which} is {end!r}, and {parent.name!r} is {needed}.")
+                raise self._error(
+                    f"{which} is {end!r} and must be {needed}, because {parent.name!r} is a {parent.kind} column."
+                )
         low, high = (days_of(end) if isinstance(end, str) else end for end in (self.lower, self.upper))
         return -math.inf if low is None else low, math.inf if high is None else high
 
@@ -206,22 +353,47 @@ class Interval(OfNumber):
         low, high = self.ends(columns)
         lower, upper = bounds(parent)
         if low >= high:
-            raise self._error(f"lower is {self.lower} and upper is {self.upper}; lower must be less.")
+            raise self._error(f"lower is {self.lower} and upper is {self.upper}, but lower must be smaller than upper.")
         if low > upper or high <= lower or (low <= lower and high > upper):
             raise self._error(
-                f"it is the same for every value of {self.of!r} within its bounds "
-                f"[{parent.lower}, {parent.upper}]: choose an interval that holds some of them and not all."
+                f"every value of {self.of!r} within its bounds [{parent.lower}, {parent.upper}] gives the same result. "
+                f"Choose an interval that contains some of these values and not all."
             )
         return Made((self.name,), 0.0, 1.0, (float(self.missing),), is_number=False)
 
 
 @dataclass(frozen=True)
 class DatePart(OfNumber):
-    """A part of a date, in UTC: year, quarter, month, day_of_year, day, weekday (Monday is 1, Sunday 7) or hour.
+    """A derived column: one part of a date, in UTC, such as the month or the hour.
 
-    A number whose bounds are those of a whole cycle (month 1 to 12), or narrower where the parent's bounds lie in one cycle.
-    With ``levels``, an indicator for every value but the first, named like ``name[2]``. ``missing``: for numbers "midpoint"
-    (the default) or a number; for levels "reference" (the default) or "level", a level of its own."""
+    Bounds are those of a whole cycle, such as 1 to 12 for a month. They are narrower if the bounds of the date lie within one cycle.
+
+    Parameters
+    ----------
+    name : str
+        Name of the new column.
+    of : str
+        The date column.
+    part : {"year", "quarter", "month", "day_of_year", "day", "weekday", "hour"}
+        The part of the date. Weekdays go from 1 (Monday) to 7 (Sunday).
+    levels : bool
+        If False, the part is a number. If True, every value except the first gets an indicator column, named like ``name[2]``.
+    missing : float or str, optional
+        What a missing date becomes. For numbers it is "midpoint" of the bounds, the default, or a number.
+        For levels it is "reference", the default, or "level" for a level of its own.
+
+    Raises
+    ------
+    SchemaError
+        If there is no such part, or if ``levels`` is not True or False. The schema also raises it if the column does not suit.
+
+    Examples
+    --------
+    >>> from dpgram import Date, DatePart, Schema
+    >>> quarter = DatePart("quarter", "when", "quarter", levels=True)
+    >>> Schema(unit="visit", columns=[Date("when", "2013-01-01", "2014-01-01")], derived=[quarter]).encoded_names
+    ('(intercept)', 'when', 'quarter[2]', 'quarter[3]', 'quarter[4]')
+    """
 
     part: str
     levels: bool = False
@@ -237,7 +409,7 @@ class DatePart(OfNumber):
     def parents(self, columns: Columns) -> tuple[Date]:
         parent = self._declared(columns, self.of)
         if not isinstance(parent, Date):
-            raise self._error(f"{self.of!r} is {parent.kind}, and a date is needed.")
+            raise self._error(f"{self.of!r} is {parent.kind}, but a date column is needed.")
         return (parent,)
 
     def _range(self, columns: Columns) -> tuple[int, int]:
@@ -245,14 +417,27 @@ class DatePart(OfNumber):
         return part_range(self.part, *bounds(parent))
 
     def wanted(self, columns: Columns) -> list[float]:
-        """The value that each indicator stands for, where they are levels; no date has the part infinity, which stands for "missing"."""
+        """Return the value that each indicator column stands for. Mostly for internal use.
+
+        Parameters
+        ----------
+        columns : mapping of str to column
+            The declared columns by name.
+
+        Returns
+        -------
+        list of float
+            The values. Infinity stands for a missing date, because no date has it.
+        """
         low, high = self._range(columns)
         return [*range(low + 1, high + 1), *([math.inf] if self.missing == "level" else [])]
 
     def made(self, columns: Columns) -> Made:
         low, high = self._range(columns)
         if low == high:
-            raise self._error(f"the {self.part} is {low} for every date within the bounds of {self.of!r}: leave it out.")
+            raise self._error(
+                f"the {self.part} is {low} for every date within the bounds of {self.of!r}. Leave this column out."
+            )
         if not self.levels:
             return self._number_made(low, high, self.missing)
         missing = "reference" if self.missing is None else self.missing

@@ -23,7 +23,7 @@ LATER = {"later": True}  # of a field that older files lack: they mean its defau
 MANY_COLUMNS = 64  # above, a release keeps of rounds what is read from them, and its file packs matrices
 ANY_SIZE = 1e-70, 1e70  # of a number that describes noise: its fourth power is still a float
 ADDED = {name: replace(COMMON[name], early=False) for name in ("sd_off_diagonal", "sd_diagonal")}
-WEAKEST = {name: replace(words, unit=f"{words.unit}, along the weakest directions") for name, words in ADDED.items()}
+WEAKEST = {name: replace(words, unit=f"{words.unit}, in the weakest directions") for name, words in ADDED.items()}
 
 SHAPES: dict[str, type[NoiseModel]] = {}
 """Every shape of noise by the name that it has in files."""
@@ -34,7 +34,7 @@ class NoiseModel:
     in the matrix (``shift``), and words for a label."""
 
     shape: ClassVar[str]  # its name in files
-    words: ClassVar[str] = "Random numbers were drawn, by the law that the mechanism names."
+    words: ClassVar[str] = "Random numbers were drawn, by the law of the mechanism."
     numbers: ClassVar[Mapping[str, Words]] = WEAKEST
 
     sd_off_diagonal: float
@@ -83,7 +83,7 @@ class _Draw(NoiseModel):
 
     numbers: ClassVar[Mapping[str, Words]] = {
         "degrees_of_freedom": Words("degrees of freedom of the draw"),
-        "floor": Words("smallest eigenvalue before the draw, at least", SCALED),
+        "floor": Words("lower bound on eigenvalues before the draw", SCALED),
         **WEAKEST,
     }
 
@@ -108,7 +108,7 @@ class _Draw(NoiseModel):
 class WishartSample(_Draw, shape="wishart-sample"):
     """The release is W / degrees_of_freedom with W Wishart of the scale matrix: unbiased for it, always definite."""
 
-    words = "A sketch: the matrix of random mixtures of the rows and of artificial ones. The noise multiplies."
+    words = "The matrix of a sketch: of random mixtures of the rows and of artificial rows. The noise is multiplicative."
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class InverseWishartSample(_Draw, shape="inverse-wishart-sample"):
 
     With multiple = degrees_of_freedom - d - 1 it is unbiased for the scale matrix."""
 
-    words = "One draw from a posterior distribution around the true matrix. The noise multiplies."
+    words = "One draw from a posterior distribution around the true matrix. The noise is multiplicative."
 
     multiple: float
 
@@ -132,11 +132,11 @@ class NoisyInverse(NoiseModel, shape="noisy-inverse"):
 
     ``floor`` is the lower bound on the eigenvalues of G that the custodian claimed."""
 
-    words = "Random numbers were added to the inverse of the matrix, whose smallest eigenvalue is a claim."
+    words = "Random numbers were added to the inverse of the matrix, whose smallest eigenvalue is claimed, not checked."
     numbers: ClassVar[Mapping[str, Words]] = {
         "sd_off_diagonal_of_inverse": Words("noise sd of the inverse off the diagonal"),
         "sd_diagonal_of_inverse": Words("noise sd of the inverse on the diagonal"),
-        "floor": Words("smallest eigenvalue, as claimed", SCALED),
+        "floor": Words("claimed smallest eigenvalue", SCALED),
         **WEAKEST,
     }
 
@@ -220,7 +220,7 @@ class WhitenedGaussian(NoiseModel, shape="whitened-gaussian"):
 
     Of more than ``MANY_COLUMNS`` columns ``rounds`` is the last round alone, and ``pooled`` is what estimates read of all of them."""
 
-    words = "Random numbers were added in rounds, each to the matrix of rows whitened by the rounds before it."
+    words = "Random numbers were added in several rounds. Each round uses rows that were whitened by the rounds before it."
     shift = 0.0
 
     rounds: tuple[Round, ...] = field()

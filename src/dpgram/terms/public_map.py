@@ -69,7 +69,7 @@ class PublicMap:
     @property
     def matrix(self) -> Array:
         """The map in float64, which holds it exactly."""
-        return np.ldexp(self.whole.astype(np.float64), -self.exponents[:, None].astype(np.int32))
+        return self.whole * np.ldexp(1.0, -self.exponents)[:, None]
 
     @cached_property
     def digest(self) -> str:

@@ -43,19 +43,43 @@ class EncodedColumn:
 
 @dataclass(frozen=True)
 class Schema:
-    """What is declared about the table. All of it is public and is copied into the release.
+    """What the custodian declares about a table: its columns, their bounds, and whom a release protects.
 
-    ``columns`` are read from the table; ``derived`` ones are computed from them, and stand after them in the Gram matrix.
-    ``unit`` says in words what one row is. That a person, say, has one row only is assumed, not enforced.
-    ``row_bound`` is the largest Euclidean norm of an encoded row; longer rows are clipped to it. Left out, it is the
-    largest norm that the columns allow, so that no row is clipped.
-    ``learnt`` is what a release found out, privately, about columns with wide bounds: the interval in which their numbers mostly lie.
-    They are scaled by it; bounds stay what was declared.
+    The schema is published with the release, so keep secrets out of it. Take everything in it from the domain, never from the data.
 
-    >>> from dpgram.terms.columns import Categorical, Numeric
+    Parameters
+    ----------
+    unit : str
+        What one row is, in words, such as "person" or "visit". A release protects one row. If a person has several rows, the person is
+        protected less.
+    columns : sequence of Numeric, Categorical, Boolean or Date
+        The columns to read from the table. Other columns of the table are ignored.
+    neighbours : Neighbours or str
+        Which tables the guarantee makes hard to tell apart. "replace" makes the number of rows public, "add-remove" protects it.
+    row_bound : float, optional
+        Largest Euclidean norm of an encoded row, in scaled units. Longer rows are clipped to it. By default it is the largest norm that
+        the columns allow, so no row is clipped.
+    intercept : bool
+        Whether the Gram matrix has a column of ones.
+    derived : sequence of Product, Power, Log1p, Interval or DatePart
+        Columns computed from the declared ones. They follow them in the Gram matrix.
+    learnt : mapping of str to (float, float)
+        Intervals that contain most values of a column. A release with the mechanism whitened-noise fills it in, under noise. Leave it out.
+
+    Raises
+    ------
+    SchemaError
+        If something is missing, out of range or declared twice. The message names the column.
+
+    Examples
+    --------
+    >>> from dpgram import Categorical, Numeric, Schema
     >>> schema = Schema(unit="visit", columns=[Numeric("age", 0, 120), Categorical("sex", ["f", "m"])])
     >>> schema.encoded_names
     ('(intercept)', 'age', 'sex[m]')
+
+    Every declared column adds at most 1 to the squared norm of a row, and so does the intercept:
+
     >>> round(schema.effective_row_bound**2, 9)
     3.0
     """
@@ -72,10 +96,10 @@ class Schema:
 
     def __post_init__(self) -> None:
         if not isinstance(self.unit, str) or not self.unit.strip():
-            raise SchemaError('unit is blank: say in words what one row is, such as unit = "visit".')
+            raise SchemaError('unit is blank. Say in words what one row is, such as unit = "visit".')
         columns = _all_of("columns", self.columns, COLUMN_KINDS)
         if not columns:
-            raise SchemaError("the schema declares no columns, and at least one is needed: add a [[columns]] entry.")
+            raise SchemaError("the schema declares no columns, but at least one is needed. Add a [[columns]] entry.")
         derived = _all_of("derived", self.derived, DERIVED_KINDS)
         set_fields(self, columns=columns, derived=derived, neighbours=Neighbours.named(self.neighbours, SchemaError))
         if not isinstance(self.intercept, bool):
@@ -86,18 +110,20 @@ class Schema:
 
     def _check_learnt(self) -> None:
         if not isinstance(self.learnt, Mapping):
-            raise SchemaError("learnt must be a table of columns, each with the two ends of an interval.")
+            raise SchemaError("learnt must be a table with one entry per column: the two ends of an interval.")
         checked: dict[str, tuple[float, float]] = {}
         for name, interval in self.learnt.items():
             column = self.by_name.get(name)
             if not isinstance(column, Numeric | Date):
-                raise SchemaError(f"learnt names {name!r}, which is no numeric column and no date of this schema.")
+                raise SchemaError(f"learnt names {name!r}, which is not a numeric or date column of this schema.")
             ends = tuple(interval) if isinstance(interval, Iterable) and not isinstance(interval, str) else ()
             if len(ends) != 2 or not all(isinstance(end, Real) and not isinstance(end, bool) for end in ends):
-                raise SchemaError(f"learnt interval of column {name!r} must be two numbers, the smaller first.")
+                raise SchemaError(f"the learnt interval of column {name!r} must be two numbers, the smaller one first.")
             lower, upper = bounds(column)
             if not (lower <= ends[0] < ends[1] <= upper and is_wide_enough(*map(float, ends))):
-                raise SchemaError(f"learnt interval of column {name!r} must lie within its bounds, and not be too narrow.")
+                raise SchemaError(
+                    f"the learnt interval of column {name!r} must lie within the column's bounds, and must not be too narrow."
+                )
             checked[name] = float(ends[0]), float(ends[1])
         set_fields(self, learnt=checked)
 
@@ -105,11 +131,11 @@ class Schema:
         for names, what in ((self.all_names, "column"), (self.encoded_names, "encoded column")):
             for name, times in Counter(names).items():
                 if times > 1:
-                    raise SchemaError(f"{what} {name!r} is declared twice: every name must stand once.")
+                    raise SchemaError(f"{what} {name!r} is declared twice. Use every name once.")
         if len(self.encoded_names) > MOST_ENCODED_COLUMNS:
             raise SchemaError(
-                f"the schema makes {len(self.encoded_names)} encoded columns, and at most {MOST_ENCODED_COLUMNS} are "
-                f"possible: declare fewer columns or categories."
+                f"the schema makes {len(self.encoded_names)} encoded columns, but at most {MOST_ENCODED_COLUMNS} are "
+                f"possible. Declare fewer columns or categories."
             )
 
     def _check_row_bound(self) -> None:
@@ -120,19 +146,19 @@ class Schema:
             raise SchemaError(f"row_bound is {row_bound!r} and must be a number, or left out.")
         if not (math.isfinite(row_bound) and row_bound >= SMALLEST_ROW_BOUND):
             raise SchemaError(
-                f"row_bound is {float(row_bound):g} and must be a finite number of at least {SMALLEST_ROW_BOUND:g}, in scaled "
-                f"units (every column spans [-1, 1]): leave it out for the largest norm the columns allow."
+                f"row_bound is {float(row_bound):g} and must be a finite number of at least {SMALLEST_ROW_BOUND:g}. It is "
+                f"in scaled units, where every column spans [-1, 1]. Leave it out to clip no row."
             )
         set_fields(self, row_bound=float(row_bound))
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns to be read from the table."""
+        """Names of the columns to read from the table."""
         return tuple(column.name for column in self.columns)
 
     @property
     def all_names(self) -> tuple[str, ...]:
-        """Declared columns, then derived ones: what a regression can name."""
+        """Names of the declared columns, then of the derived ones. A regression can use all of them."""
         return self.names + tuple(derived.name for derived in self.derived)
 
     @cached_property
@@ -142,7 +168,7 @@ class Schema:
 
     @cached_property
     def made(self) -> dict[str, Made]:
-        """What each declared or derived column becomes, by name."""
+        """Encoded columns, bounds and fill values of each declared or derived column, by name."""
         return {one.name: one.made(self.by_name) for one in (*self.columns, *self.derived)}
 
     @cached_property
@@ -190,11 +216,12 @@ class Schema:
 
     @cached_property
     def encoded_names(self) -> tuple[str, ...]:
+        """Names of the columns of the Gram matrix, in order."""
         return tuple(e.name for e in self.encoded)
 
     @cached_property
     def places(self) -> dict[str, tuple[int, ...]]:
-        """Where each name stands in the Gram matrix: an encoded column, or all those of a declared or derived one."""
+        """Positions in the Gram matrix by name. A declared or derived column has one position for each of its encoded columns."""
         places: dict[str, tuple[int, ...]] = {}
         for place, e in enumerate(self.encoded):
             if e.column is not None:
@@ -203,43 +230,105 @@ class Schema:
 
     @cached_property
     def half_ranges(self) -> tuple[float, ...]:
-        """Half the range of every encoded column, in scaled units: 1 of a number, 0.5 of an indicator, 0 of the intercept."""
+        """Half the range of every encoded column, in scaled units: 1 for a number, 0.5 for an indicator, 0 for the intercept."""
         return tuple(0.0 if e.column is None else 1.0 if self.made[e.column].is_number else 0.5 for e in self.encoded)
 
     @cached_property
     def stretches(self) -> tuple[float, ...]:
-        """Of every encoded column: its half range over that in which its numbers mostly lie, 1 where nothing was learnt."""
+        """Half range of every encoded column, divided by half of its learnt interval. It is 1 where nothing was learnt."""
         return tuple(e.stretch for e in self.encoded)
 
     @property
     def looked_at(self) -> dict[str, tuple[float, float]]:
-        """The declared bounds of the columns whose scale can be learnt, and is not: numbers and dates."""
+        """Declared bounds of the numeric and date columns that have no learnt interval yet, by name."""
         return {c.name: bounds(c) for c in self.columns if isinstance(c, Numeric | Date) and c.name not in self.learnt}
 
     @property
     def largest_norm(self) -> float:
-        """The largest Euclidean norm of an encoded row that the columns allow."""
+        """Largest Euclidean norm that an encoded row can have under this schema."""
         # Each column adds at most 1 to the squared norm: a number lies in [-1, 1], and of several indicators, or of several
         # products with an indicator, at most one is not zero.
         return _sqrt_up(len(self.columns) + len(self.derived) + self.intercept)
 
     @property
     def effective_row_bound(self) -> float:
-        """The bound in force: ``row_bound``, or the largest norm the columns allow where that is smaller."""
+        """The row bound in use: the smaller of ``row_bound`` and ``largest_norm``."""
         return self.largest_norm if self.row_bound is None else min(self.row_bound, self.largest_norm)
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
-        """The schema in a TOML file."""
+        """Read a schema from a TOML file.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file. ``dpgram.draft_schema`` writes one to fill in.
+
+        Returns
+        -------
+        Schema
+            The schema in the file.
+
+        Raises
+        ------
+        SchemaError
+            If the file cannot be read, is not valid TOML, or has an unknown key.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from dpgram import Schema
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder) / "visits.toml"
+        ...     _ = path.write_text('unit = "visit"\\n[[columns]]\\nname = "age"\\nkind = "numeric"\\nlower = 0\\nupper = 120\\n')
+        ...     Schema.load(path).names
+        ('age',)
+        """
         return cls.from_dict(schema_file.read(Path(path)))
 
     @classmethod
     def from_dict(cls, fields: object) -> Schema:
-        """The schema in plain dicts and lists, as TOML and JSON give them; unknown keys are errors."""
+        """Build a schema from plain dicts and lists, as TOML and JSON give them.
+
+        Parameters
+        ----------
+        fields : dict
+            The fields of the schema. Each column is a dict with its ``kind`` and its own fields.
+
+        Returns
+        -------
+        Schema
+            The schema.
+
+        Raises
+        ------
+        SchemaError
+            If a field is missing, unknown or out of range.
+
+        Examples
+        --------
+        >>> from dpgram import Schema
+        >>> Schema.from_dict({"unit": "visit", "columns": [{"name": "smoker", "kind": "boolean"}]}).names
+        ('smoker',)
+        """
         return cls(**schema_file.checked_fields(fields))
 
     def to_dict(self) -> dict:
-        """Plain dicts and lists that ``from_dict`` reads back as an equal schema."""
+        """Return the schema as plain dicts and lists.
+
+        Returns
+        -------
+        dict
+            Fields that ``from_dict`` reads back as an equal schema.
+
+        Examples
+        --------
+        >>> from dpgram import Boolean, Schema
+        >>> schema = Schema(unit="visit", columns=[Boolean("smoker")])
+        >>> Schema.from_dict(schema.to_dict()) == schema
+        True
+        """
         return schema_file.plain_fields(self)
 
 
@@ -257,7 +346,9 @@ def _all_of(what: str, given: object, kinds: tuple[type, ...]) -> tuple:
     declared = tuple(given)
     for one in declared:
         if not isinstance(one, kinds):
-            raise SchemaError(f"{what} holds a {type(one).__name__}; each must be {', '.join(names[:-1])} or {names[-1]}.")
+            raise SchemaError(
+                f"{what} contains a {type(one).__name__}, but each entry must be {', '.join(names[:-1])} or {names[-1]}."
+            )
     return declared
 
 

@@ -29,9 +29,9 @@ def read(path: Path) -> dict:
     except OSError as error:
         problem = f"cannot be read: {error.strerror}"
     except UnicodeDecodeError:
-        problem = "is not UTF-8 text: save it as UTF-8"
+        problem = "is not UTF-8 text. Save it as UTF-8"
     except tomllib.TOMLDecodeError as error:
-        hint = ": a value is left empty; fill it in" if "Invalid value" in str(error) else ""
+        hint = ". A value is empty. Fill it in" if "Invalid value" in str(error) else ""
         problem = f"is not valid TOML: {error}{hint}"
     raise SchemaError(f"schema file {path} {problem}.")
 
@@ -39,16 +39,16 @@ def read(path: Path) -> dict:
 def checked_fields(fields: object) -> dict[str, Any]:
     """The fields of a Schema, with every key known, and every column and derived column of a known kind."""
     if not isinstance(fields, dict):
-        raise SchemaError(f"a schema must be a table of fields, and this is a {type(fields).__name__}.")
+        raise SchemaError(f"a schema must be a table of fields, but this is a {type(fields).__name__}.")
     _refuse_unknown(fields, TOP, "the schema")
     if "unit" not in fields:
-        raise SchemaError('unit is missing: say in words what one row is, such as unit = "visit".')
+        raise SchemaError('unit is missing. Say in words what one row is, such as unit = "visit".')
     read: dict[str, Any] = {"columns": [], **fields}
     for section, kinds in KINDS.items():
         tables = fields.get(section, [])
         called = next(iter(kinds.values())).called
         if not isinstance(tables, list) or not all(isinstance(t, dict) for t in tables):
-            raise SchemaError(f"{section} must be a list of tables: write each {called} under [[{section}]].")
+            raise SchemaError(f"{section} must be a list of tables. Write each {called} under [[{section}]].")
         read[section] = tuple(_declaration(t, called, i, kinds) for i, t in enumerate(tables, 1))
     return read
 
@@ -67,14 +67,14 @@ def _declaration(fields: dict, called: str, number: int, kinds: dict[str, Any]) 
     _refuse_unknown(fields, ("kind", *known), f"{where} ({kind})")
     for field in known.values():
         if field.default is dataclasses.MISSING and field.name not in fields:
-            raise SchemaError(f"{where}: {field.name} is blank: a {kind} column must declare it.")
+            raise SchemaError(f"{where}: {field.name} is blank, but a {kind} column needs it. Fill it in.")
     return kinds[kind](**{k: v for k, v in fields.items() if k != "kind"})
 
 
 def _refuse_unknown(fields: dict, known: Iterable[str], where: str) -> None:
     for key in fields:
         if key not in known:
-            raise SchemaError(f"{where} has an unknown key {key!r}: it can have {', '.join(known)}.")
+            raise SchemaError(f"{where} has an unknown key {key!r}. The keys it can have are {', '.join(known)}.")
 
 
 def plain_fields(schema: Schema) -> dict:
@@ -120,13 +120,13 @@ def _quoted(text: str) -> str:
 _DRAFTS = {
     "boolean": [],
     "numeric": [
-        'lower = ""           # smallest value it can take',
-        'upper = ""           # largest value it can take',
+        'lower = ""           # smallest possible value',
+        'upper = ""           # largest possible value',
     ],
-    "categorical": ["categories = []      # the values it can take, reference first"],
+    "categorical": ["categories = []      # all possible values, the reference first"],
     "date": [
-        'lower = ""           # first date it can be, such as 2013-01-01',
-        'upper = ""           # last date it can be; a date is its midnight',
+        'lower = ""           # first possible date, such as 2013-01-01',
+        'upper = ""           # last possible date; a date without a time means midnight',
     ],
 }
 _DRAFT_ANY = [
@@ -137,7 +137,7 @@ _DRAFT_ANY = [
     "#               upper = 2014-01-01",
 ]
 _DRAFT_TAIL = """\
-# Interactions and transforms must be declared before the release too. They are computed from the columns above:
+# Declare interactions and transforms here too. They are computed from the columns above, and cannot be added after the release.
 # [[derived]]
 # name = "age_squared"
 # kind = "power"       # or product, log1p, interval, date-part: see docs/schema.md
@@ -145,13 +145,14 @@ _DRAFT_TAIL = """\
 # exponent = 2
 """
 _DRAFT_HEAD = """\
-# Schema for dpgram, to be filled in. Everything in it is public and will be copied into the release.
-# Take bounds and categories from what is known of the domain: what is possible, not what is usual. Never read them from the data: that
-# would leak. With the mechanism whitened-noise bounds may be far too wide.
-# Remove the columns that should not be released.
+# Schema for dpgram. Fill in the blanks.
+# Everything in this file is published with the release, so keep secrets out of it.
+# Take bounds and categories from the domain: what is possible, not what is usual. Never look them up in the data, because that would
+# leak. If you are unsure, declare wide bounds: the mechanism whitened-noise copes with bounds that are far too wide.
+# Remove the columns that you do not want to release.
 
 unit = ""              # what one row is, in words: "person", "visit", "flight"
 neighbours = "replace" # or "add-remove", which also protects the number of rows
 intercept = true
-# row_bound = 2.5      # in scaled units; left out, it is the largest norm the columns allow
+# row_bound = 2.5      # rows with a larger norm are clipped, in scaled units; leave it out to clip no row
 """

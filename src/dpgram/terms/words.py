@@ -52,7 +52,7 @@ COMMON = {  # what several mechanisms have
     "frobenius_sensitivity": Words("sensitivity", "in Frobenius norm", point=Point.BOUNDS),
     "sd_off_diagonal": Words("noise sd off the diagonal", SCALED, early=True),
     "sd_diagonal": Words("noise sd on the diagonal", SCALED, early=True),
-    "floor": Words("ridge over the squared row bound"),
+    "floor": Words("ridge, divided by the squared row bound"),
 }
 
 

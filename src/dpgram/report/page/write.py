@@ -20,7 +20,7 @@ from dpgram.terms.words import Point
 HERE = Path(__file__).parent
 LONG = 220  # characters of a declaration that are shown before the reader asks for all of them
 BADGES = ("epsilon", "delta", "unit", "neighbours", "mechanism", "arithmetic")
-WARNING = f'<p class="warning" role="note">NOT PRIVATE: {SEEDED}. Nothing below is promised.</p>'
+WARNING = f'<p class="warning" role="note">NOT PRIVATE: {SEEDED}. Nothing below is a promise.</p>'
 ELSEWHERE = (Group.NOISE, Group.COLUMNS, Group.DERIVED)  # have parts of the page to themselves
 
 
@@ -32,11 +32,41 @@ def write_report(
     bootstrap: Sequence[str] = (),
     overwrite: bool = False,
 ) -> None:
-    """Write one self-contained page about ``release``: its privacy label, and models to explore. Costs no budget.
+    """Write a web page about a release: its privacy label, and models to explore.
 
-    Opens from disk in any browser and asks for nothing else. ``bootstrap`` names targets for which intervals are simulated now, because a
-    browser does not: those of the regression on all other columns. Written whole or not at all; an existing file is kept unless
-    ``overwrite``."""
+    The page is one HTML file. It opens from disk in any browser and needs no network. It costs no budget.
+
+    Parameters
+    ----------
+    release : GramRelease
+        The release.
+    path : str or Path
+        The file to write.
+    title : str, optional
+        Heading of the page. By default it names the unit of privacy.
+    bootstrap : sequence of str
+        Targets for which the page gets bootstrap intervals, for the regression on all other columns. They are computed now, because a
+        browser cannot do it.
+    overwrite : bool
+        Whether to replace an existing file.
+
+    Raises
+    ------
+    OutputError
+        If the file exists or cannot be written.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import dpgram
+    >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100), dpgram.Boolean("smoker")])
+    >>> table = {"age": [31.0, 45.0, 62.0], "smoker": [True, False, False]}
+    >>> made = dpgram.release(table, schema, epsilon=1.0, delta=1e-6, mechanism="gaussian-noise")
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "report.html"
+    >>> dpgram.write_report(made, path)
+    >>> path.exists()
+    True
+    """
     path = Path(path)
     check_report_path(path, overwrite=overwrite)
     write_whole(path, report_page(release, title=title, bootstrap=bootstrap).encode())
@@ -46,11 +76,9 @@ def check_report_path(path: Path, *, overwrite: bool, given: Path | None = None)
     """Raise if no page could or should be written there, before anything else is done. ``given`` is the release's own file."""
     check_writable(path)
     if given is not None and path.exists() and given.exists() and path.samefile(given):
-        raise OutputError(f"{path} is the release itself: choose another place for the page.")
+        raise OutputError(f"{path} is the release itself. Choose another place for the page.")
     if path.exists() and not overwrite:
-        raise OutputError(
-            f"{path} exists and is not replaced: pass --overwrite (overwrite=True in Python), or choose another place."
-        )
+        raise OutputError(f"{path} exists. Pass --overwrite (overwrite=True in Python) to replace it, or choose another place.")
 
 
 def report_page(release: GramRelease, *, title: str | None = None, bootstrap: Sequence[str] = ()) -> str:

@@ -1,0 +1,91 @@
+"""The guides are true: their commands and code run on the demo table, and what they show is what is printed, up to numbers."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tools import guide_output
+from tools.guide_output import BLOCK, Shown
+
+ROOT = Path(__file__).parents[1]
+PAGES = [
+    "custodian",
+    "officer",
+    "analyst",
+    "researcher",
+    "intervals",
+    "regression",
+    "audits",
+    "ledger",
+    "report",
+    "exact",
+    "mechanisms",
+]
+MAKING_THEIR_OWN = {"custodian", "analyst"}  # pages that make release.json
+WRITTEN = {
+    "custodian": ("schema.toml", "demo/coefficients.png", "demo/report.html", "report.html", "second.html", "short.json"),
+    "analyst": ("arr_delay.png", "report.html"),
+    "report": ("report.html",),
+    "mechanisms": ("wishart.json",),
+}
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory) -> Path:
+    """A folder with the demo's table and schema, and one release of it."""
+    folder = tmp_path_factory.mktemp("guides")
+    guide_output.prepare(folder)
+    return folder
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_guide_runs_and_prints_what_it_shows(page, demo, tmp_path):
+    shutil.copytree(demo / "demo", tmp_path / "demo")
+    if page not in MAKING_THEIR_OWN:
+        shutil.copy(demo / "release.json", tmp_path)
+    for shown in guide_output.run_guide((ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8"), tmp_path):
+        assert shown.is_true, (
+            f"`python tools/guide_output.py docs/{page}.md` renews this:\n{shown.text}\nprinted:\n{shown.printed[0]}{shown.printed[1]}"
+        )
+    for name in WRITTEN.get(page, ()):
+        assert (tmp_path / name).stat().st_size > 0
+
+
+def test_the_guides_show_output():
+    """So that the test above has something to compare."""
+    blocks = [language for page in PAGES for language, _ in BLOCK.findall((ROOT / "docs" / f"{page}.md").read_text())]
+    assert blocks.count("text") >= 8
+    assert blocks.count("console") >= 3
+
+
+def shown(page: str, stdout: str, stderr: str = "") -> Shown:
+    (block,) = BLOCK.finditer(page)
+    return Shown(block, block[2], (stdout, stderr))
+
+
+def test_another_output_than_the_one_shown_is_noticed_and_renewed():
+    printed = "epsilon   1.5\nrows   300,000 (public)\nmade\n"
+    for text in ("epsilon 1\n...\nmade", "wrote a.json", "rows #"):
+        assert shown(f"```text\n{text}\n```", printed, "wrote a.json\nrows 3").is_true
+    other = shown("```text\nepsilon 1\n...\nwas made\n```", printed)
+    assert not other.is_true
+    assert other.renewed == "epsilon   1.5\n...\nmade\n"
+    assert not shown("```text\nepsilon 1\nmade\n```", printed).is_true
+    long = "word " * 30
+    assert shown("```text\nwords words words\nwords words\n```", long).renewed.split() == long.split()
+
+
+@pytest.mark.parametrize(
+    ("page", "says"),
+    [("```bash\nexit 3\n```\n", "exit code 3"), ("```console\n$ echo \\\n  fine\nerror\n```\n", "instead of 2")],
+)
+def test_a_guide_whose_code_fails_or_does_not_fail_is_noticed(page, says, tmp_path):
+    with pytest.raises(RuntimeError, match=says):
+        list(guide_output.run_guide(page, tmp_path))
+
+
+def test_the_readme_is_one_page():
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 120
