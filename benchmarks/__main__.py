@@ -1,6 +1,7 @@
-"""Runs the benchmarks one after the other, on a machine that should do nothing else, and writes docs/benchmarks.md: ``make bench``.
+"""Runs the benchmarks one after the other, on a machine that should do nothing else, and writes them between the markers of
+docs/benchmarks.md: ``make bench``.
 
-Every figure is a ratio, or stands beside the one it is to be compared with, measured in the same run."""
+Every number is a ratio, or is next to the number it is to be compared with, measured in the same run."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.timing import machine, note
+from experiments.markers import fill
 from tests.needs import program
 from tests.servers import make_server
 
@@ -33,54 +35,60 @@ SECTIONS = [
     Section(
         "Clip and Gram in memory",
         "bench_pass",
-        "`ours / bare` is the pass over an array with one thread (clamp, scale, clip, exact sum) over `np.dot(A.T, A)` of the same "
-        "array with one thread. The limit is the larger of the time to read the array once and the time of its multiply-adds at the "
-        "speed of a large product. `mapped / ours` is the pass with one thread where each row is first multiplied by a public matrix, "
-        "d^2 more of them, over the one without. `2 threads gain` is the time with one thread over the time with two. Bare products of "
-        "float32 do half the work: the exact sum needs float64. The second table is the same ratio for each instruction set, at one clip "
-        "and at several scales, and for a map with zeros above its diagonal.",
+        "This is the work on each row of an array in memory: clamp, scale, clip, and add its products to an exact sum. `ours / "
+        "bare` compares it with `np.dot(A.T, A)` of the same array. Both use one thread. The limit is the best that the machine "
+        "could do: the time to read the array once, or the time of the multiplications at the speed of a large matrix product, "
+        "whichever is longer. `2 threads gain` is the time with one thread over the time with two, and `Mrows/s` is the speed "
+        "with two. For float32 arrays, the bare product does only half the work, because the exact sum needs float64. `mapped / "
+        "ours` is the pass in which each row is first multiplied by a public matrix, over the pass without it, with one thread. "
+        "The second table shows the same ratio for each instruction set, at one clip and at several scales, and for a matrix "
+        "with zeros above its diagonal.",
         quick=("--seconds", "0.05", "--cells", "1e6", "--columns", "10", "22"),
     ),
     Section(
         "From files and databases",
         "bench_files",
-        "From the opened source to the exact sum, over merely decoding the same batches with the same threads. Then whole releases with "
-        "one thread, of several rounds over a single pass: what is slow to read is read once, and kept.",
+        "The time from the opened source to the exact sum, compared with only decoding the same batches with the same number of "
+        "threads. The second table compares whole releases of several rounds with a single pass, with one thread. Sources that "
+        "are slow to read are read once and kept.",
         quick=("--rows", "200000", "--csv-rows", "20000", "--seconds", "0.1"),
     ),
     Section(
         "Spark",
         "bench_spark",
-        "Start-up excluded. More workers than the machine has cores cannot be faster. "
-        "[scaling.md](scaling.md) says what the figures mean for larger tables.",
+        "Starting Spark is not included. More workers than the machine has cores cannot be faster. [scaling.md](scaling.md) "
+        "explains what the numbers mean for larger tables.",
         quick=("--rows", "100000", "--repeats", "1"),
     ),
     Section(
         "The release step",
         "bench_release_step",
-        "What comes after the pass: calibration with empty caches, and from the Gram to the outcome with noise from the operating "
-        "system. Mechanisms of several rounds, which read the table between two steps, are left out.",
+        "What a release does after the pass over the rows. `calibration` finds the noise scale, with empty caches. `Gram to "
+        "outcome` draws the noise from the operating system's source and adds it, in floats or in exact arithmetic. Exact "
+        "arithmetic is timed up to 500 columns. Mechanisms of several rounds are left out, because they read the table between "
+        "two steps. The second table shows how long Python takes to start with the library.",
         quick=("--repeats", "2"),
     ),
     Section(
         "Whitened releases of many columns",
         "bench_wide",
-        "20,000 rows at epsilon 10. The size of the file, the time of `dpgram.load` over that of `json.load` of the same bytes, and "
-        "processor seconds of a release in exact arithmetic, passes over the rows included, over those in floats.",
+        "20,000 rows at epsilon 10: the size of the file, the time of `dpgram.load` over that of `json.load` of the same bytes, "
+        "and the processor time of a release in exact arithmetic over that in floats. The passes over the rows are included.",
         quick=("--columns", "22", "--repeats", "1"),
     ),
     Section(
         "Planning",
         "bench_plan",
-        "Processor seconds at 22 encoded columns and 300,000 rows, start-up included but for `auto`'s choice with imports done; each in a "
-        "process of its own, with as many BLAS threads as it takes by itself. `flights` are the bundled table's columns, `numbers` 21 "
-        "numbers.",
+        "Processor seconds of `dpgram plan` and of the choice by `auto`, at 22 encoded columns and 300,000 rows. Each number "
+        "comes from a process of its own, with the default number of BLAS threads, and includes start-up, except in the line "
+        "*imports done*. `flights` has the columns of the bundled table, `numbers` has 21 numbers.",
         quick=("--quick",),
     ),
     Section(
         "Regressions from a release",
         "bench_regress",
-        "The columns are found by name in both.",
+        "The time of one regression from a loaded release of 41 columns, compared with `numpy.linalg.solve`. Both find the "
+        "columns by name.",
         quick=("--count", "50", "--many", "100"),
     ),
 ]
@@ -111,21 +119,14 @@ def run(section: Section, arguments: Sequence[str]) -> str:
     return done.stdout.strip()
 
 
-def page(texts: dict[str, tuple[Section, str]]) -> str:
+def sections(texts: dict[str, tuple[Section, str]]) -> str:
+    """What stands between the page's markers: the machine, and a section per benchmark."""
     facts = machine()
-    head = [
-        "# Benchmarks",
-        "",
-        "Made by `make bench`. Every table is one run, in which the contestants took turns; what counts are the ratios.",
-        "",
+    head = (
         f"Machine: {facts['processor']}, {facts['cores']} cores; Python {facts['python']}, NumPy {facts['numpy']}; kernel "
-        f"{facts['kernel']}; load when the run ended {os.getloadavg()[0]:.1f}.",
-        "",
-        "Time and memory end to end, and accuracy against other private regressions, are in [peers.md](peers.md); figures from a GPU in "
-        "[gpu.md](gpu.md).",
-    ]
-    body = [f"\n## {title}\n\n{section.words}\n\n{text}\n" for title, (section, text) in texts.items()]
-    return "\n".join(head) + "\n" + "".join(body)
+        f"{facts['kernel']}; load when the run ended {os.getloadavg()[0]:.1f}.\n"
+    )
+    return head + "".join(f"\n## {title}\n\n{section.words}\n\n{text}\n" for title, (section, text) in texts.items())
 
 
 def main() -> None:
@@ -142,8 +143,9 @@ def main() -> None:
         with postgresql() if section.module == "bench_files" else nullcontext([]) as server:
             texts[section.title] = (section, run(section, [*arguments, *server]))
     given.out.parent.mkdir(parents=True, exist_ok=True)
-    given.out.write_text(page(texts))
-    note(f"{given.out} written after {time.perf_counter() - start:.0f} s")
+    around = (given.out if given.out.exists() else PAGE).read_text(encoding="utf-8")
+    given.out.write_text(fill(around, {"benchmarks": sections(texts)}), encoding="utf-8")
+    note(f"{given.out} written after {time.perf_counter() - start:.0f} s; its first table is written by hand: look at it again")
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ def update(page: Path, cells: Sequence[Cell]) -> None:
     fill_page(
         page,
         {
+            "in short": in_short(cells),
             "methods": methods(),
             "tables": tables(cells),
             "lost": lost(cells),
@@ -23,6 +24,23 @@ def update(page: Path, cells: Sequence[Cell]) -> None:
             "whitened wins": wins(cells, OURS[1]),
         },
     )
+
+
+def in_short(cells: Sequence[Cell], epsilon: float = 1.0, ks: Sequence[int] = (1, 64)) -> str:
+    """Mean losses at one epsilon for one and for many regressions, of releases of the whole table and of every peer."""
+    private = [c for c in cells if c.method != NON_PRIVATE and c.epsilon == epsilon and "needed" not in c.method]
+    lost = {(c.method, c.table, c.k): c.mean_lost for c in private}
+    asked = [(table, k) for table in dict.fromkeys(c.table for c in private) for k in ks]
+    named = dict.fromkeys(c.method for c in private)
+    best = {(table, k): min(lost[method, table, k] for method in named) for table, k in asked}
+    lines = [
+        f"| lost at epsilon {epsilon:g} | {' | '.join(f'{table}, k = {k}' for table, k in asked)} |",
+        "|" + "---|" * (1 + len(asked)),
+    ]
+    for method in named:
+        shown = [_number(lost[method, *one], lost[method, *one] == best[one]) for one in asked]
+        lines.append(f"| {method} | {' | '.join(shown)} |")
+    return "\n".join(lines) + "\n"
 
 
 def methods() -> str:

@@ -1,10 +1,11 @@
-"""The study's table in docs/coverage.md: written between markers, so that the words around it stay."""
+"""The study's tables in docs/coverage.md: written between markers, so that the words around them stay."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
 from pathlib import Path
+from statistics import median
 
 from experiments.coverage.measure import Row
 from experiments.coverage.rounds import MECHANISM
@@ -27,7 +28,14 @@ def tables(rows: list[Row]) -> dict[str, str]:
     paper = [r for r in rows if r.setting in PAPER_SETTINGS and r.method == "auto"]
     again = [r for r in rows if r.setting in PAPER_SETTINGS and r.method == "bootstrap"]
     other = [r for r in rows if r.setting not in PAPER_SETTINGS]
+    groups = {
+        "the paper's settings, seven mechanisms": paper,
+        "the paper's settings, bootstrap": again,
+        "`whitened-noise`": whitened,
+        "broken assumptions, other designs": other,
+    }
     return {
+        "in short": _in_short(groups),
         "paper": _table(paper),
         "bootstrap": _table(again),
         "other settings": _table(other, epsilon=True),
@@ -42,26 +50,52 @@ def outside(row: Row) -> bool:
 
     Cells where fewer than one coefficient in fifty is identified are left out: a handful of intervals say nothing."""
     highest = HIGHEST_BOOTSTRAP if row.method == "bootstrap" else HIGHEST
-    if row.not_identified > 0.98:
+    if not identifies(row):
         return False
     margin = 2 * row.coverage_identified_se
     return not LOWEST - margin <= row.coverage_identified <= highest + margin
 
 
+def identifies(row: Row) -> bool:
+    return row.not_identified <= 0.98
+
+
+def _in_short(groups: dict[str, list[Row]]) -> str:
+    """One line per group: how far apart its cells are, and what an interval that ignores the noise would cover."""
+    lines = [
+        "| datasets from known distributions | cells | of them with identified coefficients | coverage, lowest cell | median | highest |"
+    ]
+    lines[0] += " ignoring the noise, median |"
+    lines.append("|" + "---|" * 7)
+    for name, rows in groups.items():
+        known = [r for r in rows if identifies(r)]
+        if not known:
+            continue
+        shares = [r.coverage_identified for r in known]
+        spread = [_percent(share) for share in (min(shares), median(shares), max(shares), median(r.naive for r in known))]
+        lines.append(f"| {name} | {len(rows)} | {len(known)} | {' | '.join(spread)} |")
+    return "\n".join(lines) + "\n"
+
+
 def _outside(rows: list[Row], *, epsilon: bool = False) -> str:
     failed = [r for r in rows if outside(r)]
-    hidden = sum(r.not_identified > 0.98 for r in rows)
-    counted = (
-        f"Of {len(rows)} cells, {hidden} identify (almost) no coefficient; of the others, {len(failed)} lie outside by more than two "
-        f"standard errors.\n"
-    )
+    known = sum(map(identifies, rows))
+    above = sum(r.coverage_identified > HIGHEST for r in failed)
+    counted = f"Coefficients are identified in {known} of {len(rows)} cells."
+    if failed:
+        counted += (
+            f" In {len(failed)} of these, coverage lies outside the range by more than two standard errors: {above} above it, "
+        )
+        counted += f"{len(failed) - above} below.\n"
+    else:
+        counted += " In none of these does coverage lie outside the range by more than two standard errors.\n"
     return counted + ("\n" + _table(failed, epsilon=epsilon) if failed else "")
 
 
 def _table(rows: Iterable[Row], *, epsilon: bool = False) -> str:
-    head = ["setting", "rows", *(["epsilon"] if epsilon else []), "mechanism", "releases", "covers", "not identified"]
-    head += ["covers where identified", "worst coefficient", "ignoring the noise", "median width", "median error"]
-    head += ["l2 error of shrunk / debiased", "variance covers", "R² covers"]
+    head = ["setting", "rows", *(["epsilon"] if epsilon else []), "mechanism", "releases", "coverage", "not identified"]
+    head += ["coverage where identified", "worst coefficient", "ignoring the noise", "median width", "median error"]
+    head += ["l2 error, shrunk / debiased", "variance coverage", "R² coverage"]
     lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
     for r in rows:
         cells = [_setting(r), _rows(r.rows), *([f"{r.epsilon:g}"] if epsilon else []), r.mechanism, str(r.releases)]

@@ -33,16 +33,19 @@ def tables(cells: list[Cell]) -> dict[str, str]:
 
 def _summary(cells: list[Cell], small: list[Cell]) -> str:
     own = [c for c in cells if c.mechanism == "gaussian-noise"]
-    lines = ["| estimator | largest ratio to the best | geometric mean of the ratio | best in |", "|---|---|---|---|"]
+    lines = ["| estimator | largest ratio to the best | mean ratio (geometric) | best in |", "|---|---|---|---|"]
     for name in ESTIMATORS:
         ratios = [c.means[name] / min(c.means.values()) for c in own]
         mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
         lines.append(f"| {name} | {max(ratios):.3g} | {mean:.3f} | {sum(r == 1 for r in ratios)} of {len(own)} |")
     over = sum(c.ratio_to_best > MOST_OVER_BEST for c in own)
-    said = f"\nOf {len(own)} cells with Gaussian noise, `shrunk` is above {MOST_OVER_BEST} times the best in {over}."
+    said = (
+        f"\nThe error of `shrunk` is above {MOST_OVER_BEST} times the best in {over} of {len(own)} cells with Gaussian noise."
+    )
     if small:
         most = max(c.ratio_to_plain for c in small)
-        said += f" In {len(small)} of them the noise adds less than the sampling of rows; there it is at most {most:.3f} times `plain`."
+        said += f" In {len(small)} of these cells the noise adds less than the sampling of rows. There `shrunk` has at most {most:.3f} "
+        said += "times the error of `plain`."
     return "\n".join(lines) + "\n" + said + "\n"
 
 

@@ -1,4 +1,4 @@
-"""What the studies say, as tables for docs/: written between markers, so that the words around them stay.
+"""The tables of the studies of public tables, for docs/: written between markers, so that the words around them stay.
 
 A table's coverage is the share of its bounded intervals, over all targets, releases and coefficients, that hold the truth; means,
 worst and shares are over tables, each counting as one. Ratios are geometric means, over a table's coefficients that both
@@ -24,6 +24,7 @@ LOW = 0.90  # a table whose intervals hold less often is called low
 FEWEST = 0.02  # share of intervals that are bounded below which a table's coverage says nothing
 FEW_ROWS = 0.02  # d^1.5 / (n mu) from which a table counts as small for its budget
 SHOWN = 1.0  # epsilon of the list of tables
+GROUPS = {False: "development", True: "held out"}  # by whether a table is held out
 
 
 def update(root: Path, study: str) -> None:
@@ -36,7 +37,7 @@ def tables(study: str, lines: Sequence) -> dict[str, str]:
     """The page's tables by name."""
     if study == "bounds":
         return {"loose bounds": loose(lines)}
-    return {"public tables": overall(lines), "each public table": each(lines)}
+    return {"public tables, in short": in_short(lines), "public tables": overall(lines), "each public table": each(lines)}
 
 
 def summary(study: str, lines: Sequence) -> str:
@@ -44,12 +45,33 @@ def summary(study: str, lines: Sequence) -> str:
     return "\n".join(tables(study, lines).values())
 
 
+def in_short(lines: Sequence[coverage.Row]) -> str:
+    """The columns that most people ask for, at one epsilon, of the two mechanisms that users can choose."""
+    head = [f"public tables, epsilon {SHOWN:g}", "mechanism", "identified", "mean coverage", f"tables below {LOW:.0%}"]
+    head += ["length over that without privacy"]
+    out = []
+    for kept, words in GROUPS.items():
+        group = [line for line in lines if held_out(line.table) == kept and line.epsilon == SHOWN]
+        for method in dict.fromkeys(line.method for line in group if line.method != ONE_CLIP):
+            name, _, _, identified, covers, _, low, _, _, length, *_ = _overall(words, SHOWN, method, group)
+            out.append([name, f"`{method}`", identified, covers, low, length])
+    return _table(head, out)
+
+
 def overall(lines: Sequence[coverage.Row]) -> str:
-    """One line per epsilon and method, of tables that were looked at and of those that were held out."""
-    head = ["tables", "epsilon", "method", "identified", "covers, mean", "5 % of coefficients below", f"tables below {LOW:.0%}"]
+    """One line per epsilon and method, of tables that estimators were developed on and of those that were held out."""
+    head = [
+        "tables",
+        "epsilon",
+        "method",
+        "identified",
+        "mean coverage",
+        "5 % of coefficients below",
+        f"tables below {LOW:.0%}",
+    ]
     head += ["worst table", "error", "length", "error over one clip's", "length over one clip's"]
     out = []
-    for kept, words in ((False, "looked at"), (True, "held out")):
+    for kept, words in GROUPS.items():
         for epsilon in sorted({line.epsilon for line in lines}):
             group = [line for line in lines if held_out(line.table) == kept and line.epsilon == epsilon]
             for method in dict.fromkeys(line.method for line in group):
@@ -114,13 +136,13 @@ def ratio(lines: Sequence[coverage.Row], method: str, what: str) -> float:
 
 
 def loose(lines: Sequence[bounds.Row]) -> str:
-    """The loss by width, of tables with rows enough for the budget and of the others, beside what bounds that fit lose."""
+    """The loss by width, of tables with enough rows for the budget and of the others, beside what bounds that fit lose."""
     widths = sorted({line.width for line in lines})
     head = ["tables", "regressions", "", *(f"{_width(width)} times" for width in widths)]
     groups: dict[str, Callable[[bounds.Row], bool]] = {
-        "rows enough, looked at": lambda line: line.noisy < FEW_ROWS and not held_out(line.table),
-        "rows enough, held out": lambda line: line.noisy < FEW_ROWS and held_out(line.table),
-        "few rows, looked at": lambda line: line.noisy >= FEW_ROWS and not held_out(line.table),
+        "enough rows, development": lambda line: line.noisy < FEW_ROWS and not held_out(line.table),
+        "enough rows, held out": lambda line: line.noisy < FEW_ROWS and held_out(line.table),
+        "few rows, development": lambda line: line.noisy >= FEW_ROWS and not held_out(line.table),
         "few rows, held out": lambda line: line.noisy >= FEW_ROWS and held_out(line.table),
     }
     out = []
@@ -132,7 +154,7 @@ def loose(lines: Sequence[bounds.Row]) -> str:
         cells = [f"{words} ({len({table for table, _ in asked})})", str(len(asked))]
         medians = [_number(np.median([losses[*one, width] for one in asked])) for width in widths]
         ratios = [_number(_geometric(_loss(losses[*one, w]) / _loss(losses[*one, widths[0]]) for one in asked)) for w in widths]
-        out += [[*cells, "median loss", *medians], ["", "", "over that of bounds that fit", *ratios]]
+        out += [[*cells, "median loss", *medians], ["", "", "loss over that with fitting bounds", *ratios]]
     return _table(head, out)
 
 

@@ -102,7 +102,7 @@ def _sketches(book: Book) -> list[Claim]:
     return [
         Claim(
             "1",
-            "At small n the private sketches are as far off as the coefficients are long (2.8): no use.",
+            "At small n the errors of the private sketches are as large as the coefficients themselves (2.8), so they are of no use.",
             f"Algorithm 2 at 2^14: {min(small):.2f} to {max(small):.2f}",
             _span(book, "algorithm-2", "exact", 14),
             HOLDS if min(small) > 1.5 else PARTLY,
@@ -112,7 +112,7 @@ def _sketches(book: Book) -> list[Claim]:
             "Algorithm 2 overtakes Algorithm 1 only from n = 2^19 or 2^20 in most experiments.",
             *_both(crossing),
             HOLDS if len(as_said) >= 4 else PARTLY if as_said or later else FAILS,
-            "Late, as the paper says, and with its own constants later than it says. With exact ones where it says.",
+            "With the printed constants it overtakes later than the paper says, with exact constants where the paper says.",
         ),
         Claim(
             "1",
@@ -121,7 +121,7 @@ def _sketches(book: Book) -> list[Claim]:
             _near(book.mean("algorithm-2", "paper", 0.1)[end], 0.0192, book.mean("algorithm-1", "paper", 0.1)[end], 0.0671)
             if end == 25
             else NOT_RUN,
-            "The order and the gap are there; the paper's data, code and number of rows are not public.",
+            "The order and the gap agree. The paper's data, code and number of rows are not public.",
         ),
         Claim(
             "1",
@@ -160,7 +160,9 @@ def _wishart(book: Book) -> list[Claim]:
         )
 
     wins, total = _wins(book, "algorithm-3-shifted", ("algorithm-3",), "paper", EPSILONS)
-    return [Claim("2", "Taking the noise's mean off makes Algorithm 3 better, always.", *_both(better), _share(wins, total))]
+    return [
+        Claim("2", "Subtracting the mean of the noise always makes Algorithm 3 better.", *_both(better), _share(wins, total))
+    ]
 
 
 def _posterior(book: Book) -> list[Claim]:
@@ -194,13 +196,13 @@ def _posterior(book: Book) -> list[Claim]:
             "Algorithms 4 and 5 with n + d degrees of freedom have large errors for all n.",
             *_both(large),
             HOLDS if a > 0.1 else FAILS,
-            "The prior grows with the square root of n, and pulls the coefficients towards zero; it is public, so it can be undone "
-            "(our debiased and shrunk estimates do).",
+            "The prior grows with the square root of n and pulls the coefficients towards zero. It is public, so it can be undone. "
+            "Our debiased and shrunk estimates do that.",
         ),
         Claim("3", "Their results vary very little.", *_both(spread), HOLDS),
         Claim(
             "3",
-            "Splitting the budget costs Algorithm 5 more than it gains, against Algorithm 4, at (almost) all n.",
+            "Splitting the budget costs Algorithm 5 more than it gains, compared with Algorithm 4, at almost all n.",
             *_both(costlier),
             _share(split, all_cells),
         ),
@@ -209,8 +211,8 @@ def _posterior(book: Book) -> list[Claim]:
             "(v), Algorithm 5 with 2d degrees, beats (iv), Algorithm 2 with 2d rows, for all n.",
             *_both(five),
             _share(wins, total),
-            "At equal degrees of freedom the draw of the inverse law never has the larger mean square error (see above); where it loses "
-            "here, it is by the noise of 15 repetitions or because both are as long as the coefficients.",
+            "At equal degrees of freedom the inverse-Wishart draw never has the larger mean squared error (see above). Where it "
+            "loses here, the reason is the noise of 15 repetitions, or both errors are as large as the coefficients.",
         ),
     ]
 
@@ -259,14 +261,15 @@ def _six(book: Book) -> list[Claim]:
             "At small n Analyze Gauss is out of scale: 9, 12, sometimes 30.",
             *_both(small),
             HOLDS if max(book.mean("analyze-gauss", "paper", e)[14] for e in EPSILONS) > 5 else PARTLY,
-            "Means of a heavy-tailed error: they depend on the draws.",
+            "The error has heavy tails, so its mean depends on the draws.",
         ),
         Claim(
             "4",
             "Making negative eigenvalues zero is as bad as doing nothing: 12 or 9.",
             *_both(psd),
             FAILS,
-            "Solved by least squares on what is left it is among the best; with a plain inverse of a singular matrix it would be anything.",
+            "We solve by least squares on the other eigenvalues, and then it is among the best. The plain inverse of a singular matrix "
+            "would be arbitrary.",
         ),
         Claim(
             "4",
@@ -279,9 +282,8 @@ def _six(book: Book) -> list[Claim]:
             "In the end all errors fall below that of least squares itself.",
             *_both(below),
             FAILS,
-            "Measured from the coefficients that made the data, noise can only add to the error of least squares. "
-            "What does fall below it is the "
-            "distance between the private and the non-private estimate.",
+            "The error is measured from the coefficients that made the data, so noise can only add to that of least squares. What does "
+            "fall below it is the distance between the private and the non-private estimate.",
         ),
     ]
 
@@ -337,7 +339,7 @@ def _many(book: Book) -> list[Claim]:
             "With m = 0 Analyze Gauss is the best from n = 2^16 on.",
             *_both(alone),
             PARTLY,
-            "Later with the printed constants: in this setting the bound is larger (d = 41), and so is the noise.",
+            "It is later with the printed constants. In this setting d = 41, so the row bound and the noise are larger.",
         ),
         Claim(
             "5",
@@ -350,8 +352,9 @@ def _many(book: Book) -> list[Claim]:
             "Lifted Analyze Gauss is worse than both sketches and the shifted Wishart noise for n < 2^22, m of 1 or more.",
             *_both(against),
             _share(sum(two), len(two)),
-            "Cells (m, n) in which the named technique has the smaller mean error. We cannot reproduce it: with the printed constants "
-            "the Gaussian noise is the smallest of all, and lifting it leaves it so. The paper's code, which would tell, is not public.",
+            "The numbers count the cells (m, n) in which the named technique has the smaller mean error. We cannot reproduce the "
+            "statement. With the printed constants, Gaussian noise is the smallest of all, also after "
+            "lifting. The paper's code is not public.",
         ),
         Claim("5", "As m grows all errors become large.", *_both(grows), HOLDS),
         Claim(
@@ -359,7 +362,7 @@ def _many(book: Book) -> list[Claim]:
             "Lifted Analyze Gauss has the smallest spread, the shifted Wishart noise a good one.",
             *_both(spread),
             PARTLY,
-            "Where an estimate is close to zero it hardly varies, whatever the data: a small spread alone is no merit.",
+            "An estimate close to zero hardly varies, whatever the data. So a small spread alone is no advantage.",
         ),
     ]
 
@@ -384,7 +387,7 @@ def _lasso(zeros: Sequence[Zeros]) -> list[Claim]:
             "sparse on the extras only.",
             *_both(found),
             HOLDS if own[0] < 0.1 < own[1] else PARTLY,
-            "With exact constants, and large n, the private lasso finds the right zeros too.",
+            "With exact constants and large n, the private lasso finds most of the right zeros too.",
         ),
     ]
 

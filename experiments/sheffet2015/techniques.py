@@ -33,19 +33,19 @@ NO_EPSILON = 0.0  # marks what is not private
 TECHNIQUES = {
     "ols": "least squares on the rows, not private",
     "sketch": "a sketch of the rows themselves, not private",
-    "posterior": "a draw of the posterior without a prior, not private",
+    "posterior": "a posterior draw without a prior, not private",
     "algorithm-1": "Algorithm 1: sketch with a ridge",
     "algorithm-2": "Algorithm 2: sketch, smallest eigenvalue first",
     "algorithm-3": "Algorithm 3: additive Wishart noise",
-    "algorithm-3-shifted": "Algorithm 3, its mean taken off",
+    "algorithm-3-shifted": "Algorithm 3, mean subtracted",
     "algorithm-4": "Algorithm 4: inverse-Wishart draw",
     "algorithm-5-n": "Algorithm 5 with n + d degrees of freedom",
     "algorithm-5": "Algorithm 5 with 2d degrees of freedom",
     "analyze-gauss": "Analyze Gauss",
     "analyze-gauss-scaled": "Analyze Gauss, lifted if indefinite",
     "analyze-gauss-psd": "Analyze Gauss, negative eigenvalues made zero",
-    "dpgram": "our default: gaussian-noise, shrunk",
-    "whitened-noise": "our whitened release: whitened-noise, shrunk",
+    "dpgram": "dpgram: gaussian-noise, shrunk",
+    "whitened-noise": "dpgram: whitened-noise, shrunk",
     "ols-unshrunk": "least squares on rows that are not shrunk, not private",
 }
 

@@ -1,4 +1,4 @@
-"""The study's tables: all of them in a file of their own, and a summary between the markers of docs/whitened.md."""
+"""The study's tables: all of them in tables.md, and a summary between the markers of docs/whitened.md."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RESULTS, TABLES, PAGE = (
     Path("docs/whitened.md"),
 )
 
-AIMS = {  # the mean l2 error that was asked for, by setting, log2 of rows and epsilon
+AIMS = {  # the mean l2 error that was the goal, by setting, log2 of rows and epsilon
     ("single", 14, 0.1): 0.16,
     ("single", 16, 0.1): 0.026,
     ("single", 18, 0.1): 0.0088,
@@ -28,12 +28,30 @@ AIMS = {  # the mean l2 error that was asked for, by setting, log2 of rows and e
 MOST_OVER_LEAST_SQUARES = 1.5  # at epsilon 1 and 2^16 rows
 MOST_BELOW = 0.005  # of test R^2, below the better single release, for epsilon from 0.1 to 3
 MOST_OVER_SINGLE = 1.02  # of the error on real tables, for epsilon 3 and 5
+SAID = {"single": "`gaussian-noise`", "clipped": "`gaussian-noise`, clipped hard", "whitened": "`whitened-noise`"}
 
 
 def update(root: Path) -> None:
     lines = read(root / RESULTS)
     (root / TABLES).write_text(everything(lines), encoding="utf-8")
-    fill_page(root / PAGE, {"measured": summary(lines)})
+    fill_page(root / PAGE, parts(lines))
+
+
+def parts(lines: list[Line]) -> dict[str, str]:
+    """The page's tables by the name of their markers."""
+    return {"in short": in_short(lines), "measured": summary(lines)}
+
+
+def in_short(lines: list[Line]) -> str:
+    """One line per mechanism, over all real tables."""
+    real = [x for x in lines if x.part == "real"]
+    many = len({x.setting for x in real})
+    head = (f"prediction error over that of least squares, mean of {many} real tables", *(f"epsilon {e:g}" for e in EPSILONS))
+    rows = []
+    for name in ("single", "whitened"):
+        means = [_geometric(getattr(x, f"{name}_error") for x in real if x.epsilon == e) for e in EPSILONS]
+        rows.append((SAID[name], *(f"{mean:.3g}" for mean in means)))
+    return _table(head, rows)
 
 
 def summary(lines: list[Line]) -> str:
@@ -45,11 +63,13 @@ def summary(lines: list[Line]) -> str:
 def everything(lines: list[Line]) -> str:
     parts = [
         "# The whitened release, measured",
-        "Written by `make whitened-study`; what the columns mean is in `study.py`. Single releases are by `gaussian-noise`, with "
-        "`shrunk` and `log-det`: at the whole bound, and of rows clipped at a fifth of its square. *Weighed* is least squares without "
-        "noise on the rows as the last round weighed them: the part of the difference to *without privacy* that clipping makes. REPLACE.",
+        "All numbers of the study behind docs/whitened.md, written by `make whitened-study`. All releases are for REPLACE. *Gaussian* is a "
+        "release by `gaussian-noise` at the schema's row bound. *Clipped* is the same with rows clipped at a fifth of the squared bound. "
+        "Both get the better of the estimators `shrunk` and `log-det`. *Whitened* is a release by `whitened-noise` with `shrunk`. "
+        "*Weighted* is least squares without noise, on the rows as the last round weighted them. Its difference to *without privacy* "
+        "is the part that clipping causes. The column without a name says how a table was used, as docs/whitened.md explains.",
         "## Simulated\n\nMean l2 error of coefficients, delta e^-9.\n\n" + _all_simulated(lines),
-        "## Real\n\nTest R^2, delta 1e-6. The last four columns are errors of prediction over those of least squares.\n\n"
+        "## Real\n\nTest R^2, delta 1e-6. The last four columns are prediction errors over those of least squares.\n\n"
         + _all_real(lines),
     ]
     return "\n\n".join(parts) + "\n"
@@ -69,7 +89,7 @@ def loses(x: Line) -> bool:
 
 
 def _aims(lines: list[Line]) -> str:
-    head = ("setting", "rows", "data sets", "asked", "whitened", "single", "least squares")
+    head = ("setting", "rows", "datasets", "goal", "`whitened-noise`", "`gaussian-noise`", "least squares")
     rows = []
     for x in lines:
         aim = AIMS.get((x.setting, _length(x), x.epsilon))
@@ -77,13 +97,23 @@ def _aims(lines: list[Line]) -> str:
             measured = f"{x.whitened_shrunk:.3g} ± {x.whitened_se:.1g}"
             said = measured if x.whitened_shrunk <= aim else f"**{measured}**"
             rows.append((x.setting, f"2^{_length(x)}", x.runs, f"{aim:g}", said, f"{best_error(x):.3g}", f"{x.without:.3g}"))
-    return "*Epsilon 0.1: mean l2 errors of coefficients, with standard errors; bold is above what was asked.*\n\n" + _table(
-        head, rows
+    return (
+        "*Simulated tables, epsilon 0.1: mean l2 errors of coefficients, with standard errors. Bold: above the goal.*\n\n"
+        + _table(head, rows)
     )
 
 
 def _over_least_squares(lines: list[Line]) -> str:
-    head = ("setting", "d", "", "data sets", "single", "whitened", "least squares", "whitened over least squares")
+    head = (
+        "setting",
+        "d",
+        "",
+        "datasets",
+        "`gaussian-noise`",
+        "`whitened-noise`",
+        "least squares",
+        "whitened over least squares",
+    )
     rows = []
     for x in lines:
         if _length(x) == 16 and x.epsilon == 1:
@@ -92,9 +122,8 @@ def _over_least_squares(lines: list[Line]) -> str:
             numbers = [f"{v:.3g}" for v in (best_error(x), x.whitened_shrunk, x.without)]
             rows.append((x.setting, x.columns, x.group, x.runs, *numbers, said))
     limit = MOST_OVER_LEAST_SQUARES
-    return f"*Epsilon 1, 2^16 rows: mean l2 errors; bold is above {limit:g} times that without privacy.*\n\n" + _table(
-        head, rows
-    )
+    words = f"*Simulated tables, epsilon 1, 2^16 rows: mean l2 errors. Bold: above {limit:g} times the error without privacy.*"
+    return f"{words}\n\n{_table(head, rows)}"
 
 
 def _by_epsilon(lines: list[Line]) -> str:
@@ -105,11 +134,11 @@ def _by_epsilon(lines: list[Line]) -> str:
         if not own:
             continue
         many = len({x.setting for x in own})
-        for name, said in (("single", "single"), ("clipped", "single, clipped hard"), ("whitened", "whitened")):
+        for name, said in SAID.items():
             means = [_geometric(getattr(x, f"{name}_error") for x in own if x.epsilon == e) for e in EPSILONS]
             rows.append((f"{many}, {group}", said, *(f"{mean:.3g}" for mean in means)))
     return (
-        "*Real tables: the error of prediction over that of least squares (one is as good as without privacy), geometric means.*\n\n"
+        "*Real tables: prediction error over that of least squares, geometric means. 1 is as good as without privacy.*\n\n"
         + _table(head, rows)
     )
 
@@ -123,8 +152,8 @@ def _compact(lines: list[Line]) -> str:
         cells = [_pair(own[e]) if e in own else "" for e in EPSILONS]
         rows.append((name, f"{one.rows:,}", one.columns, one.group, f"{one.without:.3f}", *cells))
     return (
-        "*Real tables: mean test R^2, the better single release and then the whitened one; bold loses more than "
-        f"{MOST_BELOW:g}.*\n\n" + _table(head, rows)
+        "*Real tables: mean test R^2 of `gaussian-noise` → `whitened-noise`. Bold: `whitened-noise` is more than "
+        f"{MOST_BELOW:g} lower.*\n\n" + _table(head, rows)
     )
 
 
@@ -136,31 +165,40 @@ def _pair(x: Line) -> str:
 def _lost(lines: list[Line]) -> str:
     asked = [x for x in lines if x.epsilon <= 3]
     lost = [x for x in asked if loses(x)]
-    head = ("table", "epsilon", "single", "whitened", "difference", "without noise, rows as weighed", "without privacy")
+    head = (
+        "table",
+        "epsilon",
+        "`gaussian-noise`",
+        "`whitened-noise`",
+        "difference",
+        "no noise, same weights of rows",
+        "without privacy",
+    )
     rows = []
     for x in lost:
         numbers = [f"{v:.3f}" for v in (best_r2(x), x.whitened_shrunk)]
         apart = f"{x.whitened_shrunk - best_r2(x):+.3f} ± {x.difference_se:.1g}"
         rows.append((x.setting, f"{x.epsilon:g}", *numbers, apart, f"{x.weighed:.3f}", f"{x.without:.3f}"))
-    said = f"Of {len(asked)} cells with epsilon up to 3, {len(lost)} lose more than {MOST_BELOW:g} of test R^2 to the better single release"
+    below = f"`whitened-noise` is more than {MOST_BELOW:g} of test R^2 below `gaussian-noise`"
+    said = f"In {len(lost)} of {len(asked)} cases with epsilon up to 3, {below}"
     return f"{said}:\n\n{_table(head, rows)}" if lost else f"{said}."
 
 
 def _second_best(lines: list[Line]) -> str:
     asked = [x for x in lines if x.epsilon >= 3]
     over = [x for x in asked if x.whitened_error > MOST_OVER_SINGLE * x.single_error]
-    said = [f"{x.name} ({x.whitened_error / x.single_error:.2f})" for x in over]
+    said = [f"{x.name}: {x.whitened_error / x.single_error:.2f}" for x in over]
     clipped = [x for x in lines if x.epsilon <= 3 and x.whitened_shrunk < max(x.clipped_shrunk, x.clipped_log_det) - MOST_BELOW]
-    also = [f"{x.name} ({x.whitened_shrunk - max(x.clipped_shrunk, x.clipped_log_det):+.3f})" for x in clipped]
+    also = [f"{x.name}: {x.whitened_shrunk - max(x.clipped_shrunk, x.clipped_log_det):+.3f}" for x in clipped]
     return (
-        f"At epsilon 3 and 5, the error is more than {MOST_OVER_SINGLE:g} times the single release's in {len(over)} of {len(asked)} cells: "
-        f"{_listed(said)}\n\nA single release with rows clipped at a fifth of the squared bound is better by more than {MOST_BELOW:g} of "
-        f"test R^2 in {len(clipped)} cells with epsilon up to 3: {_listed(also)}"
+        f"Cases with epsilon 3 or 5 where the error is more than {MOST_OVER_SINGLE:g} times that of `gaussian-noise`: {len(over)} of "
+        f"{len(asked)}{_listed(said)}\n\nCases with epsilon up to 3 where `gaussian-noise` with hard clipping is better by more than "
+        f"{MOST_BELOW:g} of test R^2: {len(clipped)}{_listed(also)}"
     )
 
 
 def _all_simulated(lines: list[Line]) -> str:
-    head = ("setting", "d", "rows", "epsilon", "data sets", "", "without privacy", "weighed", "single", "clipped", "whitened")
+    head = ("setting", "d", "rows", "epsilon", "datasets", "", "without privacy", "weighted", "gaussian", "clipped", "whitened")
     rows = []
     for x in lines:
         if x.part == "simulated":
@@ -172,8 +210,8 @@ def _all_simulated(lines: list[Line]) -> str:
 
 
 def _all_real(lines: list[Line]) -> str:
-    head = ("table", "d", "rows", "epsilon", "draws", "", "without privacy", "weighed", "single", "clipped", "whitened")
-    more = ("whitened, log-det", "standard error", "single", "clipped", "whitened", "weighed")
+    head = ("table", "d", "rows", "epsilon", "draws", "", "without privacy", "weighted", "gaussian", "clipped", "whitened")
+    more = ("whitened, log-det", "standard error", "gaussian", "clipped", "whitened", "weighted")
     rows = []
     for x in lines:
         if x.part == "real":
@@ -192,7 +230,7 @@ def _table(head: tuple, rows: list[tuple]) -> str:
 
 
 def _listed(said: list[str]) -> str:
-    return ("; ".join(said) if said else "none") + "."
+    return (f" ({'; '.join(said)})" if said else "") + "."
 
 
 def _geometric(values: Iterable[float]) -> float:

@@ -352,7 +352,13 @@ def test_a_table_that_cannot_be_made_is_said(monkeypatch):
 
 def test_the_page_holds_what_the_results_say():
     cells, text = read(bench_peers.RESULTS), bench_peers.PAGE.read_text(encoding="utf-8")
-    for table in (page.methods(), page.tables(cells), page.lost(cells), page.wins(cells)):
+    for table in (
+        page.in_short(cells),
+        page.methods(),
+        page.tables(cells),
+        page.lost(cells),
+        *(page.wins(cells, o) for o in page.OURS),
+    ):
         assert table in text
 
 

@@ -182,10 +182,10 @@ def test_the_page_sets_losses_against_those_of_bounds_that_fit():
     many = [line("y", 1.0, 0.01, 0.01), line("y", 100.0, 0.01, 0.04), line("z", 1.0, 0.01, 0.1), line("z", 100.0, 0.01, 0.9)]
     shown = page.loose([*many, line("y", 1.0, 0.03, 0.5), line("y", 100.0, 0.03, 1.0)]).splitlines()
     assert shown[2:] == [
-        "| rows enough, looked at (1) | 2 | median loss | 0.055 | 0.47 |",
-        "|  |  | over that of bounds that fit | 1 | 6 |",  # the root of 4 times 9
-        "| few rows, looked at (1) | 1 | median loss | 0.5 | 1 |",
-        "|  |  | over that of bounds that fit | 1 | 2 |",
+        "| enough rows, development (1) | 2 | median loss | 0.055 | 0.47 |",
+        "|  |  | loss over that with fitting bounds | 1 | 6 |",  # the root of 4 times 9
+        "| few rows, development (1) | 1 | median loss | 0.5 | 1 |",
+        "|  |  | loss over that with fitting bounds | 1 | 2 |",
     ]
 
 

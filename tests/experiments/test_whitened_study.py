@@ -11,7 +11,7 @@ import pytest
 from experiments.markers import fill
 from experiments.whitened import designs, study, tables
 from experiments.whitened.releases import INDICATOR, INTERCEPT, NUMBER, clipped_gram, coefficients, single, whitened
-from experiments.whitened.table import AIMS, PAGE, RESULTS, TABLES, best_error, everything, loses, summary
+from experiments.whitened.table import AIMS, PAGE, RESULTS, TABLES, best_error, everything, loses, parts
 
 ROOT = Path(__file__).parents[2]
 KINDS = sorted({case.kind for case in study.CASES})
@@ -19,7 +19,7 @@ KINDS = sorted({case.kind for case in study.CASES})
 
 def test_the_pages_say_what_the_numbers_say(tmp_path):
     page, lines = (ROOT / PAGE).read_text(encoding="utf-8"), study.read(ROOT / RESULTS)
-    assert fill(page, {"measured": summary(lines)}) == page
+    assert fill(page, parts(lines)) == page
     assert everything(lines) == (ROOT / TABLES).read_text(encoding="utf-8")
     study.write(tmp_path / "again.csv", lines)
     assert (tmp_path / "again.csv").read_text() == (ROOT / RESULTS).read_text()
