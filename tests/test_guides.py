@@ -12,6 +12,7 @@ from tools.guide_output import BLOCK, Shown
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
+    "five-minutes",
     "custodian",
     "officer",
     "analyst",
@@ -24,8 +25,9 @@ PAGES = [
     "exact",
     "mechanisms",
 ]
-MAKING_THEIR_OWN = {"custodian", "analyst"}  # pages that make release.json
+MAKING_THEIR_OWN = {"five-minutes", "custodian", "analyst"}  # pages that make release.json
 WRITTEN = {
+    "five-minutes": ("demo/flights.parquet", "release.json", "report.html", "release-from-python.json"),
     "custodian": ("schema.toml", "demo/coefficients.png", "demo/report.html", "report.html", "second.html", "short.json"),
     "analyst": ("arr_delay.png", "report.html"),
     "report": ("report.html",),

@@ -1,5 +1,4 @@
-"""What the site is built with, without Sphinx: links that leave docs/, excerpts for search, the check of what was built, and
-the page of five minutes, whose code runs."""
+"""What the site is built with, without Sphinx: links that leave docs/, excerpts for search, and the check of what was built."""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from tools import check_site, page_output
+from tools import check_site
 
 ROOT = Path(__file__).parents[1]
 
@@ -126,39 +125,3 @@ def test_a_style_that_asks_a_network_is_found(tmp_path, monkeypatch):
     (tmp_path / "a.html").write_text("")
     (tmp_path / "a.css").write_text('@font-face { src: url("https://example.org/font.woff2"); }')
     assert check_site.problems(tmp_path) == ["a.css loads https://example.org/font.woff2"]
-
-
-def test_five_minutes_run_and_print_what_the_page_shows(tmp_path):
-    """Every block, in order, in one empty folder. Numbers carry new noise in every run, so words are compared."""
-    shown = 0
-    for block, printed in page_output.run_page((ROOT / "docs" / "five-minutes.md").read_text(encoding="utf-8"), tmp_path):
-        if block[3] is not None:
-            assert page_output.words(block[3]) == page_output.words(printed), (
-                f"run `python tools/page_output.py docs/five-minutes.md`: {block[2]}"
-            )
-            shown += 1
-    assert shown >= 5
-    for name in ("demo/flights.parquet", "release.json", "report.html", "release-from-python.json"):
-        assert (tmp_path / name).stat().st_size > 0
-
-
-def test_words_of_an_output_are_compared_without_its_numbers():
-    assert (
-        page_output.words("age  -0.25 <0.001  1.2e-05 [0.025\n=====\n")
-        == page_output.words("age 3 0.4 7 [0.1\n=========")
-        == ["age", "#", "#", "#", "[", "#", "---"]
-    )
-    assert page_output.words("age 0.25") != page_output.words("sex 0.25")
-
-
-def test_long_sentences_are_wrapped_and_tables_are_not():
-    table = f"name{' ' * 200}1\n{'=' * 200}\n"
-    assert page_output.shown(f"{table}\n") == table
-    sentence = "inverse-wishart " * 20
-    assert len(page_output.shown(sentence).splitlines()) == 3
-    assert page_output.words(page_output.shown(sentence)) == page_output.words(sentence)
-
-
-def test_a_page_whose_code_fails_is_noticed(tmp_path):
-    with pytest.raises(RuntimeError, match="exit code 3"):
-        list(page_output.run_page("```bash\nexit 3\n```\n", tmp_path))

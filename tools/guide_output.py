@@ -22,7 +22,7 @@ DEMO = Path(__file__).parents[1] / "src" / "dpgram" / "demo"
 BLOCK = re.compile(r"^```(bash|python|text|console)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 CONSOLE = re.compile(r"\$ ((?:.*\\\n)*.*\n)((?:.*\n)*)")  # a command, on several lines where they end in \, and what it prints
 RUNNERS = {"bash": ["bash", "-euo", "pipefail", "-c"], "python": [sys.executable, "-W", "error", "-c"]}
-DOTS, WIDTH, FOLDED, BAD_INPUT = "...", 120, 92, 2
+DOTS, NOTE, WIDTH, FOLDED, BAD_INPUT = "...", "  ", 126, 92, 2
 
 
 class Shown(NamedTuple):
@@ -40,21 +40,30 @@ class Shown(NamedTuple):
 
     @property
     def renewed(self) -> str:
-        """The same with every line replaced by the printed one that is most like it; messages as a whole."""
+        """Each part between dots as it is printed now: from the line most like its first to the one most like its last. Messages as a whole."""
         if self.block[1] == "console":
             return "".join(folded(line) for line in self.printed[1].splitlines())
-        printed = [line.rstrip() for stream in self.printed for line in stream.splitlines()]
+        streams = [[line.rstrip() for line in stream.splitlines()] for stream in self.printed if stream.strip()]
         new: list[str] = []
-        for line in self.text.splitlines():
-            found = line if line.strip() in ("", DOTS) else nearest(line, printed)
-            if not new or not found or found != new[-1]:  # a line that the page has folded is found twice
-                new.append(found)
+        for piece in re.split(rf"^({re.escape(DOTS)})$", self.text, flags=re.MULTILINE):
+            lines = [line for line in piece.splitlines() if line.strip()]
+            if piece == DOTS:
+                new.append(DOTS)
+            elif lines:
+                stream = max(filter(None, streams), key=lambda each: likeness(lines[0], each[nearest(lines[0], each)]))
+                start = nearest(lines[0], stream)
+                stop = start + nearest(lines[-1], stream[start:], near=len(lines) - 1) + 1
+                while stop < len(stream) and stream[stop].startswith(NOTE):  # the last line was one of a note that goes on
+                    stop += 1
+                new += stream[start:stop]
+                del stream[:stop]  # what comes later on the page was printed later
         return "".join(folded(line) for line in new)
 
 
 def folded(line: str) -> str:
-    """``line`` with its end, on several lines where it is wider than tables are."""
-    return (textwrap.fill(line, FOLDED, break_on_hyphens=False) if len(line) > WIDTH else line) + "\n"
+    """``line`` with its end, on several lines where it is a sentence wider than tables are."""
+    is_sentence = len(line) > WIDTH and "   " not in line and " " in line.strip()
+    return (textwrap.fill(line, FOLDED, break_on_hyphens=False) if is_sentence else line) + "\n"
 
 
 def words(text: str) -> str:
@@ -67,9 +76,13 @@ def words(text: str) -> str:
     return " ".join(re.sub("─+|=+|-{3,}", lambda rule: rule[0][0], masked).split())
 
 
-def nearest(line: str, printed: list[str]) -> str:
-    """The printed line whose words are most like those of ``line``."""
-    return max(printed, key=lambda one: difflib.SequenceMatcher(None, words(line), words(one)).ratio())
+def likeness(one: str, other: str) -> float:
+    return difflib.SequenceMatcher(None, words(one), words(other)).ratio()
+
+
+def nearest(line: str, printed: list[str], near: int = 0) -> int:
+    """Where the printed line stands whose words are most like those of ``line``, and of several the one nearest to ``near``."""
+    return max(range(len(printed)), key=lambda place: (likeness(line, printed[place]), -abs(place - near)), default=0)
 
 
 def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:

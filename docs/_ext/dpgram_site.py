@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import inspect
+import re
 import tomllib
 from functools import cached_property
 from pathlib import Path
@@ -69,6 +70,11 @@ def trees_as_code(app: Sphinx, what: str, name: str, thing: Any, options: Any, l
     lines[:] = shown
 
 
+def keep_underscores(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Attributes such as ``coef_``: a name that ends in an underscore is a link to Sphinx."""
+    lines[:] = [re.sub(r"^(:(?:ivar|vartype) \w+)_:", r"\1\\_:", line) for line in lines]
+
+
 def dashes(app: Sphinx, page: nodes.document) -> None:
     """Between a parameter, or a result, and its description, where Sphinx writes two hyphens."""
     described = {id(text): text for field in page.findall(nodes.field) for text in field.findall(nodes.Text)}
@@ -92,6 +98,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("builder-inited", lambda app: repository.write_pages())
     app.connect("source-read", read_page)
     app.connect("autodoc-skip-member", skip_member)
+    app.connect("autodoc-process-docstring", keep_underscores)
     app.connect("autodoc-process-docstring", trees_as_code)
     app.connect("doctree-read", dashes)
     app.connect("html-page-context", add_excerpts)
