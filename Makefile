@@ -65,7 +65,7 @@ smoke: dist
 reproduce: .venv/installed-test
 	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.sheffet2015
 
-# The same for n up to 2^20, into build/: minutes on two cores.
+# The same for n up to 2^20, into build/: up to an hour on two cores.
 reproduce-quick: .venv/installed-test
 	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.sheffet2015 --largest 20 --out build/reproduce-quick
 

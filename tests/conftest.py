@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +20,16 @@ settings.register_profile("search", deadline=None, print_blob=True)  # `make tes
 settings.load_profile("fixed")
 
 
-LONG = ("tests/test_docs.py", "tests/experiments/")  # begun first, with all groups, so that no worker waits at the end
+if (
+    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+):  # as a shell has it for what runs in the background: tests of Ctrl-C would wait for ever
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+LONG = (
+    "tests/test_docs.py",
+    "tests/test_guides.py",
+    "tests/experiments/",
+)  # begun first, with all groups, so that no worker waits at the end
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -40,7 +40,7 @@ def test_the_release_is_that_of_the_chosen_mechanism_and_says_how_it_was_chosen(
     assert np.array_equal(made.gram, named.gram)
     assert made.parameters == named.parameters
     assert made.noise == named.noise
-    assert made.choice.startswith("auto, by a forecast for 4,000 rows")
+    assert made.choice.startswith("auto, by a quick forecast for 4,000 rows")
     assert named.choice == ""
     assert label_data(made)["chosen_by"] == made.choice
     assert [made.choice] in [fact.lines for _, group in label_groups(made) for fact in group if fact.key == ("chosen_by",)]

@@ -54,7 +54,7 @@ def test_a_release_is_that_of_auto_and_chooses_once(chosen):
     assert len(chosen) == 1
     assert made == released(mechanism="auto")
     assert made.mechanism == "whitened-noise"
-    assert made.choice.startswith("auto, by a forecast for 30,000 rows")
+    assert made.choice.startswith("auto, by a quick forecast for 30,000 rows")
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
@@ -76,7 +76,7 @@ def test_estimators_choose_once_a_fit(estimator, chosen):
 
 
 @pytest.mark.parametrize(
-    ("neighbours", "said"), [("replace", "by a forecast for 30,000 rows"), ("add-remove", "counts the rows, under noise")]
+    ("neighbours", "said"), [("replace", "by a quick forecast for 30,000 rows"), ("add-remove", "counts the rows, under noise")]
 )
 def test_the_command_says_what_was_taken_in_one_line_and_in_json(neighbours, said, tmp_path, monkeypatch, capsys, chosen):
     monkeypatch.chdir(tmp_path)

@@ -46,6 +46,10 @@ def main() -> None:
     )
     parser.add_argument("--workers", type=int, default=1, help="whitened releases at a time")
     given = parser.parse_args()
+    if given.largest < min(EXPONENTS):
+        parser.error(
+            f"--largest {given.largest} is too small: figure 7 needs tables of 2^{min(EXPONENTS)} rows. Pass at least {min(EXPONENTS)}."
+        )
     run(
         given.largest,
         given.repetitions,

@@ -260,7 +260,7 @@ class UnknownColumnError(ModelError):
         close = get_close_matches(name, known, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         shown = ", ".join(repr(n) for n in known[:20]) + (f" and {len(known) - 20} more" if len(known) > 20 else "")
-        super().__init__(f"the release has no column {name!r}.{hint} It has {shown}.")
+        super().__init__(f"there is no column {name!r}.{hint} The columns are {shown}.")
 
 
 class IndefiniteGramError(ModelError):

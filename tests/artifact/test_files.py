@@ -288,7 +288,7 @@ def test_a_protected_number_of_rows_cannot_be_in_a_file(tmp_path, table):
 
 
 def test_what_cannot_be_read_or_written_is_named(small_release, tmp_path):
-    with pytest.raises(ReleaseFileError, match="cannot be read: No such file"):
+    with pytest.raises(ReleaseFileError, match="cannot be read .No such file"):
         dpgram.load(tmp_path / "none.json")
     with pytest.raises(OutputError, match="there is no folder"):
         small_release.save(tmp_path / "nowhere" / "r.json")

@@ -178,7 +178,7 @@ def test_inspect_shouts_when_a_release_is_not_private(folder, capsys):
         ("release t.csv --schema schema.toml --epsilon 1 --delta 1e-6 --out no/r.json", "there is no folder no"),
         ("release t.csv --schema schema.toml --epsilon 1 --delta 1e-6 --out .", "it is a folder"),
         ("release t.csv --schema schema.toml --epsilon 1 --delta 1e-6 --out r.json --mechanism x", "no mechanism named 'x'"),
-        ("inspect none.json", "none.json: cannot be read"),
+        ("inspect none.json", "none.json: the file cannot be read"),
         ("regress t.csv --target y", "not valid JSON"),
         ("schema draft none.parquet", "is not a file"),
     ],
@@ -546,7 +546,7 @@ def test_every_command_draws_its_figure(release_file, capsys, line):
         ("cov r.json --columns q", "no column 'q'"),
         ("cov r.json --kind spearman", "kind is 'spearman' and must be one of"),
         ("pca r.json --components 0", "components is 0 and must be"),
-        ("pca none.json", "none.json: cannot be read"),
+        ("pca none.json", "none.json: the file cannot be read"),
         ("cov t.csv", "not valid JSON"),
     ],
 )

@@ -176,7 +176,7 @@ def test_a_dry_run_knows_what_the_release_will_say(folder, capsys, options):
         ("--mechanism inverse-wishart", "depend on the number of rows"),
         ("--mechanism noisy-inverse --rho 5", "CONDITIONAL"),
         ("--mechanism gaussian-sketch-adaptive --query q", "one row of the result"),
-        ("--mechanism auto --table-rows 5000", "auto, by a forecast for 5,000 rows"),
+        ("--mechanism auto --table-rows 5000", "auto, by a quick forecast for 5,000 rows"),
         ("--mechanism whitened-noise", "the table is read once or several times, depending on the number of rows"),
         ("--table-rows 5000 --insecure-seed 1", "NOT PRIVATE"),
         ("--mechanism whitened-noise", "mu"),
@@ -225,7 +225,7 @@ def test_auto_is_told_on_the_command_line(folder, capsys):
     small_table(500).to_pandas().to_csv("t.csv", index=False)
     code, _, err = call(f"release t.csv {BUDGET} --out release.json", capsys)
     assert code == 0
-    assert "was chosen: auto, by a forecast for 500 rows" in err
+    assert "was chosen: auto, by a quick forecast for 500 rows" in err
     assert dpgram.load("release.json").choice
 
 

@@ -340,7 +340,7 @@ def test_what_a_formula_cannot_ask(formula, message):
 @pytest.mark.parametrize("formula", ["z ~ x", "y ~ z", "y ~ . - z", "y ~ C(z)", "y ~ `c[zebra]`", "y ~ np.pi"])
 def test_unknown_columns(formula):
     with pytest.raises(
-        UnknownColumnError, match="the release has no column .* It has 'x', 'air time', 'y', 'c', 'month', 'late'"
+        UnknownColumnError, match="there is no column .* The columns are 'x', 'air time', 'y', 'c', 'month', 'late'"
     ):
         designs(exact_release().schema, formula)
 

@@ -180,7 +180,7 @@ def load(path: str | Path) -> GramRelease:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise ReleaseFileError(where=str(path), field=None, problem=f"cannot be read: {error.strerror}") from None
+        raise ReleaseFileError(where=str(path), field=None, problem=f"the file cannot be read ({error.strerror})") from None
     return _Reader(str(path)).read(content)
 
 
@@ -218,7 +218,7 @@ class _Reader:
             problem, _, place = str(error).partition(" - at `$")
             return self._refuse((within + place.rstrip("`")).lstrip(".") or None, problem[0].lower() + problem[1:])
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            return self._refuse(None, f"is not a release file: it is not valid JSON, or it was cut short ({error})")
+            return self._refuse(None, f"this is not a release file. It is not valid JSON, or it was cut short ({error})")
 
     def _schema(self, file: _File) -> Schema:
         try:

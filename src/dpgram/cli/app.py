@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, UnusedCliTokensError
 
 from dpgram.errors import DpgramError, DpgramWarning
 from dpgram.version import __version__
@@ -126,19 +126,33 @@ def main(argv: Sequence[str] | None = None) -> None:
     sys.exit(run(sys.argv[1:] if argv is None else argv))
 
 
+def misuse(error: CycloptsError) -> str:
+    """What is wrong with the words of a command, on one line."""
+    command = " ".join(["dpgram", *(error.command_chain or ())])
+    match error:
+        case MissingArgumentError(argument=argument) if argument is not None:
+            problem = f"{argument.name} is missing, or has no value."
+        case UnusedCliTokensError(unused_tokens=tokens) if tokens:
+            problem = f"'{command}' does not take {', '.join(map(repr, tokens))}."
+        case _:
+            problem = " ".join(str(error).split())
+    return f"{problem} '{command} --help' shows what it takes."
+
+
 def run(argv: Sequence[str]) -> int:
     """Run one command and return its exit code."""
     with warnings.catch_warnings(), noted_log():
         warnings.simplefilter("always", DpgramWarning)
         warnings.showwarning = lambda message, *_, **__: note(f"warning: {message}")
         try:
-            code = app(list(argv), exit_on_error=False, result_action="return_value")
+            code = app(list(argv), exit_on_error=False, print_error=False, result_action="return_value")
             sys.stdout.flush()
         except DpgramError as error:
             note(" ".join([f"error: {error}", *notes_of(error)]))
             return BAD_INPUT
-        except CycloptsError:
-            return BAD_INPUT  # cyclopts has said what is wrong
+        except CycloptsError as error:
+            note(f"error: {misuse(error)}")
+            return BAD_INPUT
         except KeyboardInterrupt as error:
             note(" ".join(["interrupted: no incomplete file was left behind.", *notes_of(error)]))
             return INTERRUPTED

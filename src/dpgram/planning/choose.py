@@ -58,7 +58,7 @@ def choose(
             typical = made.of(made.best).typical
             assert typical is not None
             return registry.find(made.best), (
-                f"auto, by a forecast for {rows:,} rows under default assumptions, without reading data. The expected error of the "
+                f"auto, by a quick forecast for {rows:,} rows under default assumptions, without reading data. The expected error of the "
                 f"coefficient of {typical.name} on {made.target} is {typical.error:.3g}. {made.verdict}{once}"
             )
         why = made.verdict

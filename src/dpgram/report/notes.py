@@ -9,9 +9,9 @@ from dpgram.terms.schema import Schema
 from dpgram.terms.words import Point
 
 
-def notes(schema: Schema, budget: Budget, matrices: int, proof: str) -> list[tuple[Point, str, str]]:
+def notes(schema: Schema, budget: Budget, rounds: int, proof: str) -> list[tuple[Point, str, str]]:
     """What is to be said at each point besides the label's facts: (point, name, text)."""
-    published = "one noisy matrix" if matrices == 1 else f"{matrices} noisy matrices"
+    published = "one noisy matrix" if rounds == 1 else f"the noisy matrices of {rounds} rounds"
     return [
         (Point.EPSILON, "in plain words", meaning(schema, budget)),
         (Point.EPSILON, "not promised",

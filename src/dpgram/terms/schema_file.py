@@ -146,7 +146,7 @@ _DRAFT_TAIL = """\
 """
 _DRAFT_HEAD = """\
 # Schema for dpgram. Fill in the blanks.
-# Everything in this file is published with the release, so keep secrets out of it.
+# Everything that you declare here is published with the release, so keep secrets out of it. Comments are not published.
 # Take bounds and categories from the domain: what is possible, not what is usual. Never look them up in the data, because that would
 # leak. If you are unsure, declare wide bounds: the mechanism whitened-noise copes with bounds that are far too wide.
 # Remove the columns that you do not want to release.
