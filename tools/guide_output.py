@@ -40,7 +40,7 @@ class Shown(NamedTuple):
 
     @property
     def renewed(self) -> str:
-        """Each part between dots as it is printed now: from the line most like its first to the one most like its last. Messages as a whole."""
+        """Each part between dots as it is printed now: from the line most like its first to the one most like its last. Messages whole."""
         if self.block[1] == "console":
             return "".join(folded(line) for line in self.printed[1].splitlines())
         streams = [[line.rstrip() for line in stream.splitlines()] for stream in self.printed if stream.strip()]
