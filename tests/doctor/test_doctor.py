@@ -17,10 +17,11 @@ import dpgram
 from dpgram.cli.app import run
 from dpgram.doctor import facts, selftests
 from dpgram.native import library
+from dpgram.rows.clip import mapped
 from dpgram.sampling import bits
 
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
-FOR_DEVELOPERS = {"bench", "study", "fuzz", "browser", "test"}
+FOR_DEVELOPERS = {"bench", "study", "fuzz", "browser", "test", "docs"}
 
 
 def told(capsys) -> tuple[int, dict, str]:
@@ -51,21 +52,23 @@ def test_one_screen_names_everything(capsys):
     assert "FAILED" not in out
 
 
+SUMS = ["Gram sums", "mapped sums"]
 PLANTED = [  # the self-test that must fail, and what is broken: an object, its attribute, and what takes its place
-    ("Gram sums", selftests, "integer_gram", lambda points: np.round(points @ points.T, -3).astype(np.int64)),
-    ("Gram sums", selftests, "clip", lambda cells, bound: type("Rows", (), {"points": np.trunc(cells * 2**20)})),
-    ("exact arithmetic", bits.SeededBits, "more", lambda self, places, known, width: b"\x80" * (width * len(places))),
-    ("calibration", selftests, "calibrate_mu", lambda budget: 1 / 4.2),
-    ("calibration", selftests, "gaussian_delta", lambda epsilon, mu: 1e-7),
-    ("randomness", os, "urandom", bytes),
-    ("randomness", os, "urandom", lambda count: np.random.default_rng().binomial(8, 0.48, count).astype(np.uint8).tobytes()),
+    (SUMS, selftests, "integer_gram", lambda points: np.round(points @ points.T, -3).astype(np.int64)),
+    (["mapped sums"], selftests, "mapped", lambda cells, *given: mapped(np.trunc(cells * 2**19) / 2**19, *given)),
+    (["Gram sums"], selftests, "clip", lambda cells, bound: type("Rows", (), {"points": np.trunc(cells * 2**20)})),
+    (["exact arithmetic"], bits.SeededBits, "more", lambda self, places, known, width: b"\x80" * (width * len(places))),
+    (["calibration"], selftests, "calibrate_mu", lambda budget: 1 / 4.2),
+    (["calibration"], selftests, "gaussian_delta", lambda epsilon, mu: 1e-7),
+    (["randomness"], os, "urandom", bytes),
+    (["randomness"], os, "urandom", lambda count: np.random.default_rng().binomial(8, 0.48, count).astype(np.uint8).tobytes()),
 ]
 
 
-@pytest.mark.parametrize(("name", "place", "attribute", "broken"), PLANTED)
-def test_what_is_broken_is_found(name, place, attribute, broken, monkeypatch):
+@pytest.mark.parametrize(("names", "place", "attribute", "broken"), PLANTED)
+def test_what_is_broken_is_found(names, place, attribute, broken, monkeypatch):
     monkeypatch.setattr(place, attribute, broken)
-    assert [result.name for result in selftests.run_self_tests() if not result.passed] == [name]
+    assert [result.name for result in selftests.run_self_tests() if not result.passed] == names
 
 
 def test_a_failure_is_exit_code_1_with_words(capsys, monkeypatch):
@@ -79,18 +82,37 @@ def test_a_failure_is_exit_code_1_with_words(capsys, monkeypatch):
 
 @pytest.mark.skipif(not library.FILE.is_file(), reason="NO COMPILED KERNEL: dpgram was installed without a C compiler")
 @pytest.mark.parametrize("isa", range(3))
-def test_a_kernel_that_errs_in_one_instruction_set_is_found(isa, monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "panels", "scales", "words"),
+    [
+        ("Gram sums", False, 1, "sums whole numbers inexactly"),
+        ("mapped sums", True, 1, "maps rows inexactly"),
+        ("mapped sums", True, 3, "clips mapped rows otherwise than NumPy"),
+    ],
+)
+def test_a_kernel_that_errs_in_one_instruction_set_is_found(isa, name, panels, scales, words, monkeypatch):
     if isa > library.Kernel(library.FILE).isa:
         pytest.skip("this machine has no such instructions")
     right = library.Kernel.add
 
     def add(self, columns, rows, most, scratch, total, through=None):
         right(self, columns, rows, most, scratch, total, through)
-        total[0, -1] += self.isa == isa
+        total[-1, 0, -1] += self.isa == isa and (through is not None) == panels and len(total) == scales
 
     monkeypatch.setattr(library.Kernel, "add", add)
     (wrong,) = [result for result in selftests.run_self_tests() if not result.passed]
-    assert (wrong.name, wrong.words) == ("Gram sums", f"the kernel ({library.INSTRUCTIONS[isa]}) sums whole numbers inexactly")
+    assert (wrong.name, wrong.words) == (name, f"the kernel ({library.INSTRUCTIONS[isa]}) {words}")
+
+
+def test_made_up_maps_have_short_rows_and_long_ones():
+    """Or nothing would be clipped, or all of it."""
+    numbers, seen = [], selftests.mapped
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(selftests, "mapped", lambda *given: numbers.append(given) or seen(*given))
+        assert selftests.mapped_sums()
+    lengths = [np.linalg.norm(through.matrix @ cells, axis=0) for cells, _, through, *_ in numbers]
+    assert lengths[0].max() < 1
+    assert all((each > 1).mean() > 0.99 for each in lengths[1:])
 
 
 def test_a_kernel_that_cannot_be_loaded_is_found(tmp_path, monkeypatch, capsys):
@@ -102,7 +124,7 @@ def test_a_kernel_that_cannot_be_loaded_is_found(tmp_path, monkeypatch, capsys):
         code, data, _ = told(capsys)
     finally:
         library.kernel.cache_clear()
-    assert (code, failed(data)) == (1, ["Gram sums"])
+    assert (code, failed(data)) == (1, SUMS)
     assert data["kernel"]["words"].startswith("cannot be loaded")
 
 

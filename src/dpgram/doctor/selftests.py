@@ -14,13 +14,15 @@ import numpy as np
 
 from dpgram.accounting.gaussian import calibrate_mu, gaussian_delta
 from dpgram.native import library
-from dpgram.native.library import COLUMN, INSTRUCTIONS, NUMBER, Kernel
-from dpgram.rows.clip import GRID, clip, largest_square
+from dpgram.native.library import COLUMN, INSTRUCTIONS, NUMBER, Kernel, MapPanels
+from dpgram.rows.clip import GRID, clip, largest_square, mapped
 from dpgram.rows.gram_sum import integer_gram
 from dpgram.terms.budget import Budget
+from dpgram.terms.public_map import PublicMap
+from dpgram.terms.scales import ONE_CLIP, Scales, first_scales
 
 Array = np.ndarray
-DIM, ROWS = 5, 1000  # of the made-up table
+DIM, ROWS = 7, 1000  # of the made-up table; the kernel multiplies four columns of a map at a time, and three
 FREE, TIGHT = math.sqrt(DIM), 0.75  # row bounds: no row is longer than the first, nearly every row is longer than the second
 RANDOM_BYTES = 1 << 16
 MOST_SDS = 7.5  # of the count of ones among random bits: a fair source is further off in 1 of 10^13 runs
@@ -60,8 +62,7 @@ def floating_point() -> str:
 
 def gram_sums() -> str:
     """Sums over made-up rows, by NumPy and by every instruction set of the kernel, against Python's whole numbers."""
-    steps = np.arange(DIM)[:, None] * 104_729 + np.arange(ROWS)[None, :] * 7_919
-    cells = (steps % (2 * GRID + 1) - GRID) / GRID  # from -1 to 1, on the grid
+    cells = made_up_cells()
     whole = [[int(cell * GRID) for cell in column] for column in cells]
     right = [[sum(a * b for a, b in zip(one, other, strict=True)) for other in whole] for one in whole]
     expect(integer_gram(clip(cells, FREE).points).tolist() == right, "NumPy sums whole numbers inexactly")
@@ -77,6 +78,42 @@ def gram_sums() -> str:
     return f"exact in {', '.join(['NumPy', *(INSTRUCTIONS[each.isa] for each in kernels)])}"
 
 
+def made_up_cells() -> Array:
+    """From -1 to 1, on the grid; rows are columns."""
+    steps = np.arange(DIM)[:, None] * 104_729 + np.arange(ROWS)[None, :] * 7_919
+    return (steps % (2 * GRID + 1) - GRID) / GRID
+
+
+def mapped_sums() -> str:
+    """The same for rows that are multiplied by a public map first, as whitened-noise does: short ones against Python's whole numbers, long
+    ones, at one scale and at several, by the kernel against NumPy."""
+    cells = made_up_cells()
+    numbers = np.arange(1, DIM**2 + 1).reshape(DIM, DIM) * 611_953 % 2**21 - 2**20
+    short, long = (PublicMap(numbers, np.full(DIM, bits)) for bits in (25, 12))
+    images = [
+        [_cut(sum(a * int(b * GRID) for a, b in zip(one, row, strict=True)), 25) for row in cells.T] for one in numbers.tolist()
+    ]
+    right = [[sum(a * b for a, b in zip(one, other, strict=True)) for other in images] for one in images]
+    expect(integer_gram(mapped(cells, 1.0, short).points).tolist() == right, "NumPy maps rows inexactly")
+    kernels = installed_kernels()
+    for compiled in kernels:
+        name = INSTRUCTIONS[compiled.isa]
+        found = kernel_sum(compiled, cells, 1.0, short)
+        expect(found.tolist() == right, f"the kernel ({name}) maps rows inexactly")
+        for bound, scales in ((TIGHT, ONE_CLIP), (1.0, first_scales(3))):
+            rows = mapped(cells, bound, long, scales)
+            same = kernel_sum(compiled, cells, bound, long, scales) == [
+                integer_gram(part) for part in (rows.points, *rows.outer)
+            ]
+            expect(np.all(same), f"the kernel ({name}) clips mapped rows otherwise than NumPy")
+    return f"exact in {', '.join(['NumPy', *(INSTRUCTIONS[each.isa] for each in kernels)])}"
+
+
+def _cut(number: int, bits: int) -> int:
+    """Over a power of two, rounded towards zero."""
+    return number >> bits if number >= 0 else -(-number >> bits)
+
+
 def installed_kernels() -> list[Kernel]:
     """The compiled kernel once for each instruction set that this machine can run; none where there is no kernel."""
     if not library.FILE.is_file():
@@ -84,14 +121,19 @@ def installed_kernels() -> list[Kernel]:
     return [Kernel(library.FILE, isa) for isa in range(Kernel(library.FILE).isa + 1)]
 
 
-def kernel_sum(compiled: Kernel, cells: Array, row_bound: float) -> Array:
-    """The Gram sum of rows that are columns of ``cells``, in grid units, by the compiled kernel."""
+def kernel_sum(
+    compiled: Kernel, cells: Array, row_bound: float, through: PublicMap | None = None, scales: Scales = ONE_CLIP
+) -> Array:
+    """The Gram sum of rows that are columns of ``cells``, in grid units, by the compiled kernel; at several scales one of each."""
     table = np.zeros(len(cells), dtype=COLUMN)
     table["data"], table["stride"] = [column.ctypes.data for column in cells], cells.itemsize
     table["rule"], table["lower"], table["upper"], table["half"] = NUMBER, -1, 1, 1
-    total = np.zeros((len(cells), len(cells)), dtype=np.int64)
-    compiled.add(table, cells.shape[1], largest_square(row_bound), compiled.scratch(len(cells)), total)
-    return np.triu(total) + np.triu(total, 1).T
+    total = np.zeros((len(scales), len(cells), len(cells)), dtype=np.int64)
+    panels = None if through is None else MapPanels(through.whole, through.exponents, scales)
+    room = compiled.scratch(len(cells), len(scales))
+    compiled.add(table, cells.shape[1], largest_square(row_bound), room, total, panels)
+    whole = np.triu(total) + np.triu(total, 1).transpose(0, 2, 1)
+    return whole if len(scales) > 1 else whole[0]
 
 
 def exact_arithmetic() -> str:
@@ -142,6 +184,7 @@ def randomness() -> str:
 SELF_TESTS: dict[str, Callable[[], str]] = {
     "floating point": floating_point,
     "Gram sums": gram_sums,
+    "mapped sums": mapped_sums,
     "exact arithmetic": exact_arithmetic,
     "calibration": calibration,
     "randomness": randomness,

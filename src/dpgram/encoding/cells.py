@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from dpgram.encoding.types import as_bytes, is_text
+from dpgram.encoding.types import as_bytes, is_text, null_where
 from dpgram.terms.columns import EXACT_INTEGERS
 from dpgram.terms.dates import DAY, days_of_seconds
 
@@ -50,12 +50,12 @@ def _numbers_of_text(cells: pa.Array) -> pa.Array:
     plain = as_bytes(cells)
     for is_missing in (_is_empty, _says_none):
         try:
-            return pc.if_else(is_missing(plain), None, plain).cast(pa.float64())
+            return null_where(is_missing(plain), plain).cast(pa.float64())
         except pa.ArrowInvalid:  # its message quotes a cell, and goes no further
             pass
     text = pc.utf8_lower(pc.utf8_trim_whitespace(as_text(cells)))
     word = pc.index_in(text, value_set=pa.array(["false", "true"], pa.large_string()))
-    number = pc.if_else(pc.match_substring_regex(text, NUMBER), text, None)
+    number = null_where(pc.invert(pc.match_substring_regex(text, NUMBER)), text)
     return pc.coalesce(number.cast(pa.float64()), word.cast(pa.float64()))
 
 
@@ -73,12 +73,12 @@ def as_text(cells: pa.Array) -> pa.Array:
     if pt.is_floating(cells.type) or pt.is_decimal(cells.type):
         numbers = as_numbers(cells)
         whole = pa.array(numbers, mask=~(np.abs(numbers) <= EXACT_INTEGERS) | (numbers != np.trunc(numbers)))
-        other = pc.if_else(pa.array(np.isfinite(numbers)), cells.cast(pa.large_string()), None)
+        other = null_where(pa.array(~np.isfinite(numbers)), cells.cast(pa.large_string()))
         cells = pc.coalesce(whole.cast(pa.int64(), safe=False).cast(pa.large_string()), other)
     if is_text(cells.type):
         cells = _decoded(as_bytes(cells))
     text = cells.cast(pa.large_string())
-    return pc.if_else(pc.equal(text, ""), None, text)
+    return null_where(pc.equal(text, ""), text)
 
 
 def as_truth(cells: pa.Array) -> Array:
@@ -123,7 +123,7 @@ def _days_of_text(cells: pa.Array) -> Array:
     part = {field.name: parts.field(i) for i, field in enumerate(parts.type)}
     missing = np.asarray(parts.is_null())
     year, month, day, hour, minute, second, zone_hour, zone_minute = (
-        _integers(pc.if_else(pc.equal(part[name], ""), None, part[name]).cast(pa.int64()))
+        _integers(null_where(pc.equal(part[name], ""), part[name]).cast(pa.int64()))
         for name in ("year", "month", "day", "hour", "minute", "second", "zone_hour", "zone_minute")
     )
     months = ((year - 1970) * 12 + month - 1).astype("datetime64[M]")

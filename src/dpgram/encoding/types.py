@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from dpgram.errors import ColumnTypeError
@@ -66,3 +67,11 @@ def as_bytes(cells: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     """The bytes of text, unchecked: files may lie, and what is not UTF-8 is a missing cell."""
     plain = cells if pt.is_large_string(cells.type) or pt.is_large_binary(cells.type) else cells.cast(pa.binary())
     return plain.cast(pa.large_binary())
+
+
+def null_where(missing: pa.Array, text: pa.Array) -> pa.Array:
+    """Text or bytes, null where they are ``missing``.
+
+    Before version 24, Arrow's if_else with a null reads beyond a slice's bytes: what a row's cell holds would depend on the rows before it
+    (apache/arrow#49410). Joined to nothing, a slice becomes an array that starts with its first byte, which costs far less than a cast."""
+    return pc.if_else(missing, None, pa.concat_arrays([text]))

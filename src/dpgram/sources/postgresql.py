@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dpgram.encoding.types import null_where
 from dpgram.errors import MissingExtraError, QueryError, TableError, UnreadableTableError
 from dpgram.sources.query import InThread, Query, awaited, one_statement
 
@@ -195,4 +196,4 @@ def _expression(field: pa.Field) -> str:
 def _as_floats(cells: pa.Array) -> pa.Array:
     """numeric, which arrives as text of any length, as the nearest float64; what is not finite as null."""
     text = cells.storage if isinstance(cells, pa.ExtensionArray) else cells
-    return pc.if_else(pc.is_in(text, pa.array(["nan", "inf", "-inf"])), None, text).cast(pa.float64())
+    return null_where(pc.is_in(text, pa.array(["nan", "inf", "-inf"])), text).cast(pa.float64())
