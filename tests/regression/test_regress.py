@@ -123,7 +123,7 @@ def test_plain_asks_only_about_the_chosen_columns(small_release):
 @pytest.mark.parametrize(
     ("target", "features", "error", "message"),
     [
-        ("z", None, UnknownColumnError, "no column 'z'.*It has 'x', 'y', 'c', 'b'"),
+        ("z", None, UnknownColumnError, "no column 'z'.*The columns are 'x', 'y', 'c', 'b'"),
         ("y", ["xx"], UnknownColumnError, "no column 'xx'. Did you mean 'x'"),
         (None, None, ModelError, "None is a NoneType, but it must be the name of a column"),
         ("y", [1], ModelError, "1 is a int, but it must be the name of a column"),
