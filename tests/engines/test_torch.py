@@ -297,7 +297,7 @@ def test_what_is_no_table_of_numbers_is_refused():
         with pytest.raises(error, match=match):
             open_pass(table, schema, columns=names, device=device)
 
-    refused(ok, "pass columns=", names=None)
+    refused(ok, "Pass columns=", names=None)
     refused(ok, "must be a list of names", names="x0")
     refused(ok, "a name twice", names=["x0", "x0"])
     refused(ok, "gives 3 names", names=["x0", "x1", "x2"])

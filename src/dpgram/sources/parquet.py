@@ -51,29 +51,37 @@ class ParquetFile(OneFile):
     def _rows(self, groups: range) -> int:
         return sum(self._metadata.row_group(group).num_rows for group in groups)
 
-    def _dictionaries(self, names: Sequence[str], groups: range) -> list[str]:
-        """Columns of text that the file keeps as dictionaries, by the first of the row groups. They stay dictionaries: no cell's text is
-        copied, and each value is looked at once. Others would have to be made into dictionaries, which is slower than to read them."""
-        if not groups:
+    def _dictionaries(self, names: Sequence[str]) -> list[str]:
+        """Columns of text that the file keeps as dictionaries, by its first row group. They stay dictionaries: no cell's text is
+        copied, and each value is looked at once. Others would have to be made into dictionaries, which is slower than to read them.
+
+        What the footer says of a column is looked at only after a row of it was read: Arrow refuses a damaged footer when it reads, but
+        ends the process when it is merely asked."""
+        text = [name for name in names if is_text(self.columns.field(name).type)]
+        if not text or not self._metadata.num_row_groups:
             return []
-        group = self._metadata.row_group(groups[0])
-        kept = {chunk.path_in_schema for chunk in map(group.column, range(group.num_columns)) if chunk.has_dictionary_page}
-        return [name for name in names if name in kept and is_text(self.columns.field(name).type)]
+        with self._open(self._metadata) as file:
+            next(file.iter_batches(batch_size=1, row_groups=[0], columns=text, use_threads=False), None)
+        leaves, group = self._metadata.schema, self._metadata.row_group(0)
+        places = {leaves.column(place).path: place for place in range(len(leaves))}
+        return [name for name in text if name in places and group.column(places[name]).has_dictionary_page]
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
-        return self._read(names, range(self._metadata.num_row_groups), use_threads=True)
+        dictionaries = quietly(self.where, self._dictionaries, names)
+        return self._read(names, dictionaries, range(self._metadata.num_row_groups), use_threads=True)
 
     def parts(self, names: Sequence[str]) -> list[Part]:
         """Runs of row groups. A file of one row group is one part, whose columns Arrow's own threads decode."""
         groups = self._metadata.num_row_groups
         step = -(-groups // MOST_PARTS) or 1
         runs = [range(first, min(groups, first + step)) for first in range(0, groups, step)]
-        return [partial(self._read, names, run, use_threads=len(runs) == 1) for run in runs]
+        dictionaries = quietly(self.where, self._dictionaries, names)
+        return [partial(self._read, names, dictionaries, run, use_threads=len(runs) == 1) for run in runs]
 
-    def _read(self, names: Sequence[str], groups: range, *, use_threads: bool) -> Iterator[Piece]:
+    def _read(self, names: Sequence[str], dictionaries: list[str], groups: range, *, use_threads: bool) -> Iterator[Piece]:
         rows = self._rows(groups)
         done = 0
-        with self._open(self._metadata, quietly(self.where, self._dictionaries, names, groups)) as file:
+        with self._open(self._metadata, dictionaries) as file:
             self._check_unchanged()
             batches = file.iter_batches(
                 batch_size=batch_rows(len(names)), row_groups=list(groups), columns=list(names), use_threads=use_threads
