@@ -308,7 +308,7 @@ def test_what_is_no_table_of_numbers_is_refused():
     refused(torch.zeros((4, 2), dtype=torch.complex64), "torch.complex64, but real numbers")
     refused({"x0": ok, "x1": ok}, "has 2 dimensions", names=None)
     refused({"x0": ok[:, 0], "x1": ok[:2, 1]}, "differ in length", names=None)
-    refused({"x0": ok[:, 0], "x1": ok[:, 1]}, "names of its own")
+    refused({"x0": ok[:, 0], "x1": ok[:, 1]}, "has names already")
     refused({"x0": ok[:, 0], "x1": torch.zeros(4, device="meta")}, "without data", names=None)
     dates = dpgram.Schema(unit="row", columns=[dpgram.Date("x0", "2013-01-01", "2014-01-01"), dpgram.Numeric("x1", 0, 1)])
     refused(ok, "dates or timestamps", ColumnTypeError, schema=dates, device="cpu")
