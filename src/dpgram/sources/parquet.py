@@ -61,6 +61,7 @@ class ParquetFile(OneFile):
         if not text or not self._metadata.num_row_groups:
             return []
         with self._open(self._metadata) as file:
+            self._check_unchanged()
             next(file.iter_batches(batch_size=1, row_groups=[0], columns=text, use_threads=False), None)
         leaves, group = self._metadata.schema, self._metadata.row_group(0)
         places = {leaves.column(place).path: place for place in range(len(leaves))}
