@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import os
 import re
 import shutil
@@ -219,3 +220,45 @@ def test_every_error_is_in_the_tree():
     for name, thing in vars(errors).items():
         if isinstance(thing, type) and issubclass(thing, Exception | Warning):
             assert re.search(rf"\b{name}\b", errors.__doc__), name
+
+
+def public() -> dict[str, object]:
+    """The public names, and the methods of public classes that dpgram writes itself."""
+    found = {name: getattr(dpgram, name) for name in dpgram.__all__ if not name.startswith("_")}
+    for name, thing in [*found.items()]:
+        if inspect.isclass(thing):
+            methods = inspect.getmembers(thing, lambda each: inspect.isfunction(each) or inspect.ismethod(each))
+            found |= {f"{name}.{m}": f for m, f in methods if not m.startswith("_") and f.__module__.startswith("dpgram")}
+    return found
+
+
+def undocumented(names: dict[str, object]) -> list[str]:
+    """What the docstrings lack: an example for every name, parameters and results for whatever has them."""
+    lacking = []
+    for name, thing in names.items():
+        text = inspect.getdoc(thing) or ""
+        needs = ["" if "." in name else "Examples"]
+        if not inspect.isclass(thing):
+            signature = inspect.signature(thing)
+            needs += ["Parameters"] if set(signature.parameters) - {"self", "cls"} else []
+            needs += ["Returns"] if signature.return_annotation not in ("None", None) else []
+        lacking += [f"{name}: {each or 'words'}" for each in needs if not text or (each and f"{each}\n---" not in text)]
+    return lacking
+
+
+def test_every_public_name_says_what_it_takes_and_gives_and_shows_an_example():
+    assert undocumented(public()) == []
+
+
+def test_a_docstring_without_its_sections_is_noticed():
+    def toy(rows: int) -> float:
+        """Half of them."""
+        return rows / 2
+
+    assert undocumented({"toy": toy, "Toy.toy": toy}) == [
+        "toy: Examples",
+        "toy: Parameters",
+        "toy: Returns",
+        "Toy.toy: Parameters",
+        "Toy.toy: Returns",
+    ]

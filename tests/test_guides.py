@@ -80,6 +80,13 @@ def test_another_output_than_the_one_shown_is_noticed_and_renewed():
     assert shown("```text\nwords words words\nwords words\n```", long).renewed.split() == long.split()
 
 
+def test_excerpts_are_taken_in_the_order_in_which_they_are_printed():
+    """Rows of two tables have the same words; so have the standard errors below coefficients."""
+    printed = "means\na  6.1\nb  7.2\ncorrelations\na  1.0\nb  0.5\nRows were clipped, so they\n  count for less.\n"
+    other = shown("```text\nmean\na  1\nb  2\n...\ncorrelation\na  3\nb  4\nRows were shrunk.\n```", printed)
+    assert other.renewed == printed.replace("correlations", "...\ncorrelations")
+
+
 @pytest.mark.parametrize(
     ("page", "says"),
     [("```bash\nexit 3\n```\n", "exit code 3"), ("```console\n$ echo \\\n  fine\nerror\n```\n", "instead of 2")],

@@ -192,9 +192,25 @@ def test_bad_input_is_one_line_and_exit_code_2(folder, capsys, line, message):
     assert not (folder / "r.json").exists()
 
 
-@pytest.mark.parametrize("line", ["release t.csv", "regress", "nonsense", "release t.csv --epsilon much"])
-def test_bad_usage_is_exit_code_2(folder, capsys, line):
-    assert call(line, capsys)[0] == 2
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("release t.csv", "--schema is missing, or has no value. 'dpgram release --help'"),
+        ("release t.csv --schema schema.toml --epsilon 1 --out r.json", "--delta is missing, or has no value."),
+        ("release t.csv --schema schema.toml --delta 1e-6 --epsilon", "--epsilon"),
+        ("regress", "is missing, or has no value. 'dpgram regress --help'"),
+        ("nonsense", 'Unknown command "nonsense"'),
+        ("ledger sho", 'Did you mean "show"?'),
+        ("inspect a.json b.json", "'dpgram inspect' does not take 'b.json'."),
+        ("release t.csv --schema schema.toml --delta 1e-6 --epsilon much", 'unable to convert "much" into float'),
+    ],
+)
+def test_bad_usage_is_one_line_that_names_it_and_exit_code_2(folder, capsys, line, message):
+    code, out, err = call(line, capsys)
+    assert (code, out) == (2, "")
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    assert message in err
 
 
 def test_a_release_is_not_replaced_by_accident(folder, capsys):
