@@ -9,7 +9,7 @@ export SOURCE_DATE_EPOCH ?= 1580601600
 TEAM := -n auto --dist loadgroup
 PIP_WHEEL := .venv-dist/bin/python -m pip wheel --quiet --disable-pip-version-check --no-deps
 
-.PHONY: demo test test-system test-packages test-search test-slow lint docs dist smoke coverage errors forecast-study whitened-study real-study bounds-study bench bench-regress bench-release bench-spark bench-peers bench-end-to-end audit fuzz reproduce reproduce-quick page clean
+.PHONY: demo test test-system test-packages test-search test-slow lint docs dist smoke coverage errors forecast-study whitened-study real-study bounds-study units-study combine-study yes-no-study structure-study controls-study instruments-study bench bench-regress bench-release bench-spark bench-peers bench-end-to-end audit fuzz reproduce reproduce-quick page clean
 
 demo: .venv/installed
 	$(BIN)/dpgram demo
@@ -102,6 +102,35 @@ real-study: .venv/installed-study
 
 bounds-study: .venv/installed-study
 	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.real bounds $(STUDY)
+
+# Intervals at the level of units, and two ways to bound a unit's rows, on public panels (from PyPI packages): some minutes.
+# STUDY="--held-out" looks at the panels that were held out.
+units-study: .venv/installed-study
+	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.units $(STUDY)
+
+# Intervals and errors of combined releases: some minutes.
+combine-study: .venv/installed-test
+	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.combine
+
+
+# Logits beside those of maximum likelihood on public tables (from PyPI packages), and coverage of their intervals: some minutes.
+yes-no-study: .venv/installed-study
+	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.yes_no
+
+# Coverage of partial correlations, and false edges: some minutes.
+structure-study: .venv/installed-test
+	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.structure
+
+
+# How a coefficient moves as controls enter, and two published tables again (from PyPI packages): a quarter of an hour on one core.
+# STUDY="--replicate" makes the published tables alone.
+controls-study: .venv/installed-study
+	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.controls $(STUDY)
+
+
+# Coverage with instruments, and a published table from one private release (from PyPI packages): some minutes.
+instruments-study: .venv/installed-study
+	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.instruments $(STUDY)
 
 # All of the next ones but those against peers, one after the other; writes docs/benchmarks.md. The machine should do nothing else.
 bench: .venv/installed-test

@@ -73,7 +73,7 @@ class KernelHook(BuildHookInterface):
 
 
 def compile_kernel(folder: Path, target: Path) -> None:
-    """Each file once for every instruction set; only gram.c and map.c may fuse products and sums, because there they are exact anyway."""
+    """What works on rows once for every instruction set; only gram.c and map.c may fuse products and sums: there they are exact anyway."""
     compiler = shlex.split(os.environ.get("CC", "cc"), posix=not WINDOWS)
     if MACOS:
         least = ".".join(platform_tag().split("_")[1:3])
@@ -91,6 +91,7 @@ def compile_kernel(folder: Path, target: Path) -> None:
             for exact in ("gram", "map"):
                 run(f"{exact}.c", f"{exact}_{isa}", *flags, f"-DISA=_{isa}", "-ffp-contract=fast")
         run("dispatch.c", "dispatch", "-fvisibility=default", *(["-DHAVE_X86"] if len(sets) > 1 else []))
+        run("units.c", "units", "-fvisibility=default")
         made = Path(scratch, "_kernel.so")
         subprocess.run([*compiler, "-shared", "-o", str(made), *objects, "-lm"], check=True)
         os.replace(_beside(target, made.read_bytes()), target)

@@ -62,13 +62,13 @@ def solved(release: GramRelease, target: str, features: list[str]) -> dict[str, 
 
 
 WAYS: dict[str, Callable[[GramRelease, str, list[str]], object]] = {
-    "default fit": lambda release, target, features: dpgram.regress(release, target, features).estimates,
+    "default fit": lambda release, target, features: dpgram.regress(release, target, features).coefficients,
     "debiased with Wald intervals": lambda release, target, features: dpgram.regress(
         release, target, features, estimator="debiased", intervals="wald"
-    ).conf_int(),
+    ).ends(),
     "debiased with automatic intervals": lambda release, target, features: dpgram.regress(
         release, target, features, estimator="debiased"
-    ).conf_int(),
+    ).ends(),
 }
 
 
@@ -101,7 +101,7 @@ def many_regressions(release: GramRelease, count: int) -> dict[str, float]:
     start, first = time.perf_counter(), 0.0
     with working_bar("fitting") as bar:
         for done, (target, features) in enumerate(choices(release, count), 1):
-            dpgram.regress(release, target, features).estimates  # noqa: B018
+            dpgram.regress(release, target, features).coefficients  # noqa: B018
             if done == count // 10:
                 first = _resident()
             if bar is not None and done % 100 == 0:

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -28,11 +29,11 @@ SEED = 7
 
 
 def write_table(folder: Path, rows: int, columns: int, files: int) -> None:
-    """Normal numbers, as Spark writes Parquet by default but without dictionaries, which cannot help here."""
+    """Normal numbers, as Spark writes Parquet by default but without dictionaries, which cannot help here; and ids of three rows or so."""
     rng = np.random.default_rng(SEED)
     each = rows // files
     for i in range(files):
-        cells = {f"x{j}": rng.normal(size=each) for j in range(columns)}
+        cells = {f"x{j}": rng.normal(size=each) for j in range(columns)} | {"id": rng.integers(0, rows // 3 + 1, each)}
         pq.write_table(pa.table(cells), folder / f"{i}.parquet", compression="snappy", use_dictionary=False)
 
 
@@ -68,16 +69,27 @@ def ways(frame, schema: dpgram.Schema) -> dict[str, Callable[[], object]]:
         rows = sum(batch.num_rows for batch in batches)
         yield pyarrow.record_batch({"rows": pyarrow.array([rows], pyarrow.int64())})
 
+    numbers = frame.select(*schema.names)
     named = {f"n{i}": functions.count(functions.col(name)) for i, name in enumerate(schema.names)}
     bound = schema.effective_row_bound
     return {
         "count(*), which reads no column": frame.count,
         "count of every column": lambda: frame.agg(*(c.alias(n) for n, c in named.items())).collect(),
-        "every row to the noop sink": lambda: frame.write.format("noop").mode("overwrite").save(),
-        "mapInArrow that counts": lambda: frame.mapInArrow(counting, "rows long").collect(),
+        "every row to the noop sink": lambda: numbers.write.format("noop").mode("overwrite").save(),
+        "mapInArrow that counts": lambda: numbers.mapInArrow(counting, "rows long").collect(),
         "dpgram": lambda: open_pass(frame, schema).gram(bound),
+        "dpgram, ids, few units with too many rows": partial(summed_by_unit, frame, schema, 10),
+        "dpgram, ids, many units with too many rows": partial(summed_by_unit, frame, schema, 2),
         **{f"release, {name}": partial(release, frame, schema, name) for name in ("gaussian-noise", "whitened-noise")},
     }
+
+
+def summed_by_unit(frame, schema: dpgram.Schema, most: int) -> object:
+    """The count of each unit's rows, and a sum in which units of more than ``most`` rows count partly."""
+    units = open_pass(frame, replace(schema, unit_id="id", rows_per_unit=most))
+    with units.one_state():
+        units.count_units()
+        return units.gram(schema.effective_row_bound)
 
 
 def release(frame, schema: dpgram.Schema, mechanism: str) -> object:
@@ -124,7 +136,7 @@ def bench(rows: int, columns: int, workers: list[int], repeats: int, cluster: bo
         local = timed(lambda: open_pass(folder, schema).gram(schema.effective_row_bound), repeats)
         for number in workers:
             session = start(number, cluster)
-            frame = session.read.parquet(name)
+            frame = session.read.parquet(name)  # with ids, which only some ways read
             timings[str(number)] = {}
             for way, call in ways(frame, schema).items():
                 timings[str(number)][way] = timed(call, repeats)

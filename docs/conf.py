@@ -58,3 +58,6 @@ html_theme_options = {
 }
 copybutton_prompt_text = r"\$ |>>> |\.\.\. "
 copybutton_prompt_is_regexp = True
+
+# A type such as "array of shape (rows, columns)" names no attribute, although two classes have one of that name.
+suppress_warnings = ["ref.python"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import signal
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -68,6 +69,13 @@ def small_schema(**changes) -> dpgram.Schema:
         **changes,
     }
     return dpgram.Schema(**fields)
+
+
+def filled_schema(**changes) -> dpgram.Schema:
+    """``small_schema`` where missing cells are filled, so that every row counts as one."""
+    schema = small_schema(**changes)
+    columns = [replace(c, missing="midpoint") if isinstance(c, dpgram.Numeric) else c for c in schema.columns]
+    return replace(schema, columns=columns)
 
 
 NUMBERS_TOML = """

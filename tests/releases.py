@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 import dpgram
-from dpgram.curator import encoded_rows
+from dpgram.engines.encoded import encoded_rows
 from dpgram.engines.local import LocalPass
 from dpgram.evidence.evidence import Evidence
 from dpgram.linalg.rounds import in_own_columns, unmapped
@@ -67,10 +67,11 @@ def with_gram(noise, gram, table, schema, **changes):
 
 
 def matrix_release(gram, noise, *, intercept=True, rows=1000, **changes):
-    """A release of columns x0, x1, ... and y, all in scaled units, with this matrix."""
+    """A release of columns x0, x1, ... and y, all in scaled units, with this matrix. Every row counts as one."""
     count = len(gram) - int(intercept) - 1
     names = [*(f"x{j}" for j in range(count)), "y"]
-    schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric(name, -1, 1) for name in names], intercept=intercept, **changes)
+    columns = [dpgram.Numeric(name, -1, 1, missing="midpoint") for name in names]
+    schema = dpgram.Schema(unit="p", columns=columns, intercept=intercept, **changes)
     table = dict.fromkeys(names, np.zeros(10))
     return with_gram(noise, np.asarray(gram, dtype=float), table, schema, rows=rows)
 

@@ -29,7 +29,7 @@ def start(task, rng):
         bound = task.row_bound * number / rounds
         answer = yield GramQuestion(bound, questions=None if late and number == 1 else rounds)
         yield Drawing(number, rounds, GaussianCost(mu * math.sqrt(number)))
-        off = gaussian_noise.gram_sensitivity(bound, task.neighbours) / (math.sqrt(2) * mu)
+        off = gaussian_noise.gram_sensitivity(bound, task.neighbours, 1) / (math.sqrt(2) * mu)
         on = gaussian_noise.diagonal_sd(off)
         noisy = gaussian_noise.add_symmetric_noise(known(answer.gram, rng), off, on, rng)
         gram, grid = publish(noisy, SymmetricGaussian(off, on), rng)

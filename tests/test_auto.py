@@ -8,6 +8,7 @@ from dpgram import curator
 from dpgram.accounting.compose import GaussianCost, composed_epsilon
 from dpgram.accounting.gaussian import calibrate_mu
 from dpgram.encoding import encode
+from dpgram.engines.encoded import encoded_rows
 from dpgram.engines.local import LocalPass
 from dpgram.errors import MechanismError, PlanError
 from dpgram.ledger.base import Reservation
@@ -174,7 +175,7 @@ def test_a_plan_reads_no_table(monkeypatch):
     before = encode.encoded_numbers
     monkeypatch.setattr(encode, "encoded_numbers", lambda schema, table: seen.append(table) or before(schema, table))
     monkeypatch.setattr(encode, "encoded_columns", lambda *_: pytest.fail("a table was encoded"))
-    monkeypatch.setattr(curator, "encoded_rows", lambda *_: pytest.fail("a table was encoded"))
+    monkeypatch.setattr(curator, "counting_rows", lambda *_: pytest.fail("a table was encoded"))
     monkeypatch.setattr(curator, "open_pass", lambda *_, **__: pytest.fail("a table was opened"))
     dpgram.plan(small_schema(), table_rows=1000, mechanisms=["gaussian-noise"], **BUDGET)
     assert [set(table) for table in seen] == [{"x", "y", "c", "b"}]
@@ -228,11 +229,11 @@ def test_a_forecast_of_a_table_like_the_sample_comes_true():
         epsilon=0.5,
         delta=1e-6,
     )
-    rows = curator.encoded_rows(table, schema)
+    rows = encoded_rows(table, schema)
     whole = ground_of(schema, rows, "y").truth
     errors = []
     for seed in range(60):
         release = dpgram.release(table, schema, epsilon=0.5, delta=1e-6, mechanism="gaussian-noise", insecure_seed=seed)
-        errors.append(np.abs(np.array(list(dpgram.regress(release, "y").shrunk.values())) - whole))
+        errors.append(np.abs(dpgram.regress(release, "y").shrunk.to_numpy() - whole))
     realised = made.ground.in_typical_units(np.median(errors, axis=0))
     assert made.forecast.mechanisms[0].typical.privacy_error == pytest.approx(realised, rel=0.4)

@@ -119,6 +119,13 @@ def test_a_large_delta_is_warned_of_where_the_number_of_rows_is_public(table, sc
         dpgram.release(table, small_schema(neighbours="add-remove"), epsilon=1, delta=1e-3)
 
 
+def test_a_table_whose_rows_all_lack_an_id_has_no_units():
+    """The rows are there, so the words must not say that they are not."""
+    schema = dpgram.Schema(unit="person", unit_id="id", rows_per_unit=2, columns=[dpgram.Numeric("x", 0, 1)])
+    with pytest.raises(EmptyTableError, match="no units.*column of ids"):
+        dpgram.release({"x": [0.5, 0.25], "id": [None, ""]}, schema, epsilon=1, delta=1e-6)
+
+
 @pytest.mark.parametrize("make", [lambda t: t, lambda t: t.to_pandas(), lambda t: {n: t[n].to_numpy() for n in t.column_names}])
 def test_an_empty_table_is_an_error_only_where_the_number_of_rows_is_public(make):
     with pytest.raises(EmptyTableError, match='declare neighbours = "add-remove"'):

@@ -51,26 +51,34 @@ def test_the_readme_runs(tmp_path):
 
 
 def test_the_page_on_formulas_runs(capsys):
-    """Every formula of the block has the coefficients that its comment names."""
-    ((_, code),) = BLOCK.findall((ROOT / "docs" / "formulas.md").read_text(encoding="utf-8"))
-    exec(compile(code, "formulas.md", "exec"), {})
+    """Every formula of the first block has the coefficients that its comment names; the others name coefficients and columns, too."""
+    blocks = BLOCK.findall((ROOT / "docs" / "formulas.md").read_text(encoding="utf-8"))
+    names: dict = {}
+    for language, code in blocks:
+        if language == "python":
+            exec(compile(code, "formulas.md", "exec"), names)
     printed = capsys.readouterr().out
-    for comment in re.findall(r"# (\(intercept\), .*|carrier\[.*)$", code, flags=re.MULTILINE):
+    for comment in re.findall(r"# (\(intercept\), .*|carrier\[.*)$", blocks[0][1], flags=re.MULTILINE):
         assert f"arr_delay on {comment}\n" in printed
     assert "carrier[UA] on (intercept), air time\n" in printed
+    (comment,) = re.findall(r"# ('\(intercept\)', .*)$", blocks[1][1], flags=re.MULTILINE)
+    assert f"({comment})\n" in printed
+    assert 'name = "age_by_earnings", kind = "product", of = ["age", "earnings"]' in printed
+    assert "('hours', 'age', 'female', 'age_squared', 'age_by_female')\n" in printed
 
 
 def test_the_page_on_scikit_learn_runs(tmp_path):
-    """Its python block, with every warning but the one it silences an error."""
+    """Its python blocks, one after the other, with every warning but the one they silence an error."""
     blocks = [code for language, code in BLOCK.findall((ROOT / "docs" / "scikit-learn.md").read_text()) if language == "python"]
-    for code in blocks:
-        done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, f"{code}\n{done.stderr}"
-        assert "spent epsilon 2 of 2" in done.stdout
-        assert "No further release is possible" in done.stdout
-    assert len(blocks) == 1
+    code = "\n".join(blocks)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{code}\n{done.stderr}"
+    assert "spent epsilon 2 of 2" in done.stdout
+    assert "No further release is possible" in done.stdout
+    assert re.search(r"^4\d{3} groups$", done.stdout, flags=re.MULTILINE)
+    assert len(blocks) == 2
 
 
 def test_the_page_on_sources_runs(capsys):
@@ -84,6 +92,32 @@ def test_the_page_on_selection_runs(capsys):
     exec(compile(code, "selection.md", "exec"), {})
     first, *_, last = capsys.readouterr().out.splitlines()
     assert first == last == "('x0', 'x1')"
+
+
+def test_the_page_on_combining_runs(tmp_path, monkeypatch, capsys):
+    """What it makes of two hospitals is what it says, and its file can be read."""
+    ((_, code),) = [
+        block for block in BLOCK.findall((ROOT / "docs" / "combine.md").read_text(encoding="utf-8")) if block[0] == "python"
+    ]
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "combine.md", "exec"), {})
+    assert "2 parts of disjoint rows" in capsys.readouterr().out
+    assert dpgram.load(tmp_path / "both.json").rows == 50_000
+
+
+@pytest.mark.parametrize("page", ["yes-no.md", "structure.md"])
+def test_the_pages_on_yes_or_no_targets_and_structure_print_what_they_show(page, capsys):
+    blocks = dict(BLOCK.findall((ROOT / "docs" / page).read_text(encoding="utf-8")))
+    exec(compile(blocks["python"], page, "exec"), {})
+    assert capsys.readouterr().out == blocks["text"]
+
+
+def test_the_page_on_instruments_runs(capsys):
+    (code,) = (code for language, code in BLOCK.findall((ROOT / "docs" / "instruments.md").read_text()) if language == "python")
+    exec(compile(code, "instruments.md", "exec"), {})
+    least_squares, coefficient, word, *summary = capsys.readouterr().out.splitlines()
+    assert (least_squares, coefficient, word) == ("1.7", "1.0", "strong")
+    assert summary[0].strip() == "Private regression of wage with instruments"
 
 
 def test_the_page_on_plans_runs(tmp_path, monkeypatch, capsys):
@@ -152,9 +186,11 @@ def test_the_make_targets_of_the_readme_exist():
 
 
 def test_the_schema_in_the_docs_loads():
-    declared, derived = (tomllib.loads(code) for language, code in SCHEMA_BLOCKS if language == "toml")
+    declared, units, weights, derived = (tomllib.loads(code) for language, code in SCHEMA_BLOCKS if language == "toml")
     schema = dpgram.Schema.from_dict(declared)
     assert schema.encoded_names[-1] == "red_eye"
+    counted = dpgram.Schema.from_dict({**declared, **units, **weights})
+    assert (counted.unit_id, counted.most_rows, counted.weight, counted.largest_weight) == ("person_id", 5, "pwgt", 4.0)
     parents = (dpgram.Numeric("distance", 0, 5000), dpgram.Date("scheduled", "2013-01-01", "2014-01-01"))
     declared["columns"] += dpgram.Schema(unit="flight", columns=parents).to_dict()["columns"]
     both = dpgram.Schema.from_dict({**declared, **derived})

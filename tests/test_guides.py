@@ -24,14 +24,25 @@ PAGES = [
     "report",
     "exact",
     "mechanisms",
+    "tables",
+    "controls",
 ]
 MAKING_THEIR_OWN = {"five-minutes", "custodian", "analyst"}  # pages that make release.json
 WRITTEN = {
     "five-minutes": ("demo/flights.parquet", "release.json", "report.html", "release-from-python.json"),
-    "custodian": ("schema.toml", "demo/coefficients.png", "demo/report.html", "report.html", "second.html", "short.json"),
+    "custodian": (
+        "schema.toml",
+        "checked.toml",
+        "demo/coefficients.png",
+        "demo/report.html",
+        "report.html",
+        "second.html",
+        "short.json",
+    ),
     "analyst": ("arr_delay.png", "report.html"),
     "report": ("report.html",),
     "mechanisms": ("wishart.json",),
+    "controls": ("controls.png",),
 }
 
 

@@ -75,7 +75,8 @@ def words(text: str) -> str:
     'Seal: # at # or # and # ='
     """
     masked = re.sub(r"<?-?\b\d[\d.,:e+T-]*\**", "#", re.sub(r"\b[0-9a-f]{16}\b", "#", text))
-    return " ".join(re.sub("─+|=+|-{3,}", lambda rule: rule[0][0], masked).split())
+    ruled = " ".join(re.sub("─+|=+|-{3,}", lambda rule: rule[0][0], masked).split())
+    return ruled.replace("[ ", "[").replace(" ]", "]")  # NumPy pads what it prints
 
 
 def likeness(one: str, other: str) -> float:

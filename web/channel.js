@@ -69,6 +69,7 @@ function channelBy(evidence, plan, { ones, back, along, labelScale }, block, noi
     base: apply(back, along).map((value, i) => value + plan.offset[i]),
     scale: expectedSize(block, noise, ones),
     rows: evidence.counted.rows,
+    designEffect: evidence.designEffect,
     unexplained: (seen.conditional ?? square) - shift,
     shift,
     labelScale,

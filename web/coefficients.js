@@ -8,6 +8,14 @@ const NAMED = 30; // letters of a name
 const LONG = 260; // letters of a note that are shown before the reader asks for all of them
 const LOST = "not identified at this budget";
 
+const whole = (value) => Math.round(value).toLocaleString("en");
+
+// How many rows counted, as far as the release tells.
+function rowsThatCounted({ counted, countsAtLeast }) {
+  if (countsAtLeast) return `at least about ${whole(counted.rows)}`;
+  return counted.rowsSd > 0 ? `about ${whole(counted.rows)} (s.e. ${whole(counted.rowsSd)})` : whole(counted.rows);
+}
+
 export function factList(release, found) {
   const ends = found.residualVarianceInterval.map((v) => (Number.isFinite(v) ? Math.sqrt(v) : v));
   const high = Number.isFinite(ends[1]) ? number(ends[1], 4) : "\u221e";
@@ -20,11 +28,12 @@ export function factList(release, found) {
     ["R\u00b2", squared, "r-squared"],
     ["residual sd", `${number(Math.sqrt(found.residualVariance), 4)} [${number(ends[0], 4)}, ${high}]`, "residual-sd"],
     ["coefficients", lost ? `${found.coefficients.length}, of which ${lost} ${LOST}` : String(found.coefficients.length), "counted"],
-    [
-      release.rows === null ? "effective rows, a noisy estimate" : "effective rows",
-      Math.round(found.effectiveRows).toLocaleString("en"), "effective-rows",
-    ],
+    ["rows that counted", rowsThatCounted(release.evidence), "counted-rows"],
   ];
+  if (found.designEffect !== 1) {
+    facts.push(["design effect, at most", number(found.designEffect, 4), "design-effect"]);
+    facts.push(["effective rows", whole(found.effectiveRows), "effective-rows"]);
+  }
   if (found.degrees !== Infinity) facts.push(["degrees of freedom of the noise", number(found.degrees), "degrees"]);
   return make(
     "dl", { class: "badges" },

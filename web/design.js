@@ -8,8 +8,22 @@ export const INTERCEPT = "(intercept)";
 // A regression that has no meaning, in words for the reader.
 export class ModelError extends Error {}
 
-// Places in the matrix that a target may have: every column but the intercept.
-export const targets = (release) => [...release.encoded.keys()].filter((j) => release.encoded[j].column !== null);
+// The declared columns with an indicator whose cells decide those of an encoded column, unless it is an indicator itself.
+const filledFrom = (release, e) => (e.absent ? [] : release.encoded.filter((one) => one.absent && e.sources.includes(one.column)).map((one) => one.column));
+
+// Places in the matrix that a target may have: every column but the intercept, and but numbers that are made up where a cell is missing.
+export const targets = (release) =>
+  [...release.encoded.keys()].filter((j) => release.encoded[j].column !== null && !filledFrom(release, release.encoded[j]).length);
+
+// Derived columns among the names of coefficients with filled cells that no other of them marks, and the columns they are missing in.
+export const unmarked = (release, names) =>
+  names.flatMap((name) =>
+    release.encoded
+      .filter((e) => e.name === name)
+      .flatMap((e) => filledFrom(release, e))
+      .filter((source) => source !== name && !names.includes(`${source}[missing]`))
+      .map((source) => [name, source]),
+  );
 
 // Columns, declared and derived, in the order of the matrix.
 export const columnsOf = (release) => [...new Set(release.encoded.map((e) => e.column).filter((name) => name !== null))];

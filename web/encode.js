@@ -10,7 +10,11 @@ const DAY = 86400; // seconds
 export function ownFeatures(release, plan, cells) {
   const scaled = new Float64Array(release.encoded.length);
   if (release.intercept) scaled[0] = 1;
-  const used = new Set(plan.places.map((j) => release.encoded[j].column).filter((name) => name !== null));
+  const cell = (column) => clamp(column, cells[column.name]);
+  if (neededCells(release, columnsAt(release, plan.places)).some((column) => column.drops && Number.isNaN(cell(column)))) {
+    return new Float64Array(plan.places.length).fill(NaN); // such rows did not count
+  }
+  const used = new Set(columnsAt(release, plan.places));
   for (const name of used) {
     const own = ownColumns(release, name, cells);
     release.encoded.forEach((e, j) => {
@@ -20,6 +24,8 @@ export function ownFeatures(release, plan, cells) {
   const found = solve(transpose(plan.toOwn), apply(transpose(plan.regressors), scaled));
   return found.map((value) => plan.labelUnit * value);
 }
+
+const columnsAt = (release, places) => places.map((j) => release.encoded[j].column).filter((name) => name !== null);
 
 // Declared columns that a set of features is computed from.
 export function neededCells(release, columns) {
@@ -38,7 +44,7 @@ function ownColumns(release, name, cells) {
   const column = declaredColumn(release, name);
   const value = clamp(column, cells[name]);
   const found = Number.isNaN(value) ? column.fill : value;
-  if (column.kind !== "categorical") return [found];
+  if (column.kind !== "categorical") return column.indicator ? [found, Number(Number.isNaN(value))] : [found];
   return column.levels.slice(1).map((_, k) => (found === k + 1 ? 1 : 0));
 }
 

@@ -1,7 +1,7 @@
 // One regression from a release: what `dpgram regress --json` prints, and predictions. As dpgram.analysis.fit.
 
 import { makeChannel } from "./channel.js";
-import { INTERCEPT, makeDesign } from "./design.js";
+import { INTERCEPT, makeDesign, unmarked } from "./design.js";
 import { ownFeatures } from "./encode.js";
 import { debiased, shrunk } from "./estimate.js";
 import { goodness } from "./goodness.js";
@@ -51,9 +51,11 @@ export function fit(release, target, columns, options = {}) {
     coefficients,
     ...good,
     jointTests: jointTests(seen, plan, known.byTable),
-    effectiveRows: seen.rows,
+    countedRows: seen.rows,
+    designEffect: seen.designEffect,
+    effectiveRows: seen.rows / seen.designEffect,
     degrees: seen.degrees,
-    notes: notes(release, coefficients, intervals, seen),
+    notes: notes(release, plan.target, coefficients, intervals, seen),
     predict: (cells) => predict(release, plan, seen, known, params, estimates, good, confidence, cells),
   };
 }
@@ -88,10 +90,17 @@ function storedBootstrap(release, plan, confidence) {
   return one.lower.map((lower, i) => ({ lower, upper: one.upper[i], method: "bootstrap" }));
 }
 
-function notes(release, coefficients, intervals, seen) {
+function notes(release, target, coefficients, intervals, seen) {
   const found = [];
   if (!release.private) found.push("NOT PRIVATE: the noise came from a seed, so anyone who knows the seed can subtract it.");
   if (release.condition) found.push(`CONDITIONAL: ${release.condition}.`);
+  if (release.encoded.some((e) => e.name === target && e.indicator)) {
+    found.push(
+      `${target} is 0 or 1, so this is a linear probability model. A coefficient is the change of the probability that ${target} is 1, if ` +
+      "the feature is larger by one unit. Predictions can be below 0 or above 1. The errors do not have one variance, although the " +
+      "intervals assume it, so intervals can be too narrow or too wide. docs/yes-no.md shows by how much, and explains logits.",
+    );
+  }
   const lost = coefficients.filter((c) => !c.identified).map((c) => c.name);
   if (lost.length) {
     found.push(
@@ -99,11 +108,18 @@ function notes(release, coefficients, intervals, seen) {
       "their intervals are infinite. Use fewer features or a larger budget.",
     );
   }
+  for (const [name, source] of unmarked(release, coefficients.map((c) => c.name))) {
+    found.push(
+      `${name} is filled in where a cell of ${source} is missing, which can bias its coefficient. Add ${source}[missing] to the ` +
+      "features, which marks these rows.",
+    );
+  }
   const tested = coefficients.filter((c) => c.identified && c.interval === "fieller").map((c) => c.name);
   if (tested.length && intervals === "auto") {
     found.push(`Weakly identified: ${tested.join(", ")}. Their intervals contain all values that a test does not reject (Fieller).`);
   }
-  if (seen.rows < 0.98 * (release.rows || Infinity) && release.evidence.longRowsShrunk) {
+  const known = (!release.evidence.countsPartly && release.rows) || Infinity;
+  if (seen.rows < 0.98 * known && release.evidence.longRowsShrunk) {
     found.push("Rows longer than the row bound were clipped to it. The intervals do not include the bias that this can cause.");
   }
   if (release.evidence.shrinking) found.push(release.evidence.shrinking);

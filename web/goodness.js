@@ -1,7 +1,7 @@
 // Residual variance and R^2 with intervals that count the privacy noise. As dpgram.inference.goodness.
 
 import { channelOfShrunk, inOwnUnits } from "./channel.js";
-import { errorVariance, weaklyIdentified } from "./intervals.js";
+import { errorVariance, rowsLeft, weaklyIdentified } from "./intervals.js";
 import { apply, dot, solve } from "./linalg.js";
 import { noiseLaw } from "./noise.js";
 import { chiSquareAbove, chiSquareBelow, quantile } from "./special.js";
@@ -9,7 +9,7 @@ import { chiSquareAbove, chiSquareBelow, quantile } from "./special.js";
 // Of rows as they were shrunk, where they were.
 export function goodness(release, plan, confidence) {
   const seen = channelOfShrunk(release, plan);
-  const rows = Math.max(seen.rows - seen.gain.length, 1);
+  const rows = rowsLeft(seen, seen.rows);
   const reach = quantile(confidence, seen.degrees);
   const { evidence } = release;
   const products = (a, b) => product(evidence.weighed, a, b);
@@ -28,13 +28,13 @@ export function goodness(release, plan, confidence) {
     const [low, high] = chiSquareEnds(seen.degrees, confidence);
     [below, above] = [(left + around) * (1 - 1 / high), (left + around) * (1 / low - 1)];
   }
-  const sampling = reach * Math.sqrt(2 / rows) * left;
+  const sampling = reach * Math.sqrt((2 * seen.designEffect) / rows) * left;
   const { rows: count, rowsSd: countSd } = evidence.weighedRows;
   if (countSd > 0) { // the number of rows was read from the matrix too
     const [low, high] = chiSquareEnds(Math.max(2 * (count / countSd) ** 2, 1), confidence);
     [below, above] = [Math.hypot(below, left * (1 - low)), Math.hypot(above, left * (high - 1))];
   }
-  const unit = plan.labelUnit ** 2 / Math.max(count - seen.gain.length, 1);
+  const unit = plan.labelUnit ** 2 / rowsLeft(seen, count);
   const weak = weaklyIdentified(seen);
   const mayExplainAll = weak.includes(true);
   const lowest = mayExplainAll ? 0 : Math.max(left - Math.hypot(below, sampling), 0);
@@ -46,7 +46,7 @@ export function goodness(release, plan, confidence) {
   const ratio = Math.min(left / whole, 1);
   const change =
     (noise - 2 * ratio * quadraticCovariance(evidence, u, about) + ratio ** 2 * spread) / whole ** 2
-    + (4 * (1 - ratio) * ratio ** 2) / seen.rows;
+    + (4 * (1 - ratio) * ratio ** 2 * seen.designEffect) / seen.rows;
   const wide = reach * Math.sqrt(Math.max(change, 0));
   const most = mayExplainAll ? 1 : Math.min(1 - ratio + wide, 1);
   return { ...found, rSquared: 1 - ratio, rSquaredInterval: [Math.max(1 - ratio - wide, 0), most] };

@@ -14,7 +14,10 @@ const HALVINGS = 12;
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 
 // Variance of the errors of the unit label, floored at zero.
-export const errorVariance = (seen) => Math.max(errorSquares(seen), 0) / Math.max(seen.rows - seen.gain.length, 1);
+export const errorVariance = (seen) => Math.max(errorSquares(seen), 0) / rowsLeft(seen, seen.rows);
+
+// By what to divide squares that so many rows left unexplained: each coefficient takes as many rows as the design effect says.
+export const rowsLeft = (seen, rows) => Math.max(rows - seen.designEffect * seen.gain.length, seen.designEffect);
 
 // The privacy noise's variance in each direction, without the rank-one part, at the size that coefficients have before noise.
 function noiseVariances(seen) {
@@ -33,7 +36,7 @@ function noiseVariances(seen) {
 export function uncertainty(seen) {
   const variance = errorVariance(seen);
   const noise = noiseVariances(seen);
-  const byRows = seen.perRow.map((v) => variance * v);
+  const byRows = seen.perRow.map((v) => seen.designEffect * variance * v);
   const p = noise.length;
   const rows = seen.toOwn.map((row) => row.map((value, j) => value / seen.debiased[j]));
   const along = rows.map((row) => {

@@ -16,7 +16,7 @@ export function moments(release) {
   const correlation = places.map((_, i) =>
     Float64Array.from(places, (_, j) => (i === j ? 1 : Math.min(Math.max(inner(i, j) / size[i] / size[j], -1), 1))),
   );
-  const whole = Math.max(rows && evidence.neverShrunk ? rows : count, 1);
+  const whole = Math.max(evidence.countsPartly ? evidence.counted.rows : rows && evidence.neverShrunk ? rows : count, 1);
   return {
     names: places.map((j) => encoded[j].name),
     mean: places.map((j, i) => encoded[j].centre + encoded[j].half * middle[i]),
@@ -47,7 +47,7 @@ function correlationErrors(release, places, middle, size, correlation, rows) {
       const ends = 2 * (a + b) * ab + fourths(cubes[i], forms[j]) + fourths(forms[i], cubes[j]);
       const own = 2 * a ** 2 + fourths(squares[i], squares[i]) + 2 * b ** 2 + fourths(squares[j], squares[j]);
       const moved = a * b + ab ** 2 + fourth - r * ends + (r ** 2 / 4) * (own + 2 * (2 * ab ** 2 + fourth));
-      return Math.sqrt(Math.max(moved, 0) / rows ** 2 + (1 - r ** 2) ** 2 / rows);
+      return Math.sqrt(Math.max(moved, 0) / rows ** 2 + ((1 - r ** 2) ** 2 * release.evidence.designEffect) / rows);
     }),
   );
 }

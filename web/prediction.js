@@ -3,14 +3,13 @@
 import { neededCells } from "./encode.js";
 import { make, shorten } from "./dom.js";
 import { dateText, daysOf, interval, number } from "./format.js";
-import { targets } from "./design.js";
 
 // Cells to start from: estimated means where there are any, the middle of the bounds for dates, reference levels.
 export function startCells(release, means) {
   const cells = Object.create(null); // a column may be named like something that every object has
   for (const column of release.declared) {
-    const place = targets(release).find((j) => release.encoded[j].name === column.name);
-    const mean = means && place !== undefined ? means.mean[place - 1] : (column.lower + column.upper) / 2;
+    const place = release.encoded.findIndex((e) => e.name === column.name);
+    const mean = means && place >= 0 ? means.mean[place - 1] : (column.lower + column.upper) / 2;
     if (column.kind === "numeric") cells[column.name] = Math.min(Math.max(Number(mean.toPrecision(3)), column.lower), column.upper);
     else if (column.kind === "date") cells[column.name] = Math.floor(column.fill);
     else cells[column.name] = 0;
@@ -35,12 +34,18 @@ export function cellForm(release, columns, cells, changed) {
   );
 }
 
+// What becomes of a number that is not there.
+function missingWords(column) {
+  if (column.drops) return "missing: no prediction, because such rows did not count";
+  return column.indicator ? "missing: counts as a value of its own" : `missing: counts as ${number(column.fill)}`;
+}
+
 function numberInput(release, column, cells, note, changed) {
   const say = () => {
     const value = cells[column.name];
     const outside = value !== null && (value < column.lower || value > column.upper);
     const bounds = `${number(column.lower)} to ${number(column.upper)}`;
-    note.textContent = value === null ? `missing: counts as ${number(column.fill)}` : outside ? `outside ${bounds}: counts as the nearer end` : bounds;
+    note.textContent = value === null ? missingWords(column) : outside ? `outside ${bounds}: counts as the nearer end` : bounds;
   };
   const input = make("input", {
     type: "number", step: "any", value: String(cells[column.name] ?? ""),

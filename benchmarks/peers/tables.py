@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 import dpgram
 from benchmarks.peers.questions import Array, NotInstalledError, Regression
-from dpgram.curator import encoded_rows
+from dpgram.engines.encoded import encoded_rows
 from dpgram.terms.columns import Categorical, Numeric
 from dpgram.terms.schema import EncodedColumn
 
@@ -116,7 +116,9 @@ def paper(rows: int = 2**16, seed: int = 0) -> Table:
     slopes = rng.uniform(-1, 1, (1 + PAPER_COLUMNS, PAPER_COLUMNS))
     y = slopes[0] + x @ slopes[1:] + 0.5 * rng.normal(size=x.shape)
     features, labels = ([f"{letter}{j + 1}" for j in range(PAPER_COLUMNS)] for letter in "xy")
-    declared = [Numeric(name, -4, 4) for name in features] + [Numeric(name, -10, 10) for name in labels]
+    declared = [Numeric(name, -4, 4, missing="midpoint") for name in features] + [
+        Numeric(name, -10, 10, missing="midpoint") for name in labels
+    ]
     frame = pa.table(dict(zip(features + labels, np.hstack([x, y]).T.copy(), strict=True)))
     square = {name: 2.5 / 4**2 for name in features} | {name: 2.5 * 7 / 10**2 for name in labels}
     schema = dpgram.Schema(unit="row", columns=declared)
@@ -140,13 +142,13 @@ def diamonds(rows: int | None = None, seed: int = 0) -> Table:
     schema = dpgram.Schema(
         unit="diamond",
         columns=[
-            Numeric("price", 0, 20_000),
-            Numeric("carat", 0, 4),
-            Numeric("depth", 40, 80),
-            Numeric("table", 40, 80),
-            Numeric("x", 0, 12),
-            Numeric("y", 0, 12),
-            Numeric("z", 0, 8),
+            Numeric("price", 0, 20_000, missing="midpoint"),
+            Numeric("carat", 0, 4, missing="midpoint"),
+            Numeric("depth", 40, 80, missing="midpoint"),
+            Numeric("table", 40, 80, missing="midpoint"),
+            Numeric("x", 0, 12, missing="midpoint"),
+            Numeric("y", 0, 12, missing="midpoint"),
+            Numeric("z", 0, 8, missing="midpoint"),
             Categorical("cut", ["Ideal", "Premium", "Very Good", "Good", "Fair"]),
             Categorical("color", ["D", "E", "F", "G", "H", "I", "J"]),
             Categorical("clarity", ["IF", "VVS1", "VVS2", "VS1", "VS2", "SI1", "SI2", "I1"]),

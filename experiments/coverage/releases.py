@@ -37,7 +37,7 @@ DRAWN = ("gaussian-sketch", "gaussian-sketch-adaptive", "inverse-wishart", "inve
 @lru_cache(maxsize=64)
 def plain_schema(columns: int) -> Schema:
     """An intercept and columns x1, x2, ... whose own units are the scaled ones."""
-    return Schema(unit="row", columns=[Numeric(f"x{i}", -1, 1) for i in range(1, columns)])
+    return Schema(unit="row", columns=[Numeric(f"x{i}", -1, 1, missing="midpoint") for i in range(1, columns)])
 
 
 def make_release(

@@ -13,7 +13,7 @@ import numpy as np
 
 import dpgram
 from dpgram.artifact.release import GramRelease
-from dpgram.curator import encoded_rows
+from dpgram.engines.encoded import encoded_rows
 from dpgram.regression.design import Design, design
 from dpgram.regression.fit import solve
 from dpgram.terms.columns import Boolean, Categorical, Numeric
@@ -64,11 +64,11 @@ class Indicators(Table):
         return Schema(
             unit="row",
             columns=[
-                Numeric("age", 18, 70),
-                Numeric("hours", 0, 60),
+                Numeric("age", 18, 70, missing="midpoint"),
+                Numeric("hours", 0, 60, missing="midpoint"),
                 Boolean("night"),
                 Categorical("place", LEVELS),
-                Numeric("pay", 0, 100),
+                Numeric("pay", 0, 100, missing="midpoint"),
             ],
         )
 
@@ -161,10 +161,10 @@ def _bundled(
     loaded = getattr(datasets, loader)()
     names = [str(name) for name in loaded.feature_names]
     table = {name: loaded.data[:, names.index(name)] for name, _, _ in bounds}
-    columns = [Numeric(*bound) for bound in bounds]
+    columns = [Numeric(*bound, missing="midpoint") for bound in bounds]
     if target is not None:
         table[target[0]] = loaded.target.astype(float)
-        columns.append(Numeric(*target))
+        columns.append(Numeric(*target, missing="midpoint"))
     return table, Schema(unit="person", columns=columns)
 
 

@@ -10,8 +10,8 @@ from functools import lru_cache
 import numpy as np
 import pyarrow.parquet as pq
 
-from dpgram.curator import encoded_rows
 from dpgram.demo.script import MODELS, SCHEMA, TABLE
+from dpgram.engines.encoded import encoded_rows
 from dpgram.planning.assumed import Assumptions, assumed_table, default_target
 from dpgram.planning.ground import Ground, ground_of
 from dpgram.terms.columns import Numeric
@@ -88,7 +88,9 @@ def assumed() -> Table:
 def paper(setting: settings.Setting, exponent: int, epsilons: tuple[float, ...]) -> Table:
     """The paper's law, with one draw of its coefficients: the forecast's rows and every released table's are drawn apart."""
     schema = Unbounded(
-        unit="row", columns=tuple(Numeric(f"c{j}", -1, 1) for j in range(1, setting.dim)), row_bound=setting.row_bound
+        unit="row",
+        columns=tuple(Numeric(f"c{j}", -1, 1, missing="midpoint") for j in range(1, setting.dim)),
+        row_bound=setting.row_bound,
     )
     features = [f"c{j}" for j in range(1, 1 + FEATURES)]
     sample = np.concatenate(list(_paper_rows(setting, LAW, exponent, 0)))

@@ -94,8 +94,8 @@ def listed(variant: str) -> Iterator[None]:
 def look(made: dpgram.GramRelease, target: str, truth: Truth) -> Array:
     """(3, p) lower ends, estimates and upper ends of one release."""
     fit = dpgram.regress(made, target, confidence=CONFIDENCE)
-    ends, estimates = fit.conf_int(), fit.params
-    return np.array([(ends[name][0], estimates[name], ends[name][1]) for name in truth.names]).T
+    ends, names = fit.conf_int(), list(truth.names)
+    return np.array([ends.loc[names, 0], fit.params[names], ends.loc[names, 1]])
 
 
 def summarise(looks: Array, truth: Truth) -> tuple[tuple[float, ...], ...]:

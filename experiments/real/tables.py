@@ -77,7 +77,7 @@ def declared(name: str, values: Array) -> Column:
     if values.dtype.kind == "b" or (values.dtype.kind == "f" and set(np.unique(values)) == {0.0, 1.0}):
         return Boolean(name)
     if values.dtype.kind == "f":
-        return Numeric(name, *round_bounds(float(values.min()), float(values.max())))
+        return Numeric(name, *round_bounds(float(values.min()), float(values.max())), missing="midpoint")
     levels = sorted(set(values.tolist()))
     if len(levels) > MOST_LEVELS:
         raise ValueError(f"column {name!r} has more than {MOST_LEVELS} levels: leave it out of the list.")

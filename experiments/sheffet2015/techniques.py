@@ -182,7 +182,7 @@ def _pseudo_solve(matrix: Array, cross: Array) -> Array:
 
 
 def _default(setting: Setting, outcome: Outcome, places: list[int], label: int, epsilon: float) -> Array:
-    columns = [Numeric(f"c{j}", -1, 1) for j in range(1, setting.dim)]
+    columns = [Numeric(f"c{j}", -1, 1, missing="midpoint") for j in range(1, setting.dim)]
     release = GramRelease(
         schema=Schema(unit="row", columns=tuple(columns)),
         gram=outcome.gram,

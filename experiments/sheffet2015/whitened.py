@@ -140,7 +140,7 @@ def coefficients_of(cell: Cell, epsilon: float, rounds: Sequence[Round], extras:
 
     setting, exponent, _ = cell
     made = GramRelease(
-        schema=Schema(unit="row", columns=tuple(Numeric(f"c{j}", -1, 1) for j in range(1, setting.dim))),
+        schema=Schema(unit="row", columns=tuple(Numeric(f"c{j}", -1, 1, missing="midpoint") for j in range(1, setting.dim))),
         gram=unwhitened(rounds[-1]),
         rows=2**exponent,
         row_bound=setting.row_bound,

@@ -30,7 +30,7 @@ def errors(setting: Setting, extra: int, epsilon: float, mechanism: str, width: 
     rows = whole_rows(np, setting, beta, seed(*cell), np.arange(2**EXPONENT, dtype=np.int64))[:, 1:]
     sds = [1.0] * FEATURES + np.sqrt(np.sum(beta[1:] ** 2, axis=0) + 0.25).tolist()
     names = [f"x{j}" for j in range(1, FEATURES + 1)] + [f"y{j}" for j in range(1, setting.labels + 1)]
-    declared = [dpgram.Numeric(name, -width * sd, width * sd) for name, sd in zip(names, sds, strict=True)]
+    declared = [dpgram.Numeric(name, -width * sd, width * sd, missing="midpoint") for name, sd in zip(names, sds, strict=True)]
     released = dpgram.release(
         rows,
         dpgram.Schema(unit="row", columns=declared),
@@ -42,7 +42,7 @@ def errors(setting: Setting, extra: int, epsilon: float, mechanism: str, width: 
         **({"looks": "none"} if mechanism == "whitened-noise" else {}),
     )
     fit = dpgram.regress(released, names[-1], names[: FEATURES + extra])
-    estimates = np.array(list(fit.estimates.values()))
+    estimates = fit.estimates.to_numpy()
     return float(np.linalg.norm(estimates - np.concatenate([beta[:, -1], np.zeros(extra)])))
 
 

@@ -11,25 +11,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from dpgram.artifact.atomic import check_writable
+from dpgram.artifact.atomic import check_writable, drafted
+from dpgram.artifact.place import expected_size, save_paid
 from dpgram.artifact.release import GramRelease
-from dpgram.custody import Custody, count_rows
+from dpgram.custody import Custody, count_public
 from dpgram.encoding.types import likely_kind
 from dpgram.engines.base import WholeProgress
-from dpgram.engines.local import LocalPass
+from dpgram.engines.encoded import counting_rows
+from dpgram.engines.encoded import encoded_rows as encoded_rows  # for estimators, which reach rows through here alone
 from dpgram.engines.open import open_header, open_pass
-from dpgram.errors import MechanismError, OneShotError, OutputError, SchemaError
+from dpgram.errors import MechanismError, OneShotError, SchemaError
 from dpgram.ledger.base import Ledger
 from dpgram.ledger.open import check_apart, open_ledger
 from dpgram.mechanisms import registry
 from dpgram.mechanisms.registry import AUTO, TABLE_ROWS
-from dpgram.mechanisms.whitening import KEPT_MEGABYTES, MEMORY
+from dpgram.mechanisms.whitening import KEPT_MEGABYTES, MEMORY, MORE_ROUNDS
 from dpgram.sampling.choose import source_for
 from dpgram.sources.base import check_header
 from dpgram.sources.cache import Keep
-from dpgram.sources.open import open_source
+from dpgram.sources.query import warn_of_limit
 from dpgram.terms import schema_file
 from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.schema import Schema
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from dpgram.planning.assumed import Assumptions
     from dpgram.planning.curves import Quantity
     from dpgram.planning.plan import Plan
-
-Array = np.ndarray
 
 
 def release(
@@ -61,6 +59,7 @@ def release(
     insecure_seed: int | None = None,
     ledger: Ledger | str | Path | None = None,
     out: str | Path | None = None,
+    overwrite: bool = False,
     cache: str | Path | bool | None = None,
     memory: float = KEPT_MEGABYTES,
     progress: Callable[[float], None] | None = None,
@@ -108,13 +107,15 @@ def release(
     ledger : SessionLedger, FileLedger or path, optional
         The ledger of the dataset. The budget is reserved there before any row is summed.
     out : path, optional
-        Save the release to this file. It is saved before the ledger records it as made.
+        Save the release to this file. Space for it is taken before the noise is drawn. It is saved before the ledger records it as made.
+    overwrite : bool
+        Whether to replace the file ``out`` if it exists. Without it an existing file is an error.
     cache : path or bool, optional
         Folder for rows that do not fit into ``memory``. CSV files, query results and streams are read once, and their declared columns are
         kept until the release is made. What does not fit is encrypted, in a file without a name. By default it is the system's temporary
         folder. With False no rows are kept, and such tables are read again for every round.
     memory : float
-        How many megabytes of rows may be kept in memory.
+        How many megabytes of rows may be kept in memory. Counting the rows of units may take as many, and 1,000 in any case.
     progress : callable, optional
         Called with the fraction of the work that is done.
     **options : float or str
@@ -134,7 +135,10 @@ def release(
     MechanismError
         If the mechanism is unknown, or cannot be used with these options.
     OutputError
-        If ``out`` cannot be written. This is checked before anything is spent.
+        If ``out`` exists or cannot be written. This is checked before anything is spent.
+    UnsavedReleaseError
+        If ``out`` could not be written after the noise was drawn. The error names the file to which the release was saved instead, and
+        holds the release itself.
 
     Examples
     --------
@@ -148,8 +152,8 @@ def release(
     _check_schema(schema)
     account = open_ledger(ledger)
     if out is not None:
-        check_writable(Path(out))  # before anything is spent
         check_apart(account, Path(out))
+        check_writable(Path(out), overwrite=overwrite)  # before anything is spent
     budget = Budget(epsilon, delta)
     chosen = None if mechanism == AUTO else registry.find(mechanism)
     if chosen is None:
@@ -160,6 +164,7 @@ def release(
         raise MechanismError(f"table_rows is given, but mechanism {mechanism!r} does not use it. Leave it out.")
     keep = Keep.of(cache, memory)
     whole = WholeProgress(progress)
+    has_units = schema.unit_id is not None  # whose rows are counted in a pass of its own
     rows_pass = open_pass(
         table,
         schema,
@@ -167,53 +172,65 @@ def release(
         query=query,
         device=device,
         threads=threads,
-        keep=keep if chosen is None or chosen.several else None,
+        keep=keep if chosen is None or chosen.several or has_units else None,
+        memory=memory,
         progress=whole,
     )
+    if query is not None:
+        warn_of_limit(query, by_units=has_units, stacklevel=3)  # before anything is spent
     with ExitStack() as one_state:
         counted, choice = None, ""
         if chosen is None:
             if table_rows is None and rows_pass.rereadable and schema.neighbours is Neighbours.REPLACE:
                 one_state.enter_context(rows_pass.one_state())  # all passes from here on are over the rows that are counted
-                counted = count_rows(rows_pass, schema, budget, account)
-            rows = table_rows if counted is None else counted
+                counted = count_public(rows_pass, schema, budget, account)
+            rows = table_rows if counted is None else counted * schema.most_rows
             chosen, choice = choose(schema, rows, budget, calibration, rereadable=rows_pass.rereadable)
-        if chosen.several and not rows_pass.rereadable:
-            raise OneShotError(where=rows_pass.where, mechanism=chosen.name)
+        if (chosen.several or has_units) and not rows_pass.rereadable:
+            raise OneShotError(where=rows_pass.where, mechanism=chosen.name, units=has_units)
         own = {name: value for name, value in {TABLE_ROWS: table_rows, MEMORY.name: memory}.items() if name in chosen.options}
         task = registry.schema_task(chosen, budget, schema, calibration, {**options, **own})
         rng = source_for(arithmetic, task.dim, insecure_seed)
-        if chosen.several and counted is None:
+        if (chosen.several or has_units) and counted is None:
             one_state.enter_context(rows_pass.one_state())
             if TABLE_ROWS in chosen.options and schema.neighbours is Neighbours.REPLACE:
-                counted = count_rows(rows_pass, schema, budget, account)  # by which it knows how many rows to keep in memory
-        custody = Custody(rows_pass, whole, schema, chosen, replace(task, rows=counted), rng, account)
+                counted = count_public(rows_pass, schema, budget, account)  # by which it knows how many rows to keep in memory
+        draft = None
+        if out is not None:
+            size = expected_size(schema, MORE_ROUNDS if chosen.several else 0)
+            draft = one_state.enter_context(drafted(Path(out), overwrite=overwrite, size=size))
+        task = replace(task, units=counted) if has_units else replace(task, rows=counted)
+        custody = Custody(rows_pass, whole, schema, chosen, task, rng, account)
         outcome = custody.hold()
-    reservation = custody.reservation
-    made = GramRelease(
-        schema=replace(schema, learnt=outcome.learnt) if outcome.learnt else schema,
-        gram=outcome.gram,
-        rows=custody.rows,
-        rows_of=rows_pass.rows_of,
-        row_bound=task.row_bound,
-        budget=budget,
-        mechanism=chosen.name,
-        calibration=calibration,
-        choice=choice,
-        condition=outcome.condition,
-        parameters=outcome.parameters,
-        noise=outcome.noise,
-        randomness=rng.description,
-        private=rng.private,
-        arithmetic=rng.arithmetic,
-        grid=outcome.grid,
-        ledger_entry=f"{reservation.number}:{reservation.seal}" if reservation is not None and reservation.seal else None,
-        library_version=__version__,
-    )
-    if out is not None:
-        _save(made, Path(out))
-    if account is not None and reservation is not None:
-        account.commit(reservation)
+        reservation = custody.reservation
+        made = GramRelease(
+            schema=replace(schema, learnt=outcome.learnt) if outcome.learnt else schema,
+            gram=outcome.gram,
+            rows=custody.rows,
+            units=custody.units,
+            rows_of=rows_pass.rows_of,
+            row_bound=task.row_bound,
+            budget=budget,
+            mechanism=chosen.name,
+            calibration=calibration,
+            choice=choice,
+            condition=outcome.condition,
+            parameters=outcome.parameters,
+            noise=outcome.noise,
+            randomness=rng.description,
+            private=rng.private,
+            arithmetic=rng.arithmetic,
+            grid=outcome.grid,
+            ledger_entry=f"{reservation.number}:{reservation.seal}" if reservation is not None and reservation.seal else None,
+            library_version=__version__,
+        )
+        unsaved = None if draft is None else save_paid(made, draft)
+        try:
+            if account is not None and reservation is not None and (unsaved is None or unsaved.fallback is not None):
+                account.commit(reservation)
+        finally:
+            if unsaved is not None:
+                raise unsaved
     return made
 
 
@@ -303,18 +320,11 @@ def plan(
         mechanisms=mechanisms,
         calibration=calibration,
         assumptions=assumptions,
-        sample=None if sample is None else encoded_rows(sample, schema),
+        sample=None if sample is None else counting_rows(sample, schema),
         target_width=target_width,
         solve=solve,
         options=options,
     )
-
-
-def encoded_rows(table: object, schema: Schema) -> Array:
-    """The rows of ``table`` in scaled units, (rows, encoded columns): clamped and filled as a release does it, but NOT protected.
-
-    For the custodian's own use of a fitted model on rows, such as ``predict`` of an estimator."""
-    return LocalPass(open_source(table), schema).encoded()
 
 
 def draft_schema(table: object, *, query: str | None = None) -> str:
@@ -357,15 +367,3 @@ def draft_schema(table: object, *, query: str | None = None) -> str:
 def _check_schema(schema: object) -> None:
     if not isinstance(schema, Schema):
         raise SchemaError(f"schema is a {type(schema).__name__} and must be a Schema. Use dpgram.Schema.load(path).")
-
-
-def _save(made: GramRelease, out: Path) -> None:
-    """Save what was drawn; where that fails, say that it was paid for."""
-    try:
-        made.save(out)
-    except OutputError as error:
-        problem = str(error)
-    else:
-        return
-    line = "" if made.ledger_entry is None else f" Line {made.ledger_entry.partition(':')[0]} of the ledger stays reserved."
-    raise OutputError(f"{problem} The noise was already drawn, so the budget counts as spent.{line}")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from dpgram.engines.base import Pass, WholeProgress
-from dpgram.errors import EmptyTableError, LargeDeltaWarning, MechanismError, TableError
-from dpgram.ledger.base import Drawn, Ledger, Reservation, RoundLedger
+from dpgram.errors import EmptyTableError, MechanismError, TableError
+from dpgram.ledger.base import Drawn, Ledger, Protected, Reservation, RoundLedger, takes_protected
 from dpgram.ledger.file import FileLedger
 from dpgram.mechanisms.conversation import (
     CountsQuestion,
@@ -25,34 +24,36 @@ from dpgram.mechanisms.conversation import (
 )
 from dpgram.rows.coins import Coins
 from dpgram.sampling.base import EXACT, Matrix, RandomSource, exact_gram
-from dpgram.terms.budget import Budget, Neighbours
+from dpgram.terms.budget import Budget, Neighbours, warn_of_delta
 from dpgram.terms.schema import Schema
 
 
-def count_rows(rows_pass: Pass, schema: Schema, budget: Budget, ledger: Ledger | None) -> int:
-    """The number of rows, to be asked for where it is public.
+def count_public(rows_pass: Pass, schema: Schema, budget: Budget, ledger: Ledger | None) -> int:
+    """The number that is public: of rows, or of units where they have ids. To be asked for where neighbours are by REPLACE.
 
     It spends nothing. But a query may fail for what some row holds, so one that fails is paid for, as it is where rows are summed: else
     whoever writes queries could put questions to the rows, free of charge and without an end."""
     failure: Exception | None = None
     try:
-        rows = rows_pass.count()
-        if rows == 0:
-            failure = EmptyTableError()
+        public = rows_pass.count() if schema.unit_id is None else rows_pass.count_units()
+        if public == 0:
+            failure = EmptyTableError("rows" if schema.unit_id is None else "units")
     except Exception as error:
         failure = error
     if failure is not None:  # after the handler has ended: a ledger that is full must not have the failure hang on its error
         if ledger is not None and rows_pass.rows_of == "result":
-            ledger.reserve(budget, schema.neighbours, "release whose rows could not be counted", unit=schema.unit)
+            what = "release whose rows could not be counted"
+            ledger.reserve(budget, schema.neighbours, what, unit=schema.unit, **_protected(ledger, schema))
         raise failure
-    return rows
+    return public
 
 
 @dataclass(repr=False, eq=False)
 class Custody:
     """Keeps the sums of one release between the engine and the mechanism.
 
-    ``task.rows`` is the number of rows where it is public and was counted before: every pass must find as many."""
+    ``task.rows`` is the number of rows where it is public and was counted before: every pass must find as many. ``task.units`` is that of
+    units, likewise; their rows were counted then."""
 
     _pass: Pass
     _progress: WholeProgress
@@ -69,6 +70,7 @@ class Custody:
         self._drawn = Drawn()
         self._away = False  # whether the mechanism waits for us: what fails then does not follow from what it drew
         self.rows = self._task.rows  # where the number is public; None where it is protected, whatever a pass counts
+        self.units = self._task.units  # likewise
         self.reservation: Reservation | None = None
         # Notes each round, where there are several and the ledger keeps account of them.
         self._rounds = self._ledger if self._mechanism.several and isinstance(self._ledger, RoundLedger) else None
@@ -92,8 +94,9 @@ class Custody:
             raise MechanismError(
                 f"{self._mechanism.name} asks several times without declaring it. This is a bug in dpgram: please report it."
             )
-        if self.reservation is None:
+        if self._asked == 1:
             self.reservation = self._reserved()
+            self._count_units()
         self._progress.begin(self._asked, question.questions if self._mechanism.several else 1, self._passes_left(question))
         rows_pass, counted = (self._pass, None) if question.sample is None else self._kept(question.sample)
         if isinstance(question, CountsQuestion):
@@ -104,7 +107,7 @@ class Custody:
             total = rows_pass.gram(question.row_bound, question.through, question.scales)
         if question.sample is None:
             counted = total.rows
-        if counted is not None and self._schema.neighbours is Neighbours.REPLACE:
+        if counted is not None and self._schema.neighbours is Neighbours.REPLACE and self._schema.unit_id is None:
             self._check_rows(counted)
         gram, *outer = self._matrices(total)
         self._away = False
@@ -127,6 +130,15 @@ class Custody:
             coins = None if sample == 1.0 else Coins(self._rng.key(), sample)
             self._samples[sample], rows = self._pass.kept(coins)
         return self._samples[sample], rows
+
+    def _count_units(self) -> None:
+        """Before the first sum: count the rows of each unit, unless that was done before. By REPLACE the number of units is public."""
+        if self._schema.unit_id is None:
+            return
+        units = self._pass.count_units() if self._task.units is None else self._task.units
+        if self._schema.neighbours is Neighbours.REPLACE:
+            self.units = units
+            _check_public_rows(units, self._task.budget, "units")
 
     def _check_rows(self, counted: int) -> None:
         """The number of rows is public: every reading of the table must find as many."""
@@ -156,7 +168,8 @@ class Custody:
         what = _in_words(self._mechanism.name, schema, self._rng.private)
         cost = known_cost(self._mechanism, self._task)
         reserve = self._ledger.reserve if self._rounds is None else partial(self._rounds.reserve, by_rounds=True)
-        return reserve(self._task.budget, schema.neighbours, what, unit=schema.unit, cost=cost)
+        known = _protected(self._ledger, schema)
+        return reserve(self._task.budget, schema.neighbours, what, unit=schema.unit, cost=cost, **known)
 
     def _announce(self, drawing: Drawing) -> None:
         """Before a round is drawn: it is in the ledger when this returns, unless it was reserved as one that is never given back."""
@@ -185,17 +198,18 @@ class Custody:
 def _in_words(mechanism: str, schema: Schema, private: bool) -> str:
     """What a ledger says of a release."""
     claim = ", valid only if the custodian's claim holds" if mechanism == "noisy-inverse" else ""
-    return f"{mechanism} release of {len(schema.columns)} columns{claim}{'' if private else ', NOT PRIVATE: noise from a seed'}"
+    units = f", units by id, at most {schema.most_rows:,} rows of each" if schema.unit_id is not None else ""
+    seeded = "" if private else ", NOT PRIVATE: noise from a seed"
+    return f"{mechanism} release of {len(schema.columns)} columns{units}{claim}{seeded}"
 
 
-def _check_public_rows(rows: int, budget: Budget) -> None:
-    """Under REPLACE the number of rows is public, so it may be spoken of."""
+def _protected(ledger: Ledger, schema: Schema) -> dict[str, Any]:
+    """Which rows are one unit, for a ledger that keeps it."""
+    return {"protected": Protected(schema.unit_id, schema.most_rows)} if takes_protected(ledger) else {}
+
+
+def _check_public_rows(rows: int, budget: Budget, what: str = "rows") -> None:
+    """Under REPLACE the number of rows, or of units, is public, so it may be spoken of."""
     if rows == 0:
-        raise EmptyTableError
-    if budget.delta > 1 / rows:
-        warnings.warn(
-            f"delta is {budget.delta:g}, which is above 1/(number of rows) = {1 / rows:.3g}. Such a budget would allow publishing a "
-            f"few rows in the clear. Use a delta well below {1 / rows:.1g}.",
-            LargeDeltaWarning,
-            stacklevel=7,
-        )
+        raise EmptyTableError(what)
+    warn_of_delta(budget, rows, what, stacklevel=8)

@@ -24,8 +24,11 @@
     │       └── LedgerFullError  the same, for a ledger that composes its releases
     ├── ReleaseFileError         a release file is damaged, was changed, or has an unknown format
     ├── OutputError              a file cannot be written
+    │   └── UnsavedReleaseError  a release was made and paid for, but is not in the file that was asked for
+    ├── CombineError             these releases cannot be combined
     ├── ModelError               the release cannot answer this regression
     │   ├── UnknownColumnError   the release has no such column
+    │   ├── UnderivedError       a formula contains a product or a transform that the release has no column for
     │   └── IndefiniteGramError  the released Gram matrix is not positive definite
     ├── PlanError                a forecast cannot be made from these inputs
     ├── DeviceError              PyTorch does not have this device here, or cannot use it
@@ -36,7 +39,9 @@
     ├── LargeDeltaWarning        delta is above one over the public number of rows
     ├── FloatArithmeticWarning   noise was drawn in float64 by default, because exact arithmetic would take too long
     ├── NotPrivateWarning        the noise comes from a seed, so the result protects nobody
+    ├── LimitedQueryWarning      a query has a limit, so which rows it returns depends on other rows
     ├── SlowDeviceWarning        our kernel does not run on this CUDA device: same result, but slower
+    ├── UnidentifiedWarning      the noise of an estimator's release is so large that it says nothing about any coefficient
     └── RefitWarning             every fit of an estimator spends budget, and scores on private rows are not protected
 
 A message says what was found, what is needed and what to do. Before a release is made, messages mention column names and
@@ -46,6 +51,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """A question after a space, about the known name that is most like this one; empty where none is."""
+    close = get_close_matches(name, list(known), n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""
 
 
 def _sentence(text: str) -> str:
@@ -124,13 +135,15 @@ class QueryError(TableError):
 
 
 class OneShotError(TableError):
-    """The table can be read only once, but the mechanism reads it several times. Nothing was read or spent."""
+    """The table can be read only once, but the release reads it several times. Nothing was read or spent."""
 
-    def __init__(self, *, where: str, mechanism: str):
+    def __init__(self, *, where: str, mechanism: str, units: bool = False):
+        reader = "a release with a unit_id" if units else mechanism
+        otherwise = "" if units else " Or use a mechanism that reads the table once, such as gaussian-noise."
         super().__init__(
-            f"{where} can be read only once, but {mechanism} reads the table several times. Nothing was read or spent. Leave out "
-            f"cache=False (--no-cache), so that rows are kept while the release is made. Or pass the table as a file or in memory. "
-            f"Or use a mechanism that reads the table once, such as gaussian-noise."
+            f"{where} can be read only once, but {reader} reads the table several times. Nothing was read or spent. Leave out "
+            f"cache=False (--no-cache), so that rows are kept while the release is made. Or pass the table as a file or in memory."
+            f"{otherwise}"
         )
 
 
@@ -139,11 +152,12 @@ class RowsShapeError(TableError, ValueError):
 
 
 class EmptyTableError(TableError, ValueError):
-    """The table has no rows, under "replace", where the number of rows is public."""
+    """The table has no rows, or no unit with an id, under "replace", where their number is public."""
 
-    def __init__(self) -> None:
+    def __init__(self, what: str = "rows") -> None:
+        check = "the source" if what == "rows" else "the source, and the column of ids"
         super().__init__(
-            'the table has no rows, but neighbours = "replace" needs at least one. Check the source. If an empty table is '
+            f'the table has no {what}, but neighbours = "replace" needs at least one. Check {check}. If an empty table is '
             'possible, declare neighbours = "add-remove".'
         )
 
@@ -248,6 +262,27 @@ class OutputError(DpgramError):
     """A file cannot be written."""
 
 
+class UnsavedReleaseError(OutputError):
+    """A release was made and paid for, but is not in the file that was asked for.
+
+    ``release`` is the release itself, and ``fallback`` is the file to which it was saved instead. That is None if no other file could be
+    written either."""
+
+    def __init__(self, *, problem: str, release: object, fallback: object, line: str):
+        self.release, self.fallback = release, fallback
+        paid = "The noise was already drawn, so the budget counts as spent."
+        if fallback is not None:
+            rescued = f"The release was saved to {fallback} instead. Move it to where you want it."
+        else:
+            stays = f" {line} stays reserved." if line else ""
+            rescued = f"No other file could be written either.{stays} In Python, the error holds the release: error.release.save(path)."
+        super().__init__(f"{problem} {paid} {rescued}")
+
+
+class CombineError(DpgramError, ValueError):
+    """These releases cannot be combined."""
+
+
 class ModelError(DpgramError, ValueError):
     """The release cannot answer this regression."""
 
@@ -257,10 +292,19 @@ class UnknownColumnError(ModelError):
 
     def __init__(self, *, name: str, known: Iterable[str]):
         known = list(known)
-        close = get_close_matches(name, known, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
+        hint = suggestion(name, known)
         shown = ", ".join(repr(n) for n in known[:20]) + (f" and {len(known) - 20} more" if len(known) > 20 else "")
         super().__init__(f"there is no column {name!r}.{hint} The columns are {shown}.")
+
+
+class UnderivedError(ModelError):
+    """A formula contains a product or a transform that the release has no column for.
+
+    ``needed`` are the derived columns that would have to be declared. It is empty if none can help."""
+
+    def __init__(self, message: str, needed: tuple = ()):
+        self.needed = needed
+        super().__init__(message)
 
 
 class IndefiniteGramError(ModelError):
@@ -318,6 +362,10 @@ class LargeDeltaWarning(DpgramWarning):
     """Delta is above one over the number of rows."""
 
 
+class LimitedQueryWarning(DpgramWarning):
+    """A query has a limit, so which rows it returns depends on other rows."""
+
+
 class FloatArithmeticWarning(DpgramWarning):
     """The noise was drawn in float64, because exact arithmetic would take too long for so many columns."""
 
@@ -328,6 +376,10 @@ class NotPrivateWarning(DpgramWarning):
 
 class SlowDeviceWarning(DpgramWarning):
     """Our kernel does not run on this CUDA device, so the release takes longer."""
+
+
+class UnidentifiedWarning(DpgramWarning):
+    """The noise of an estimator's release is so large that it says nothing about any coefficient."""
 
 
 class RefitWarning(DpgramWarning):

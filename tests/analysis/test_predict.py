@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+import re
 
 import numpy as np
 import pandas as pd
@@ -23,11 +24,11 @@ SCHEMA = dpgram.Schema(
     unit="person",
     columns=[
         dpgram.Numeric("x", -2, 5, missing=1.5),
-        dpgram.Numeric("y", -10, 30),
+        dpgram.Numeric("y", -10, 30, missing="midpoint"),
         dpgram.Categorical("c", ["a", "b"], other=True, missing="level"),
         dpgram.Categorical("k", [1, 2, 3]),
         dpgram.Boolean("b", missing=True),
-        dpgram.Date("d", "2020-01-01", "2021-01-01"),
+        dpgram.Date("d", "2020-01-01", "2021-01-01", missing="midpoint"),
     ],
     derived=[
         dpgram.Product("xc", ["x", "c"]),
@@ -50,7 +51,7 @@ def many_rows(rows=500, seed=0):
             "x": x,
             "y": 5 + np.nan_to_num(x) + rng.normal(size=rows),
             "c": rng.choice(np.array(["a", "b", "z", "", None], dtype=object), rows),
-            "k": pa.array(rng.choice(np.array([1, 2, 3, 9, None], dtype=object), rows), pa.int64()),
+            "k": pa.array(rng.choice(np.array([1, 2, 3, None], dtype=object), rows), pa.int64()),
             "b": rng.choice(np.array([True, False, None], dtype=object), rows),
             "d": days,
         }
@@ -70,7 +71,7 @@ FIT = dpgram.regress(RELEASE, "y")
 CELLS = {
     "x": [0.0, 1.0, 99.0, None],
     "c": ["a", "zz", None, ""],
-    "k": [1, 2, 9, None],
+    "k": [1, 2, None, None],
     "b": [True, False, None, True],
     "d": [dt.datetime(2020, 5, 5), dt.datetime(1999, 1, 1), None, dt.datetime(2020, 12, 31)],
 }
@@ -112,7 +113,7 @@ def test_predictions_are_features_times_coefficients():
     assert FIT.predict(CELLS) == pytest.approx(features @ FIT.coefficients)
     found = FIT.predict(CELLS, interval="mean")
     assert found["prediction"] == pytest.approx(features @ FIT.coefficients)
-    assert found["debiased"] == pytest.approx(features @ np.array(list(FIT.params.values())))
+    assert found["debiased"] == pytest.approx(features @ FIT.params.to_numpy())
 
 
 TEXT_DATES = ["2020-05-05", "1999-01-01", None, "2020-12-31"]
@@ -131,8 +132,8 @@ FRAMES = {
     "dates": CELLS | {"d": [None if d is None else d.date() for d in CELLS["d"]]},
     "NumPy dates": CELLS | {"d": np.array([d or "NaT" for d in TEXT_DATES], dtype="M8[ns]")},
     "time zone": pa.table(CELLS | {"d": pa.array(CELLS["d"], pa.timestamp("us", "UTC"))}),
-    "text numbers": CELLS | {"x": ["0", "1", "99", None], "k": ["1", "2", "9", None]},
-    "floats": CELLS | {"k": [1.0, 2.0, 9.0, np.nan], "b": [1.0, 0.0, np.nan, 1.0], "x": [0.0, 1.0, 99.0, np.nan]},
+    "text numbers": CELLS | {"x": ["0", "1", "99", None], "k": ["1", "2", None, None]},
+    "floats": CELLS | {"k": [1.0, 2.0, np.nan, np.nan], "b": [1.0, 0.0, np.nan, 1.0], "x": [0.0, 1.0, 99.0, np.nan]},
     "decimals": pa.table(CELLS | {"x": pa.array([0, 1, 99, None], pa.decimal128(5, 2))}),
     "more columns": CELLS | {"y": [1, 2, 3, 4], "stranger": ["p", "q", "r", "s"]},
 }
@@ -149,7 +150,7 @@ def test_any_frame_gives_the_same_predictions(name):
         ({"b": ["true", "yes", " N ", "f"]}, {"b": [True, True, False, False]}),
         ({"x": [" 0.5 ", "TRUE", "", "+1e0"]}, {"x": [0.5, 1.0, None, 1.0]}),
         ({"x": [1, "2", None, 2.5]}, {"x": [1.0, 2.0, None, 2.5]}),
-        ({"k": [" 1", "2.0", True, "9"]}, {"k": [1, 2, 1, 9]}),
+        ({"k": [" 1", "2.0", True, "3"]}, {"k": [1, 2, 1, 3]}),
         ({"d": ["2020-05-05T01:00+02:00"] * 4}, {"d": [dt.datetime(2020, 5, 4, 23)] * 4}),
         ({"d": pd.to_datetime(["2020-05-05 01:00"] * 4).tz_localize("Europe/Paris")}, {"d": [dt.datetime(2020, 5, 4, 23)] * 4}),
         ({"x": np.ma.masked_array([1.0, 2.0, 3.0, 4.0], mask=[0, 1, 0, 1])}, {"x": [1.0, None, 3.0, None]}),
@@ -249,6 +250,38 @@ def test_an_interval_holds_its_prediction_and_is_infinite_where_nothing_is_known
     assert (found["debiased"] <= found["upper"]).all()
     assert np.isinf(found["upper"]).any()
     assert np.isfinite(found["prediction"]).all()
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        ({"k": [1, 2, 33, 9]}, "contains '33', which is not a declared level. Did you mean '3'? The levels are '1', '2', '3'"),
+        ({"k": ["1", "2", "7", None]}, "column 'k' of the frame contains '7', which is not a declared level. The levels are"),
+        ({"k": pa.array([1, 2, 4, None])}, "contains '4', which is not a declared level"),
+        ({"k": pd.Series([1, 2, 4, None])}, "contains '4.0', which is not a declared level"),
+    ],
+)  # fmt: skip
+def test_an_undeclared_level_is_refused(cells, message):
+    """It would get the number of the reference, without a word."""
+    with pytest.raises(ModelError, match=re.escape(message)):
+        FIT.predict(CELLS | cells)
+
+
+def test_undeclared_levels_of_a_column_with_other_are_taken_and_missing_ones_are_missing():
+    assert FIT.predict(CELLS | {"c": ["zz"] * 4}) == pytest.approx(FIT.predict(CELLS | {"c": ["other levels"] * 4}))
+    assert FIT.predict(CELLS | {"k": [None, np.nan, None, None]}) == pytest.approx(FIT.predict(CELLS | {"k": [1] * 4}))
+    dropping = dataclasses.replace(
+        SCHEMA, columns=[dpgram.Categorical("g", ["up", "down"], missing="drop-row"), *SCHEMA.columns[1:2]], derived=[]
+    )
+    fit = dpgram.regress(exact_release(pa.table({"g": ["up", "down"] * 50, "y": [1.0, 2.0] * 50}), dropping), "y")
+    assert np.isnan(fit.predict({"g": ["up", None]})).tolist() == [False, True]
+    with pytest.raises(ModelError, match="contains 'dwon', which is not a declared level. Did you mean 'down'?"):
+        fit.predict({"g": ["dwon"]})
+
+
+def test_a_level_that_does_not_exist_is_no_feature():
+    with pytest.raises(ModelError, match=re.escape("column 'k' has no level '33'. Did you mean '3'? Its levels are 1, 2, 3.")):
+        dpgram.regress(RELEASE, "y", ["k[33]"])
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def by_save() -> Writer:
     cells = {name: np.zeros(9) for name in schema.names}
     made = dpgram.release(cells, schema, epsilon=1, delta=1e-3, mechanism="gaussian-noise", insecure_seed=1)
     releases = [replace(made, gram=np.round(made.gram, 6) + k) for k in range(RELEASES)]
-    return lambda path, k: releases[k].save(path)
+    return lambda path, k: releases[k].save(path, overwrite=True)
 
 
 def by_parts(folder: Path) -> Writer:

@@ -1,5 +1,6 @@
 """A release reads back as it was written, and a changed file is refused by the field that changed."""
 
+import dataclasses
 import json
 import math
 import os
@@ -75,7 +76,7 @@ def test_every_release_reads_back_equal(tmp_path, data, columns, neighbours, int
         arithmetic=data.draw(st.sampled_from(["float64", "exact"])),
         library_version="0",
     )
-    release.save(tmp_path / "r.json")
+    release.save(tmp_path / "r.json", overwrite=True)
     assert dpgram.load(tmp_path / "r.json") == release
 
 
@@ -92,7 +93,7 @@ def test_every_release_in_rounds_reads_back_equal(tmp_path, seed, mus, room, siz
     rows = np.column_stack([np.ones(200), rng.uniform(-1, 1, (200, 3)) * 10.0 ** np.array(sizes)])
     gram, noise = in_rounds(rows, seed, mus=tuple(mus), room=room)
     release = matrix_release(gram, noise, rows=200)
-    release.save(tmp_path / "r.json")
+    release.save(tmp_path / "r.json", overwrite=True)
     assert dpgram.load(tmp_path / "r.json") == release
 
 
@@ -193,7 +194,7 @@ def test_any_change_of_a_round_is_refused_or_read_whole(saved_rounds, data):
         release = dpgram.load(changed)
     except ReleaseFileError:
         return
-    assert np.isfinite(list(dpgram.regress(release, "y").estimates.values())).all()
+    assert np.isfinite(list(dpgram.regress(release, "y").estimates)).all()
 
 
 def change(path, edit):
@@ -225,7 +226,7 @@ def widen(content):
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (lambda c: c.update(format=3), "field 'format': is 3, but this version of dpgram reads formats 1 to 2. Update dpgram"),
+        (lambda c: c.update(format=4), "field 'format': is 4, but this version of dpgram reads formats 1 to 3. Update dpgram"),
         (lambda c: c.pop("format"), "missing required field `format`"),
         (pop_column, "field 'columns': has 5 names, which are not the 6 encoded columns"),
         (lambda c: c["schema"]["columns"].pop(), "field 'columns': has 6 names, which are not the 5"),
@@ -287,6 +288,53 @@ def test_a_protected_number_of_rows_cannot_be_in_a_file(tmp_path, table):
         dpgram.load(tmp_path / "r.json")
 
 
+def test_the_number_of_units_is_in_the_file_where_units_have_ids(tmp_path, small_release):
+    """Of a table whose units have ids the number of units is public, and never that of rows."""
+    schema = dataclasses.replace(small_release.schema, unit_id="person", rows_per_unit=3)
+    release = dataclasses.replace(small_release, schema=schema, rows=None, units=900)
+    release.save(tmp_path / "r.json")
+    assert dpgram.load(tmp_path / "r.json") == release
+    for edit, message in (
+        (
+            lambda c: c.update(rows=1000),
+            "field 'rows': must be null, because the schema has a unit_id, so only the number of units",
+        ),
+        (
+            lambda c: c.pop("units"),
+            "field 'units': must be a positive number, because neighbours = \"replace\" makes the number of units",
+        ),
+        (lambda c: c.update(units=0), "field 'units': must be a positive number"),
+        (lambda c: c["schema"].pop("unit_id"), "field 'schema': unit_id is blank"),
+        (
+            lambda c: (c.update(neighbours="add-remove"), c["schema"].update(neighbours="add-remove")),
+            "field 'units': must be null",
+        ),
+    ):
+        release.save(tmp_path / "changed.json", overwrite=True)
+        change(tmp_path / "changed.json", edit)
+        with pytest.raises(ReleaseFileError, match=message):
+            dpgram.load(tmp_path / "changed.json")
+
+
+def test_units_without_ids_cannot_be_in_a_file(saved):
+    change(saved, lambda c: c.update(units=7))
+    with pytest.raises(ReleaseFileError, match="field 'units': must be null, because the schema has no unit_id"):
+        dpgram.load(saved)
+
+
+def test_sums_in_rounds_may_be_as_large_as_all_rows_of_all_units(tmp_path):
+    rows = np.column_stack([np.ones(900), np.random.default_rng(0).uniform(-1, 1, (900, 3))])
+    gram, noise = in_rounds(rows)
+    plain = matrix_release(gram, noise, rows=900)
+    schema = dataclasses.replace(plain.schema, unit_id="person", rows_per_unit=3)
+    release = dataclasses.replace(plain, schema=schema, rows=None)
+    dataclasses.replace(release, units=300).save(tmp_path / "enough.json")
+    assert dpgram.load(tmp_path / "enough.json").units == 300
+    dataclasses.replace(release, units=3).save(tmp_path / "few.json")
+    with pytest.raises(ReleaseFileError, match="too large for a sum over rows"):
+        dpgram.load(tmp_path / "few.json")
+
+
 def test_what_cannot_be_read_or_written_is_named(small_release, tmp_path):
     with pytest.raises(ReleaseFileError, match="cannot be read .No such file"):
         dpgram.load(tmp_path / "none.json")
@@ -316,7 +364,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(small_release, tmp_
 
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(OutputError, match="No space left on device"):
-        small_release.save(path)
+        small_release.save(path, overwrite=True)
     assert [p.name for p in tmp_path.iterdir()] == ["r.json"]
     assert path.read_text() == "old"
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ import pytest
 import dpgram
 from dpgram.artifact import atomic
 from dpgram.artifact.atomic import write_whole
+from tests.processes import open_files
 
 ROOT = Path(__file__).parents[2]
 
@@ -61,7 +63,7 @@ def test_threads_that_write_one_file_do_not_share_a_draft(small_release, tmp_pat
     releases = [replace(small_release, gram=small_release.gram + k) for k in range(8)]
     with ThreadPoolExecutor(8) as pool:
         for _ in range(10):
-            list(pool.map(lambda release: release.save(path), releases))
+            list(pool.map(lambda release: release.save(path, overwrite=True), releases))
             assert dpgram.load(path) in releases
     assert os.listdir(tmp_path) == ["r.json"]
 
@@ -87,21 +89,23 @@ def test_what_was_left_is_removed_and_what_is_being_written_is_not(tmp_path):
     assert not held.exists()
 
 
-def test_the_name_reaches_the_disk_after_the_content(small_release, tmp_path, monkeypatch):
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_the_name_reaches_the_disk_after_the_content(small_release, tmp_path, monkeypatch, overwrite):
     """Content, name, folder: in another order a power failure could leave a name without its content, or no name."""
-    order, sync, move = [], os.fsync, os.replace
+    order, sync, moves = [], os.fsync, {"link": os.link, "replace": os.replace}
 
     def fsync(place):
         order.append("folder" if Path(f"/proc/self/fd/{place}").resolve() == tmp_path.resolve() else "content")
         sync(place)
 
-    def replace_(*names):
+    def moved(move, *names):
         order.append("name")
         move(*names)
 
     monkeypatch.setattr("os.fsync", fsync)
-    monkeypatch.setattr("os.replace", replace_)
-    small_release.save(tmp_path / "r.json")
+    for name, move in moves.items():
+        monkeypatch.setattr(os, name, partial(moved, move))
+    small_release.save(tmp_path / "r.json", overwrite=overwrite)
     assert order == ["content", "name", "folder"]
 
 
@@ -127,8 +131,7 @@ def test_where_there_are_no_locks_a_draft_is_closed_before_it_is_moved(windows, 
     replace = os.replace
 
     def moved(draft, path):
-        links = [os.path.join("/proc/self/fd", name) for name in os.listdir("/proc/self/fd")]
-        held.append(str(draft) in [os.readlink(link) for link in links if os.path.islink(link)])
+        held.append(str(draft) in open_files(os.getpid()))
         replace(draft, path)
 
     monkeypatch.setattr(atomic.os, "replace", moved)

@@ -55,7 +55,7 @@ def test_a_file_without_them_loads_and_another_matrix_is_another_release(release
     assert (old.noise.last.outer, old.noise.last.scales) == ((), (1.0,))
     assert np.array_equal(old.gram, release.gram)
     assert old != release
-    release.save(saved)
+    release.save(saved, overwrite=True)
     assert dpgram.load(changed(saved, lambda rounds: rounds[-1]["outer"][0][0].__setitem__(0, 7.5))) != release
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import dpgram
-from dpgram.curator import encoded_rows
+from dpgram.engines.encoded import encoded_rows
 from dpgram.mechanisms.first_stage import EIGENVALUE_SLACK, plan_stages
 from dpgram.sampling.base import FloatSource
 from dpgram.sampling.certified import smallest_from_below

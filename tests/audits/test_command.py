@@ -44,7 +44,7 @@ def test_a_forgotten_clip_is_found_on_the_way_from_cells_to_rows(monkeypatch):
     assert faults_of_rows() == ["a row that is longer than the row bound", "a row that is longer than one after a map"]
 
 
-def not_shrunk_after_the_map(encoded, row_bound, through, scales):
+def not_shrunk_after_the_map(encoded, row_bound, through, scales, factors=None):
     rows = np.trunc(through.matrix @ clip(encoded, 1.0).points)  # before it, to the bound that was asked for
     return BoundedRows(rows, row_bound, digest_of(through, scales), tuple(rows[:, :0] for _ in scales[1:]))
 

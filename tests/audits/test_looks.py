@@ -79,12 +79,12 @@ def noise(times):
     return lambda matrix, off, on, rng: right(matrix, times * off, times * on, rng)
 
 
-def a_column_forgotten(columns, neighbours, right=looks.counts_sensitivity):
-    return right(columns - 1, neighbours)
+def a_column_forgotten(columns, neighbours, rows_per_unit, right=looks.counts_sensitivity):
+    return right(columns - 1, neighbours, rows_per_unit)
 
 
-def of_adding_a_row(columns, neighbours, right=looks.counts_sensitivity):
-    return right(columns, ADD_REMOVE)
+def of_adding_a_row(columns, neighbours, rows_per_unit, right=looks.counts_sensitivity):
+    return right(columns, ADD_REMOVE, rows_per_unit)
 
 
 @pytest.mark.parametrize("neighbours", Neighbours)
@@ -155,8 +155,8 @@ def learn_from_the_true_counts(task, rng, mu, rows, sample=None, rules=ranges):
     seen, shifts, declared = [], (), looks.wide_columns(task)
     while (bins := rules.next_bins(seen, declared)) is not None:
         answer = yield CountsQuestion(bins)
-        sd = looks.counts_sd(len(bins.inner), rows, mu, task.neighbours, place=len(seen))
-        shifts = (*shifts, looks.look_shift(sd, len(bins.inner), task.neighbours))
+        sd = looks.counts_sd(len(bins.inner), rows, mu, task, place=len(seen))
+        shifts = (*shifts, looks.look_shift(sd, len(bins.inner), task.neighbours, 1))
         yield Drawing(len(seen) + 1, len(seen) + 2, GaussianCost(mu))
         publish(looks.add_symmetric_noise(known(answer.gram, rng), sd, sd, rng), SymmetricGaussian(sd, sd), rng)
         seen.append(ranges.Look(bins, bins.unpacked(answer.gram), 1e-3))

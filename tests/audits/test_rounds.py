@@ -111,7 +111,7 @@ def copied(
         plan = whitening.rules(task.dim, rows, mu)
         if rounds is not None:
             plan = replace(plan, shares=rounds(answer.gram, plan.shares))
-        chosen = sds(round_sds(mu, plan.shares, task.neighbours))
+        chosen = sds(round_sds(mu, plan.shares, task.neighbours, task.rows_per_unit))
         seen, kept = [], []
         for place, off in enumerate(chosen):
             if seen:
@@ -210,7 +210,9 @@ def test_a_curve_that_forgets_rounds_does_not_excuse_itself(monkeypatch):
     right = whitening.rules
     monkeypatch.setattr(whitening, "rules", lambda *given: replace(right(*given), shares=(1.0,) * 3))
     monkeypatch.setattr(
-        whitened_noise, "total_shift", lambda sds, neighbours, looks=(): whitened_noise_shift(min(sds), neighbours)
+        whitened_noise,
+        "total_shift",
+        lambda sds, neighbours, rows_per_unit, looks=(): whitened_noise_shift(min(sds), neighbours),
     )
     found = audited(WHITENED, ADD_REMOVE, 4000)
     assert any("the parameters have delta" in fault for fault in found.faults)
@@ -219,7 +221,7 @@ def test_a_curve_that_forgets_rounds_does_not_excuse_itself(monkeypatch):
 
 
 def whitened_noise_shift(off, neighbours):
-    return whitened_noise.gram_sensitivity(1.0, neighbours) / (math.sqrt(2) * off)
+    return whitened_noise.gram_sensitivity(1.0, neighbours, 1) / (math.sqrt(2) * off)
 
 
 # Mistakes on the way from rows to the sum, which the curator answers with.

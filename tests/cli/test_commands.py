@@ -120,9 +120,9 @@ def test_json_holds_what_the_table_says(folder, capsys):
     assert code == 0
     assert list(data["coefficients"]) == ["(intercept)", "x", "c[b]", "c[other]", "b"]
     fit = dpgram.regress(dpgram.load("release.json"), "y")
-    assert {name: c["coefficient"] for name, c in data["coefficients"].items()} == fit.params
-    assert {name: c["shrunk"] for name, c in data["coefficients"].items()} == fit.shrunk
-    assert {name: (c["lower"], c["upper"]) for name, c in data["coefficients"].items()} == fit.conf_int()
+    assert {name: c["coefficient"] for name, c in data["coefficients"].items()} == fit.params.to_dict()
+    assert {name: c["shrunk"] for name, c in data["coefficients"].items()} == fit.shrunk.to_dict()
+    assert [[c["lower"], c["upper"]] for c in data["coefficients"].values()] == fit.conf_int().to_numpy().tolist()
     assert data["coefficients"]["x"]["coefficient"] == pytest.approx(2, abs=0.5)
     _, out, _ = call("regress release.json --target y --features x --no-intercept --estimator plain --json", capsys)
     assert list(json.loads(out)["coefficients"]) == ["x"]
@@ -460,16 +460,16 @@ def test_regress_by_any_estimator_interval_and_confidence(release_file, capsys):
         data = strict(out)
         assert (code, data["estimator"]) == (0, estimator)
         fit = dpgram.regress(release, "y", estimator=estimator)
-        assert {name: c[estimator] for name, c in data["coefficients"].items()} == fit.estimates
+        assert {name: c[estimator] for name, c in data["coefficients"].items()} == fit.estimates.to_dict()
     for intervals in ("auto", "wald", "fieller", "bootstrap"):
         code, out, _ = call(f"regress r.json --target y --features x --intervals {intervals} --confidence 0.9 --json", capsys)
         data = strict(out)
         assert (code, data["intervals"], data["confidence"]) == (0, intervals, 0.9)
-        ends = dpgram.regress(release, "y", ["x"]).conf_int(0.9, intervals)
-        assert {name: (c["lower"], c["upper"]) for name, c in data["coefficients"].items()} == ends
+        ends = dpgram.regress(release, "y", ["x"]).conf_int(confidence=0.9, method=intervals)
+        assert [[c["lower"], c["upper"]] for c in data["coefficients"].values()] == ends.to_numpy().tolist()
     _, out, _ = call("regress r.json --target y --estimator elastic-net --penalty 0.1 --l1-ratio 0.2 --json", capsys)
     wanted = dpgram.regress(release, "y", estimator="elastic-net", penalty=0.1, l1_ratio=0.2).estimates
-    assert {name: c["elastic-net"] for name, c in strict(out)["coefficients"].items()} == wanted
+    assert {name: c["elastic-net"] for name, c in strict(out)["coefficients"].items()} == wanted.to_dict()
 
 
 def test_several_targets_and_formulas_at_the_command_line(release_file, capsys):

@@ -40,12 +40,15 @@ def test_open_release_show(folder, capsys):
     code, out, _ = call("ledger show", capsys)
     assert code == 0
     assert out.count("gaussian-noise release of 2 columns") == 2
+    assert "visits: replace, one person (one row per unit assumed), opened" in " ".join(out.split())
     assert "Plain sum: epsilon 2, delta 2e-06." in out
     data = json.loads(call("ledger show --json", capsys)[1])
     assert data["budget"] == {"epsilon": 2.0, "delta": 1e-5}
     assert data["spent"]["plain_sum"] == {"epsilon": 2.0, "delta": 2e-6}
     assert 1.0 < data["spent"]["composed"]["epsilon"] < 1.5
     assert all(entry["committed"] for entry in data["releases"])
+    assert [(entry["unit_id"], entry["rows_per_unit"]) for entry in data["releases"]] == [(None, 1)] * 2
+    assert data["mixed_units"] is False
     entries = {dpgram.load(name).ledger_entry.split(":")[0] for name in ("one.json", "two.json")}
     assert entries == {str(entry["number"]) for entry in data["releases"]}
 
@@ -106,3 +109,17 @@ def test_the_line_to_settle_is_printed_however_wide_the_rest_is(folder, capsys):
     assert header.split()[-1] == "rounds"
     assert entry.split()[0] == str(reserved.number)
     assert entry.split()[-1] == "none"
+
+
+def test_show_says_of_each_release_whose_rows_it_protects_together(folder, capsys):
+    call(f"{OPEN} --mixed-units", capsys)
+    (folder / "by_id.toml").write_text('unit_id = "x"\nrows_per_unit = 2\n' + NUMBERS_TOML)
+    for schema in ("schema", "by_id"):
+        code, _, err = call(f"{RELEASE} {schema}.json".replace("schema.toml", f"{schema}.toml"), capsys)
+        assert code == 0, err
+    table = call("ledger show", capsys)[1]
+    assert "assumed" in table
+    assert "enforced by" in " ".join(table.split())
+    shown = json.loads(call("ledger show --json", capsys)[1])
+    assert shown["mixed_units"] is True
+    assert [entry["protected"] for entry in shown["releases"]] == ["one row per unit assumed", "enforced by x, 2 rows"]

@@ -7,6 +7,7 @@ import pytest
 import dpgram
 from dpgram import curator
 from dpgram.cli.app import run
+from dpgram.errors import LargeDeltaWarning
 from tests.cli.test_commands import FILLED
 from tests.conftest import small_table
 
@@ -304,3 +305,19 @@ def test_a_plan_that_identifies_nothing_says_what_would(folder, capsys):
     assert found["epsilon"] > 0.02
     assert found["rows"] > 2000
     assert "identified at" not in call(line.replace("2000", "200000").replace("0.02", "2"), capsys)[2]
+
+
+@pytest.mark.parametrize("line", ["plan --table-rows 20000", "release nowhere.csv --dry-run --table-rows 20000"])
+def test_a_large_delta_is_warned_of_before_anything_is_spent(folder, capsys, line):
+    line = f"{line} --schema schema.toml --epsilon 5 {ONE} --delta"
+    assert "which is above 1/(number of rows) = 5e-05" in call(f"{line} 5.1e-5", capsys)[2]
+    assert "warning" not in call(f"{line} 4.9e-5", capsys)[2]
+
+
+def test_a_large_delta_is_warned_of_where_plan_was_called():
+    schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("x", 0, 1), dpgram.Numeric("y", 0, 1)])
+    with pytest.warns(LargeDeltaWarning) as caught:
+        dpgram.plan(schema, epsilon=1.0, delta=0.02, table_rows=100, mechanisms=["gaussian-noise"])
+    assert [each.filename for each in caught] == [__file__]
+    with pytest.warns(LargeDeltaWarning):  # by the number that was found
+        dpgram.plan(schema, epsilon=1.0, delta=0.02, target_width=1.0, solve="rows", mechanisms=["gaussian-noise"])

@@ -28,7 +28,9 @@ def numbers(dim: int, **changes) -> dpgram.Schema:
     rng = np.random.default_rng(dim)
     lower = rng.normal(size=dim) - 2
     upper = lower + rng.exponential(size=dim) + 0.5
-    columns = [dpgram.Numeric(f"x{i}", low, up) for i, (low, up) in enumerate(zip(lower, upper, strict=True))]
+    columns = [
+        dpgram.Numeric(f"x{i}", low, up, missing="midpoint") for i, (low, up) in enumerate(zip(lower, upper, strict=True))
+    ]
     return dpgram.Schema(**{"unit": "row", "columns": columns, **changes})
 
 

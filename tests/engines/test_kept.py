@@ -35,11 +35,11 @@ ROWS = 5000
 SCHEMA = dpgram.Schema(
     unit="person",
     columns=[
-        dpgram.Numeric("x", -3, 3),
-        dpgram.Numeric("whole", 0, 9),
+        dpgram.Numeric("x", -3, 3, missing="midpoint"),
+        dpgram.Numeric("whole", 0, 9, missing="midpoint"),
         dpgram.Categorical("level", ("a", "b", "c"), other=True),
         dpgram.Boolean("yes"),
-        dpgram.Date("when", "2020-01-01", "2021-01-01"),
+        dpgram.Date("when", "2020-01-01", "2021-01-01", missing="midpoint"),
     ],
     derived=[dpgram.Product("both", ("x", "whole"))],
 )
@@ -110,6 +110,20 @@ def test_all_rows_from_memory_have_the_bits_of_the_table(given, threads):
     kept, rows = read.kept(None)
     assert rows == ROWS
     assert sums(kept, SCHEMA) == sums(read, SCHEMA)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_more_rows_than_memory_may_hold_are_read_again(given, threads):
+    """Of a table with many more rows than its units can count for, nobody foresees that all of them are too many."""
+    read = LocalPass(open_source(given), SCHEMA, threads=threads, memory=0.1)
+    again, rows = read.kept(None)
+    assert rows == ROWS
+    assert not isinstance(again._source, KeptRows)
+    assert sums(again, SCHEMA) == sums(read, SCHEMA)
+    small, _ = LocalPass(open_source(given), SCHEMA, threads=threads, memory=1.0).kept(None)
+    assert isinstance(small._source, KeptRows)
+    sample, _ = read.kept(Coins(KEY, 0.5))
+    assert isinstance(sample._source, KeptRows)  # whatever it takes: other rows would be another sample
 
 
 def test_kept_rows_are_encoded_by_scales_that_were_learnt_later(given):
@@ -238,8 +252,8 @@ def test_rows_that_workers_keep_are_those_of_their_parts(share):
         )
         for row in batch.to_pylist()
     ]
-    batches, rows = partial.from_kept(kept, SCHEMA)
-    assert rows == ROWS
+    batches, rows, ids = partial.from_kept(kept, SCHEMA)
+    assert (rows, ids) == (ROWS, 0)
     chosen = [
         start + place
         for number, (start, stop) in enumerate(pairwise(edges))

@@ -12,9 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import dpgram
-from dpgram.engines import summing
+from dpgram.engines import local, summing
 from dpgram.engines.local import LocalPass
-from dpgram.errors import OptionError, UnreadableTableError
+from dpgram.errors import MechanismError, OptionError, TableError, UnreadableTableError
+from dpgram.rows.units import UnitIndex
 from dpgram.sources.base import Piece, Source, batch_rows
 from dpgram.sources.open import open_source
 
@@ -176,3 +177,28 @@ def test_the_environment_may_say_how_many_threads(monkeypatch):
         LocalPass(open_source(TABLE), SCHEMA)
     monkeypatch.setenv("DPGRAM_THREADS", "3")
     assert sums(LocalPass(open_source(TABLE), SCHEMA).gram(1.4)) == sums(gram_of(TABLE, 1))
+
+
+def test_units_that_could_not_be_counted_are_not_summed(monkeypatch):
+    """Numbers of rows that are too small would let a unit count for more than it may."""
+
+    def fails(self):
+        raise MemoryError
+
+    schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("x", 0, 1)], unit_id="who", rows_per_unit=1)
+    made = LocalPass(open_source({"x": [0.5] * 4, "who": [1, 1, 1, 2]}), schema, threads=1)
+    with monkeypatch.context() as full:
+        full.setattr(UnitIndex, "_finish", fails)
+        with pytest.raises(MemoryError):
+            made.count_units()
+    with pytest.raises(MechanismError, match="were not counted"):
+        made.gram(1.0)
+
+
+def test_counting_units_takes_no_more_memory_than_it_may(monkeypatch):
+    monkeypatch.setattr(local, "INDEX_MEGABYTES", 12.0)
+    schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("x", 0, 1)], unit_id="who", rows_per_unit=1)
+    table = {"x": np.zeros(10**6), "who": np.arange(10**6)}
+    with pytest.raises(TableError, match="more than 12 MB"):
+        LocalPass(open_source(table), schema, threads=2).count_units()
+    assert LocalPass(open_source(table), schema, threads=2, memory=1000.0).count_units() == 10**6

@@ -152,7 +152,7 @@ def test_truth_values_and_what_stands_for_missing_ones(device, dim):
 @pytest.mark.parametrize("scale", [1e-290, 1e-200, 1e-9, 1e9, 1e200, 1e290])
 def test_bounds_of_any_size(device, scale):
     """Beyond 2^400 the kernel divides the slow way: its remainders would underflow."""
-    columns = [dpgram.Numeric(f"x{i}", -scale * (i + 1) / 3, scale * 7 / (i + 1)) for i in range(9)]
+    columns = [dpgram.Numeric(f"x{i}", -scale * (i + 1) / 3, scale * 7 / (i + 1), missing="midpoint") for i in range(9)]
     cells = np.random.default_rng(0).normal(size=(3000, 9)) * scale
     for intercept in (True, False):
         schema = dpgram.Schema(unit="row", columns=columns, intercept=intercept)
@@ -161,7 +161,13 @@ def test_bounds_of_any_size(device, scale):
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_bounds_as_close_together_as_a_schema_takes_them(device):
-    schema = dpgram.Schema(unit="row", columns=[dpgram.Numeric("a", 1e9, 1e9 + 2.1), dpgram.Numeric("b", -1e9 - 2.1, -1e9)])
+    schema = dpgram.Schema(
+        unit="row",
+        columns=[
+            dpgram.Numeric("a", 1e9, 1e9 + 2.1, missing="midpoint"),
+            dpgram.Numeric("b", -1e9 - 2.1, -1e9, missing="midpoint"),
+        ],
+    )
     assert Scaling.of_schema(schema, {"a": 0, "b": 1}).within_grid
     cells = np.random.default_rng(0).uniform(-1, 3, (2000, 2)) + np.array([1e9, -1e9])
     assert tensor_bits(on(device, cells), schema, 1.3, device) == local_bits(cells, schema, 1.3)
@@ -171,7 +177,7 @@ def test_bounds_as_close_together_as_a_schema_takes_them(device):
 def test_cells_beside_grid_points(device):
     """Cells whose quotients lie at a grid point, or one unit in the last place beside it: a division that is not correctly rounded
     would be seen. An odd half-width makes most quotients inexact."""
-    schema = dpgram.Schema(unit="row", columns=[dpgram.Numeric("x", -1.1, 2.3)])
+    schema = dpgram.Schema(unit="row", columns=[dpgram.Numeric("x", -1.1, 2.3, missing="midpoint")])
     whole = np.random.default_rng(0).integers(-GRID, GRID, 20_000)
     encoded = schema.encoded[1]
     near = encoded.centre + encoded.half * (whole / GRID)
@@ -207,7 +213,7 @@ def test_another_table_is_encoded_here_and_summed_there(device, tmp_path):
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_a_tensor_with_categories_or_derived_columns_goes_by_way_of_the_host(device):
-    columns = [dpgram.Categorical("c", [1, 2, 3], other=True), dpgram.Numeric("x", -1, 2)]
+    columns = [dpgram.Categorical("c", [1, 2, 3], other=True), dpgram.Numeric("x", -1, 2, missing="midpoint")]
     schema = dpgram.Schema(unit="row", columns=columns, derived=[dpgram.Power("x2", "x", 2)])
     cells = np.random.default_rng(0).integers(0, 6, (70_001, 2)).astype(np.float64)
     expected = local_bits(cells, schema, 1.0)
@@ -417,7 +423,7 @@ def test_cuda_memory_does_not_grow_with_the_rows(dim):
 def test_cuda_without_the_kernel_warns_and_gives_the_same_bits(monkeypatch):
     schema, cells = numbers(9), wild_cells(5000, 9)
     monkeypatch.setattr(kernels, "_trouble", lambda device: "no compiler")
-    with pytest.warns(SlowDeviceWarning, match="no compiler.*same bits"):
+    with pytest.warns(SlowDeviceWarning, match="no compiler.*result is the same"):
         found = tensor_bits(on("cuda", cells), schema, 1.0, None)
     assert found == local_bits(cells, schema, 1.0)
 

@@ -310,7 +310,7 @@ def test_cuda_brings_no_mapped_row_back(monkeypatch):
 def test_cuda_without_the_kernel_maps_to_the_same_bits(monkeypatch):
     schema, cells, through = numbers(9), wild_cells(5000, 9), tame_map(10)
     monkeypatch.setattr(kernels, "_trouble", lambda device: "no compiler")
-    with pytest.warns(SlowDeviceWarning, match=r"no compiler.*same bits"):
+    with pytest.warns(SlowDeviceWarning, match=r"no compiler.*result is the same"):
         found = tensor_bits(on("cuda", cells), schema, 1.0, None, through)
     assert found == local_bits(cells, schema, 1.0, through)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 import subprocess
 import sys
 import traceback
 import warnings
 
+import joblib
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -35,7 +37,11 @@ from dpgram.errors import (
 from dpgram.estimators import base
 from tests.estimators.conftest import BOUNDS, TARGET_BOUNDS, all_estimators
 
-pytestmark = pytest.mark.filterwarnings("ignore::dpgram.errors.RefitWarning", "ignore::dpgram.errors.NotPrivateWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::dpgram.errors.RefitWarning",
+    "ignore::dpgram.errors.NotPrivateWarning",
+    "ignore::dpgram.errors.UnidentifiedWarning",  # tests/estimators/test_intervals.py is about it
+)
 
 LARGE = {"epsilon": 1e5, "delta": 1e-6, "bounds": BOUNDS}  # noise so small that only the treatment of rows is seen
 SUPERVISED = [dpgram.PrivateLinearRegression, dpgram.PrivateRidge, dpgram.PrivateLasso]
@@ -128,7 +134,7 @@ def test_the_release_answers_other_regressions(rows, settings):
     ledger = dpgram.SessionLedger(1, 1e-6)
     model = regression(settings, ledger=ledger).fit(*rows)
     assert dpgram.regress(model.release_, "y", ["x0", "x1", "x2"]).coefficients[1:].tolist() == model.coef_.tolist()
-    assert set(dpgram.regress(model.release_, "x2", ["x0"]).params) == {"(intercept)", "x0"}
+    assert set(dpgram.regress(model.release_, "x2", ["x0"]).params.index) == {"(intercept)", "x0"}
     assert len(ledger.entries) == 1
 
 
@@ -278,6 +284,24 @@ def test_no_rows_are_refused_only_where_their_number_is_public(settings):
     assert dpgram.PrivateCovariance(**settings, neighbours="add-remove").fit(np.empty((0, 3))).release_.rows is None
 
 
+@pytest.mark.parametrize(
+    ("model", "same"),
+    [
+        (dpgram.PrivateLinearRegression(), {"estimator": "shrunk"}),
+        (dpgram.PrivateRidge(alpha=5.0), {"estimator": "ridge", "penalty": 5.0}),
+        (dpgram.PrivateLasso(alpha=0.01), {"estimator": "lasso", "penalty": 0.01}),
+    ],
+)
+def test_wide_bounds_give_the_coefficients_of_the_release(rows, model, same):
+    """A release of several rounds learns the scale of columns whose bounds are far too wide, and is in that scale."""
+    wide = {"bounds": (-1e5, 1e5), "target_bounds": (-1e5, 1e5), "mechanism": "whitened-noise"}
+    model = clone(model).set_params(epsilon=10.0, delta=1e-6, **wide).fit(*rows)
+    assert model.release_.schema.learnt
+    found = dpgram.regress(model.release_, "y", **same).estimates
+    np.testing.assert_allclose([model.intercept_, *model.coef_], list(found), rtol=1e-4)
+    np.testing.assert_allclose(model.coef_, [2.0, -1.5, 0.25], atol=0.5)
+
+
 # Budget
 
 
@@ -316,11 +340,41 @@ def test_a_pipeline(rows, settings):
     assert len(ledger.entries) == 2
 
 
-def test_an_estimator_with_a_ledger_is_not_pickled(rows, settings):
+def test_a_fitted_estimator_is_saved_without_its_account(rows, settings):
     model = regression(settings, ledger=dpgram.SessionLedger(1, 1e-6)).fit(*rows)
-    with pytest.raises(LedgerError, match="set_params\\(ledger=None\\)"):
-        pickle.dumps(model)
-    assert pickle.loads(pickle.dumps(model.set_params(ledger=None))).coef_.tolist() == model.coef_.tolist()
+    loaded = pickle.loads(pickle.dumps(model))
+    assert loaded.coef_.tolist() == model.coef_.tolist()
+    with pytest.raises(LedgerError, match="or loaded from a file"):
+        loaded.fit(*rows)
+
+
+def test_a_ledger_in_other_processes_is_refused_in_our_own_words(rows, settings):
+    """joblib's workers: what they raise comes back, and scikit-learn repeats it where it collects failures."""
+    ledger = dpgram.SessionLedger(epsilon=10, delta=1e-4)
+    model = dpgram.PrivateRidge(**settings, target_bounds=TARGET_BOUNDS, ledger=ledger)
+    search = GridSearchCV(model, {"alpha": [1.0, 100.0]}, cv=2, n_jobs=2)
+    words = "SessionLedger, which works in one process only.*nothing was released. Use n_jobs=None, or threads"
+    with pytest.raises(ValueError, match=f"(?s){words}"):
+        search.fit(*rows)
+    with pytest.raises(LedgerError, match=words):
+        cross_val_score(make_pipeline(FunctionTransformer(), model), *rows, cv=2, n_jobs=2, error_score="raise")
+    assert not ledger.entries
+    with joblib.parallel_config(backend="threading"):  # what the words advise
+        search.fit(*rows)
+    assert len(ledger.entries) == 2 * 2 + 1
+
+
+def test_copies_of_an_estimator_share_its_ledger(rows, settings):
+    ledger = dpgram.SessionLedger(epsilon=10, delta=1e-4)
+    model = regression(settings, ledger=ledger)
+    for made in (copy.copy(model), copy.deepcopy(model), clone(model), copy.deepcopy(model.fit(*rows))):
+        assert made.ledger is ledger
+    away = pickle.loads(pickle.dumps(clone(model)))
+    with pytest.raises(LedgerError, match="or loaded from a file"):
+        away.fit(*rows)
+    assert len(ledger.entries) == 1
+    assert "of another process" in repr(away.ledger)
+    assert away.set_params(ledger=ledger).fit(*rows).private_
 
 
 # Honest marks
@@ -409,16 +463,31 @@ def test_no_cell_raises_whatever_it_is(rows, settings, cell):
     X[0, 0], y[1] = cell, cell
     model = regression(settings).fit(X, y)
     assert np.isfinite(model.coef_).all()
-    assert np.isfinite(model.predict(X)).all()
-    assert np.isfinite(model.predict(X.tolist()[:3])).all()
+    is_number = isinstance(cell, float) and np.isfinite(cell)
+    for table in (X, X.tolist()[:3]):
+        assert np.isfinite(model.predict(table)).tolist() == [is_number, *[True] * (len(table) - 1)]
 
 
-def test_masked_cells_are_missing_ones(rows, settings):
+@pytest.mark.parametrize("relation", ["replace", "add-remove"])
+def test_rows_with_a_missing_cell_do_not_count(rows, settings, relation):
+    """The same bits as without these rows, whatever says that a cell is missing."""
     X, y = rows
-    hidden = np.ma.masked_array(X, mask=np.arange(6000)[:, None] % 2 == np.zeros(3))
-    filled = np.where(hidden.mask, [0.0, 5.0, 10.0], X)
-    found, wanted = (regression(settings, random_state=1).fit(table, y).coef_ for table in (hidden, filled))
-    assert found.tolist() == wanted.tolist()
+    holes = np.arange(len(X)) % 3 == 0
+    with_nan = np.where(holes[:, None] & (np.arange(3) == 1), np.nan, X)
+    masked = np.ma.masked_array(X, mask=np.isnan(with_nan))
+    target = np.where(np.arange(len(X)) % 5 == 0, np.nan, y)
+    left = ~holes & ~np.isnan(target)
+    model = regression(settings, random_state=1, neighbours=relation, mechanism="gaussian-noise")
+    found = [clone(model).fit(table, target).release_.gram.tolist() for table in (with_nan, masked)]
+    wanted = clone(model).fit(X[left], target[left])
+    assert found == [wanted.release_.gram.tolist()] * 2
+    assert np.isnan(wanted.predict(with_nan)).tolist() == holes.tolist()
+    assert wanted.score(with_nan, target) == pytest.approx(wanted.score(X[left], target[left]))
+    for kind in (dpgram.PrivatePCA, dpgram.PrivateCovariance):
+        fitted = kind(**settings, random_state=1, mechanism="gaussian-noise").fit(with_nan)
+        of_each = fitted.transform(with_nan)[:, 0] if kind is dpgram.PrivatePCA else fitted.mahalanobis(with_nan)
+        assert np.isnan(of_each).tolist() == holes.tolist()
+    assert np.isfinite(fitted.score(with_nan))
 
 
 def test_a_fitted_estimator_keeps_no_row(settings):

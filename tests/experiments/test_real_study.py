@@ -36,7 +36,11 @@ def lines(table):
 
 
 def test_columns_are_declared_as_a_custodian_would(table):
-    names = {"x": Numeric("x", 0, 10), "z": Numeric("z", -10, 10), "level": Categorical("level", ["0", "1", "2"])}
+    names = {
+        "x": Numeric("x", 0, 10, "midpoint"),
+        "z": Numeric("z", -10, 10, "midpoint"),
+        "level": Categorical("level", ["0", "1", "2"], missing="reference"),
+    }
     assert {c.name: c for c in table.schema.columns if c.name != "y"} == names
     assert declared("b", np.array([0.0, 1.0, 1.0])) == Boolean("b")
     with pytest.raises(ValueError, match="more than 16 levels"):
@@ -126,8 +130,8 @@ def test_lines_come_back_as_they_were_written(tmp_path, lines):
 
 def test_wide_bounds_are_those_of_somebody_who_does_not_know(table):
     wide = {c.name: c for c in bounds.widened(table.schema, 10).columns}
-    assert wide["x"] == Numeric("x", 0, 100)  # never negative: zero stays
-    assert wide["z"] == Numeric("z", -100, 100)
+    assert wide["x"] == Numeric("x", 0, 100, "midpoint")  # never negative: zero stays
+    assert wide["z"] == Numeric("z", -100, 100, "midpoint")
     assert wide["level"] == table.schema.columns[-1]
     assert bounds.widened(table.schema, 1.0) == table.schema
 

@@ -22,12 +22,12 @@ SCHEMA = dpgram.Schema(
     unit="person",
     row_bound=1.6,
     columns=[
-        dpgram.Numeric("x", -2, 2),
+        dpgram.Numeric("x", -2, 2, missing="midpoint"),
         dpgram.Numeric("n", 0, 50, missing=7),
         dpgram.Categorical("c", ["a", "b", "ü"], other=True, missing="level"),
         dpgram.Categorical("k", [0, 1, 2], other=True),
         dpgram.Boolean("b"),
-        dpgram.Date("when", "2013-01-01", "2014-06-01"),
+        dpgram.Date("when", "2013-01-01", "2014-06-01", missing="midpoint"),
     ],
     derived=[
         dpgram.Product("xn", of=("x", "n")),
@@ -203,7 +203,7 @@ def test_lazy_scans_stream(expected, tmp_path):
 def test_a_plain_matrix_with_names():
     rng = np.random.default_rng(0)
     matrix = rng.normal(size=(500, 3))
-    schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric(name, -3, 3) for name in "abc"])
+    schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric(name, -3, 3, missing="midpoint") for name in "abc"])
     named = {name: matrix[:, i] for i, name in enumerate("abc")}
     one, other = (
         dpgram.release(table, schema, epsilon=1, delta=1e-6, mechanism="gaussian-noise", insecure_seed=1, columns=columns).gram

@@ -35,7 +35,7 @@ COLUMNS = [
     dpgram.Categorical("c", ["a", "b"], other=True, missing="level"),
     dpgram.Categorical("k", [1, 2, 3], other=True),
     dpgram.Boolean("b", missing=True),
-    dpgram.Date("d", "2013-01-01", "2014-01-01"),
+    dpgram.Date("d", "2013-01-01", "2014-01-01", missing="midpoint"),
 ]
 PLAIN = Schema(unit="p", neighbours="add-remove", columns=COLUMNS, row_bound=1.5)  # a bound that most rows break
 DERIVED = Schema(

@@ -112,7 +112,11 @@ def test_every_bit_pattern_of_a_float(kind, data, form):
     bits = 8 * np.dtype(kind).itemsize
     patterns = data.draw(st.lists(st.tuples(floats(bits), floats(bits)), min_size=1, max_size=12))
     cells = np.array(patterns, NUMBERS[kind]).view(kind)
-    schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric("x", -1e-3, 3), dpgram.Numeric("y", -1e200, 1e200)], row_bound=1.2)
+    schema = dpgram.Schema(
+        unit="p",
+        columns=[dpgram.Numeric("x", -1e-3, 3, missing="midpoint"), dpgram.Numeric("y", -1e200, 1e200, missing="midpoint")],
+        row_bound=1.2,
+    )
     options: dict = {}
     match form:
         case "numpy":

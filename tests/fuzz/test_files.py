@@ -156,6 +156,6 @@ def test_a_signalling_number_in_a_matrix_warns_of_nothing():
 
 def test_the_assertions_see_a_row_that_is_not_bounded(monkeypatch):
     """A clip that forgets its bound is caught: what this folder asserts can fail."""
-    monkeypatch.setattr(summing, "clip", lambda encoded, bound: BoundedRows(np.trunc(encoded * 2**20), bound))
+    monkeypatch.setattr(summing, "clip", lambda encoded, bound, _: BoundedRows(np.trunc(encoded * 2**20), bound))
     with without_kernel(), pytest.raises(AssertionError):
         check_table(seeds.table, PLAIN)

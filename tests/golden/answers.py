@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import dpgram
 from tests.golden.releases import Setting
@@ -31,7 +32,9 @@ def attempt(question: Callable[[], Any]) -> Any:
 
 def plain(value: Any) -> Any:
     """Lists, dicts, numbers, names; no sentences. Infinite and missing numbers are words, as JSON has none."""
-    if isinstance(value, Mapping):
+    if isinstance(value, pd.DataFrame):  # intervals
+        return {name: plain(ends) for name, ends in zip(value.index, value.to_numpy(), strict=True)}
+    if isinstance(value, Mapping | pd.Series):
         return {str(key): plain(one) for key, one in value.items() if key not in WORDS}
     if isinstance(value, np.ndarray | list | tuple):
         return [plain(one) for one in value]
@@ -109,7 +112,9 @@ def estimates(table: Table, release: dpgram.GramRelease) -> dict:
 
 def intervals(table: Table, release: dpgram.GramRelease) -> dict:
     def of(method: str, level: float) -> dict:
-        return attempt(lambda: dpgram.regress(release, table.target, list(table.features)).conf_int(level, method))
+        return attempt(
+            lambda: dpgram.regress(release, table.target, list(table.features)).conf_int(confidence=level, method=method)
+        )
 
     asked = (("wald", 0.6), ("fieller", 0.9))  # fits have "auto"
     return {f"{method} {level:g}": of(method, level) for method, level in asked}

@@ -30,8 +30,8 @@ class Table:
 def small_schema(**changes) -> dpgram.Schema:
     """Two numbers, one category, one truth value."""
     columns = [
-        dpgram.Numeric("x", -5, 5),
-        dpgram.Numeric("y", -10, 30),
+        dpgram.Numeric("x", -5, 5, missing="midpoint"),
+        dpgram.Numeric("y", -10, 30, missing="midpoint"),
         dpgram.Categorical("c", ["a", "b"], other=True),
         dpgram.Boolean("b"),
     ]
@@ -49,12 +49,12 @@ def kinds_schema(**changes) -> dpgram.Schema:
     fields = {
         "unit": "visit",
         "columns": [
-            dpgram.Numeric("age", 0, 120),
+            dpgram.Numeric("age", 0, 120, missing="midpoint"),
             dpgram.Numeric("weight", 30, 200, missing=75),
-            dpgram.Numeric("cost", -100, 900),
+            dpgram.Numeric("cost", -100, 900, missing="midpoint"),
             dpgram.Categorical("region", ["north", "south", "west"], other=True, missing="level"),
             dpgram.Boolean("urban", missing=True),
-            dpgram.Date("seen", "2021-01-01", "2022-01-01"),
+            dpgram.Date("seen", "2021-01-01", "2022-01-01", missing="midpoint"),
         ],
         "derived": [
             dpgram.Product("age_urban", ["age", "urban"]),
@@ -87,7 +87,12 @@ def kinds_cells() -> dict:
 
 def origin_schema(**changes) -> dpgram.Schema:
     """No intercept, and bounds that are not symmetric about zero."""
-    columns = [dpgram.Numeric("u", 0, 3), dpgram.Numeric("v", -1, 4), dpgram.Numeric("w", -2, 2), dpgram.Numeric("t", -20, 40)]
+    columns = [
+        dpgram.Numeric("u", 0, 3, missing="midpoint"),
+        dpgram.Numeric("v", -1, 4, missing="midpoint"),
+        dpgram.Numeric("w", -2, 2, missing="midpoint"),
+        dpgram.Numeric("t", -20, 40, missing="midpoint"),
+    ]
     return dpgram.Schema(**{"unit": "person", "columns": columns, "intercept": False, **changes})
 
 
@@ -99,7 +104,10 @@ def origin_cells() -> dict:
 
 def short_schema(**changes) -> dpgram.Schema:
     """More columns than its table has rows."""
-    columns = [*(dpgram.Numeric(f"x{k}", -3, 3) for k in range(10)), dpgram.Numeric("y", -12, 12)]
+    columns = [
+        *(dpgram.Numeric(f"x{k}", -3, 3, missing="midpoint") for k in range(10)),
+        dpgram.Numeric("y", -12, 12, missing="midpoint"),
+    ]
     return dpgram.Schema(**{"unit": "person", "columns": columns, **changes})
 
 
@@ -111,7 +119,9 @@ def short_cells() -> dict:
 
 def singular_schema(**changes) -> dpgram.Schema:
     """Two columns with the same cells, and one that is constant."""
-    columns = [dpgram.Numeric(name, -4, 4) for name in ("p", "again", "still", "q")] + [dpgram.Numeric("r", -20, 20)]
+    columns = [dpgram.Numeric(name, -4, 4, missing="midpoint") for name in ("p", "again", "still", "q")] + [
+        dpgram.Numeric("r", -20, 20, missing="midpoint")
+    ]
     return dpgram.Schema(**{"unit": "person", "columns": columns, "row_bound": 1.5, **changes})
 
 

@@ -116,3 +116,16 @@ def test_a_measurement_of_another_mechanism_and_relation(table):
     with pytest.raises(Exception, match="differ in one row"):
         measurement.map(2)
     assert measurement(table).mechanism == "wishart-noise"
+
+
+@pytest.mark.usefixtures("features")
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_a_measurement_of_units_counts_units(neighbours):
+    """A row that gets another id changes two units, so OpenDP's own metrics, which count rows, would promise too much."""
+    columns = [dpgram.Numeric("x", 0, 1)]
+    schema = dpgram.Schema(unit="person", columns=columns, neighbours=neighbours, unit_id="who", rows_per_unit=2)
+    measurement = opendp_measurement(schema, epsilon=1.0, delta=1e-7)
+    assert measurement.input_metric not in (dp.change_one_distance(), dp.symmetric_distance())
+    assert "units" in str(measurement.input_metric)
+    made = measurement({"x": [0.1, 0.2, 0.3], "who": [1, 1, 2]})
+    assert measurement.map(1) == pytest.approx(made.parameters["mu"] ** 2 / 2)

@@ -7,9 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import dpgram
+from dpgram.errors import UnreadableTableError
 from dpgram.mechanisms.registry import MECHANISMS
 from tests.conftest import small_schema, small_table
 from tests.ledger.kill_release import NotedLedger, watched
@@ -39,3 +41,21 @@ def test_a_release_killed_at_any_line_has_reserved_what_it_drew(arithmetic, tmp_
     assert done.returncode == 0, done.stderr
     # Kills fell before and after each of the three, and between them there is nothing else.
     assert set(done.stdout.splitlines()) == {"", "reserved", "reserved drawn", "reserved drawn committed"}
+
+
+@pytest.mark.parametrize("mechanism", ["gaussian-noise", "whitened-noise", "auto"])
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_counting_units_that_fails_is_paid_for(neighbours, mechanism):
+    """Whether a query fails can depend on somebody's row: else questions could be put to the ids free of charge."""
+    schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric("x", 0, 1)], neighbours=neighbours, unit_id="who", rows_per_unit=2)
+    names = pa.schema({"x": pa.float64(), "who": pa.string()})
+
+    def batches():
+        yield pa.record_batch({"x": [0.5], "who": ["a"]}, schema=names)
+        raise ValueError("a cast fails in some row")
+
+    ledger = dpgram.SessionLedger(1.0, 1e-6, neighbours=neighbours)
+    reader = pa.RecordBatchReader.from_batches(names, batches())
+    with pytest.raises(UnreadableTableError):
+        dpgram.release(reader, schema, epsilon=1, delta=1e-6, mechanism=mechanism, ledger=ledger)
+    assert len(ledger.entries) == 1

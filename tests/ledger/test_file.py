@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 import dpgram
 from dpgram.accounting.compose import GaussianCost, PlainCost, SamplingCost, composed_delta
 from dpgram.accounting.gaussian import calibrate_mu
-from dpgram.errors import BudgetSpentError, LedgerError, LedgerFullError, UnreadableTableError
+from dpgram.errors import BudgetSpentError, LedgerError, LedgerFullError, UnreadableTableError, UnsavedReleaseError
 from dpgram.ledger import file
-from dpgram.ledger.base import Ledger
+from dpgram.ledger.base import Ledger, Reservation
 from dpgram.ledger.file import FileLedger
 from dpgram.terms.budget import Budget, Neighbours
 from tests.conftest import small_schema
@@ -334,10 +334,11 @@ def test_a_reservation_made_before_an_older_copy_was_put_back_is_not_committed_t
 def test_a_copy_of_the_file_alone_knows_every_reservation(tmp_path):
     """Whoever was killed after reserving: the line is in the file, not only in the log beside it."""
     ledger = opened(tmp_path)
-    if os.fork() == 0:
+    child = os.fork()
+    if child == 0:
         ledger.reserve(Budget(0.9, 1e-7), Neighbours.REPLACE, "killed")
         os.kill(os.getpid(), signal.SIGKILL)
-    os.wait()
+    os.waitpid(child, 0)
     copied = tmp_path / "copy.sqlite"
     copied.write_bytes(ledger.path.read_bytes())
     assert len(FileLedger(copied).account().entries) == 1
@@ -371,18 +372,44 @@ def test_a_release_does_not_replace_its_ledger(tmp_path, table, name):
     assert not ledger.account().entries
 
 
-def test_a_release_that_could_not_be_saved_says_that_it_is_paid_for(tmp_path, table, monkeypatch):
+def test_a_release_that_could_not_be_saved_anywhere_says_that_it_is_paid_for(tmp_path, table, monkeypatch):
     def full(*_):
-        raise dpgram.errors.OutputError("cannot write r.json: no space left. Nothing was left behind.")
+        raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("dpgram.artifact.files.write_whole", full)
     ledger = opened(tmp_path)
+    monkeypatch.setattr("os.link", full)
+    monkeypatch.setattr("os.replace", full)
     with pytest.raises(
-        dpgram.DpgramError,
-        match=r"no space left.*The noise was already drawn, so the budget counts as spent. Line 2 of the ledger",
-    ):
+        UnsavedReleaseError,
+        match=r"No space left.*The noise was already drawn, so the budget counts as spent.*Line 2 of the ledger stays reserved",
+    ) as raised:
         dpgram.release(table, small_schema(), epsilon=0.5, delta=1e-7, ledger=ledger, out=tmp_path / "r.json")
+    assert raised.value.fallback is None
     assert ledger.account().entries[0].committed is None
+    monkeypatch.undo()
+    raised.value.release.save(tmp_path / "later.json")
+    assert dpgram.load(tmp_path / "later.json").ledger_entry.startswith("2:")
+
+
+@pytest.mark.parametrize("ledger_is_full", [False, True])
+def test_a_release_that_was_saved_elsewhere_is_committed_and_named(tmp_path, table, monkeypatch, ledger_is_full):
+    """If its ledger is on the full disk too, the line stays reserved, which counts the same, and the file is named all the same."""
+    link = os.link
+
+    def full(draft, path):
+        if path.name == "r.json":
+            raise OSError(28, "No space left on device")
+        link(draft, path)
+
+    monkeypatch.setattr("os.link", full)
+    monkeypatch.setattr("os.replace", full)
+    ledger = opened(tmp_path)
+    if ledger_is_full:
+        monkeypatch.setattr(ledger, "commit", lambda _: opened(tmp_path))  # raises: the file exists
+    with pytest.raises(UnsavedReleaseError, match="was saved to") as raised:
+        dpgram.release(table, small_schema(), epsilon=0.3, delta=1e-7, ledger=ledger, out=tmp_path / "r.json")
+    assert (ledger.account().entries[0].committed is None) == ledger_is_full
+    assert dpgram.load(raised.value.fallback) == raised.value.release
 
 
 def test_a_commit_that_fails_does_not_say_that_nothing_was_released(tmp_path, monkeypatch):
@@ -434,3 +461,71 @@ def test_a_name_that_sqlite_reads_otherwise_is_a_name_like_any_other(tmp_path, m
     )
     assert len(FileLedger(tmp_path / name).account().entries) == 1
     assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+# Whose rows
+
+
+def released_by(ledger, **units):
+    table = {"x": np.ones(40), "pid": np.repeat(np.arange(20), 2), "w": np.arange(40)}
+    schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("x", 0, 1)], **units)
+    return dpgram.release(table, schema, epsilon=0.1, delta=1e-8, mechanism="gaussian-noise", ledger=ledger)
+
+
+BY_ID = {"unit_id": "pid", "rows_per_unit": 3}
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "words"),
+    [
+        (BY_ID, {}, r"units have ids in 'pid', but in the release they have no ids, so one row each"),
+        ({}, BY_ID, r"units have no ids, so one row each, but in the release they have ids in 'pid'"),
+        (BY_ID, BY_ID | {"unit_id": "w"}, r"units have ids in 'pid', but in the release they have ids in 'w'"),
+    ],
+)
+def test_releases_that_take_other_rows_for_one_person_are_refused(tmp_path, first, then, words):
+    opened = {"epsilon": 3, "delta": 1e-5, "unit": "person", "dataset": "visits"}
+    ledger = FileLedger.create(tmp_path / "l.sqlite", **opened)
+    released_by(ledger, **first)
+    with pytest.raises(LedgerError, match=f"{words}.*one 'person': use the same unit_id.*another ledger.*mixed_units=True"):
+        released_by(ledger, **then)
+    assert len(ledger.account().entries) == 1
+    released_by(ledger, **first | ({"rows_per_unit": 1} if first else {}))  # how many rows count is in the noise
+    mixed = FileLedger.create(tmp_path / "mixed.sqlite", **opened, mixed_units=True)
+    for units in (first, then):
+        released_by(mixed, **units)
+    assert [entry.protected.unit_id for entry in mixed.account().entries] == [units.get("unit_id") for units in (first, then)]
+
+
+def test_a_query_that_cannot_be_counted_is_refused_too(tmp_path):
+    """Before it is charged: what it would cost belongs to another unit."""
+    ledger = FileLedger.create(tmp_path / "l.sqlite", epsilon=3, delta=1e-5, unit="person", dataset="visits")
+    released_by(ledger, **BY_ID)
+    schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("x", 0, 1)])
+    with pytest.raises(LedgerError, match="units have ids in 'pid'"):
+        dpgram.release("duckdb:", schema, query="select 1.0 as x where false", epsilon=0.1, delta=1e-8, ledger=ledger)
+
+
+def test_lines_that_do_not_say_whose_rows_stand_beside_any(tmp_path):
+    """Those of older versions, and costs from outside."""
+    ledger = FileLedger.create(tmp_path / "l.sqlite", epsilon=3, delta=1e-5, unit="person", dataset="visits")
+    ledger.commit(ledger.reserve(Budget(0.1, 1e-8), Neighbours.REPLACE, "from outside", unit="person"))
+    released_by(ledger, **BY_ID)
+    ledger.commit(ledger.reserve(Budget(0.1, 1e-8), Neighbours.REPLACE, "from outside", unit="person"))
+    told = [entry.protected and entry.protected.in_words for entry in ledger.account().entries]
+    assert told == [None, "enforced by pid, 3 rows", None]
+    with sqlite3.connect(ledger.path) as database:
+        lines = [bytes(text) for (text,) in database.execute("select text from lines order by number")]
+    assert b"unit_id" not in lines[1]  # a line as older versions wrote it
+    assert b'"unit_id":"pid","rows_per_unit":3' in lines[3]
+
+
+def test_a_ledger_of_ones_own_need_not_know_of_units(tmp_path):
+    class Own:
+        def reserve(self, budget, neighbours, what, *, unit=None, cost=None):
+            return Reservation(1, budget, what)
+
+        def commit(self, reservation):
+            pass
+
+    assert released_by(Own(), **BY_ID).units == 20

@@ -6,6 +6,7 @@ import copy
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 
+import joblib
 import numpy as np
 import pytest
 
@@ -62,11 +63,33 @@ def test_what_was_reserved_and_not_committed_counts():
         spend(ledger, 0.6, 1e-7)
 
 
-def test_a_copy_is_the_same_ledger_and_a_pickle_is_refused():
+def test_a_copy_is_the_same_ledger_and_a_pickle_accepts_nothing():
     ledger = dpgram.SessionLedger(epsilon=1, delta=1e-6)
     assert copy.copy(ledger) is copy.deepcopy(ledger) is ledger
-    with pytest.raises(LedgerError, match="cannot be pickled"):
-        pickle.dumps(ledger)
+    away = pickle.loads(pickle.dumps(ledger))
+    assert repr(away) == repr(pickle.loads(pickle.dumps(away))) == "SessionLedger(of another process: accepts no release)"
+    asked = Budget(0.1, 1e-7), Neighbours.REPLACE, "x"
+    for use in (
+        lambda: away.reserve(*asked, unit="p", by_rounds=True),
+        lambda: away.commit(ledger.reserve(*asked)),
+        lambda: away.settle(1),
+        *(lambda name=name: getattr(away, name) for name in ("total", "neighbours", "entries", "spent", "left")),
+    ):
+        with pytest.raises(LedgerError, match=r"works in one process only.*n_jobs.*FileLedger, which processes can share"):
+            use()
+
+
+def test_releases_in_other_processes_are_refused_in_our_own_words():
+    """joblib says only that it cannot pickle the task, if a ledger cannot be pickled."""
+    ledger = dpgram.SessionLedger(epsilon=10, delta=1e-3)
+    schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric("x", 0, 1)])
+    task = joblib.delayed(dpgram.release)({"x": np.ones(50)}, schema, epsilon=1, delta=1e-6, ledger=ledger)
+    with pytest.raises(LedgerError, match=r"SessionLedger, which works in one process only.*nothing was released"):
+        joblib.Parallel(n_jobs=2)([task])
+    assert not ledger.entries
+    with joblib.parallel_config(backend="threading"):  # what the words advise
+        joblib.Parallel(n_jobs=2)([task])
+    assert len(ledger.entries) == 1
 
 
 def test_other_neighbours_and_other_ledgers_are_refused():

@@ -25,14 +25,14 @@ ROW = arrays(float, 4, elements=st.floats(-1, 1)).map(lambda v: BOUND * v / max(
 @given(v=ROW, w=ROW)
 def test_no_neighbours_exceed_the_sensitivity(v, w):
     replace = np.linalg.norm(np.outer(v, v) - np.outer(w, w))
-    assert replace <= gram_sensitivity(BOUND, Neighbours.REPLACE) * (1 + 1e-12)
-    assert np.linalg.norm(np.outer(v, v)) <= gram_sensitivity(BOUND, Neighbours.ADD_REMOVE) * (1 + 1e-12)
+    assert replace <= gram_sensitivity(BOUND, Neighbours.REPLACE, 1) * (1 + 1e-12)
+    assert np.linalg.norm(np.outer(v, v)) <= gram_sensitivity(BOUND, Neighbours.ADD_REMOVE, 1) * (1 + 1e-12)
 
 
 def test_worst_neighbours_attain_the_sensitivity():
     v, w = BOUND * np.eye(4)[:2]
-    assert np.linalg.norm(np.outer(v, v) - np.outer(w, w)) == pytest.approx(gram_sensitivity(BOUND, Neighbours.REPLACE))
-    assert np.linalg.norm(np.outer(v, v)) == pytest.approx(gram_sensitivity(BOUND, Neighbours.ADD_REMOVE))
+    assert np.linalg.norm(np.outer(v, v) - np.outer(w, w)) == pytest.approx(gram_sensitivity(BOUND, Neighbours.REPLACE, 1))
+    assert np.linalg.norm(np.outer(v, v)) == pytest.approx(gram_sensitivity(BOUND, Neighbours.ADD_REMOVE, 1))
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 1, 5, 20])
@@ -46,7 +46,7 @@ def test_scale_is_row_bound_squared_over_mu(epsilon, delta, bound, neighbours):
     factor = {Neighbours.REPLACE: 1.0, Neighbours.ADD_REMOVE: 1 / math.sqrt(2)}[neighbours]
     assert sd == pytest.approx(factor * bound**2 / calibrate_mu(task.budget), rel=1e-12)
     assert found["sd_diagonal"] == pytest.approx(math.sqrt(2) * sd)
-    assert gaussian_delta(epsilon, shift(sd, math.sqrt(2) * sd, gram_sensitivity(bound, neighbours))) <= delta
+    assert gaussian_delta(epsilon, shift(sd, math.sqrt(2) * sd, gram_sensitivity(bound, neighbours, 1))) <= delta
 
 
 def test_privacy_loss_of_the_worst_neighbours_has_the_promised_curve():

@@ -177,7 +177,7 @@ def test_the_wishart_mechanism_that_peers_shipped_is_refused():
 def test_the_sensitivity_of_the_inverse_is_attained_and_never_exceeded(rho, neighbours):
     bound, rng = 1.3, np.random.default_rng(0)
     floor = (1 + rho) * bound**2
-    promised = inverse_sensitivity(bound, rho, neighbours)
+    promised = inverse_sensitivity(bound, rho, neighbours, 1)
     e1, e2 = bound * np.eye(3)[:2]
     common = floor * np.eye(3)
     other = np.outer(e2, e2) if neighbours is Neighbours.REPLACE else 0

@@ -323,8 +323,8 @@ def test_sds_are_rounded_to_the_private_side():
     shares = (0.1, 0.2, 0.7)
     for neighbours in Neighbours:
         for mu in np.random.default_rng(0).uniform(1e-3, 10, 200):
-            sds = whitened_noise.round_sds(float(mu), shares, neighbours)
-            assert whitened_noise.total_shift(sds, neighbours) <= mu * (1 + 1e-15)
+            sds = whitened_noise.round_sds(float(mu), shares, neighbours, 1)
+            assert whitened_noise.total_shift(sds, neighbours, 1) <= mu * (1 + 1e-15)
 
 
 def test_a_guess_of_the_rows_stands_in_the_release():

@@ -28,6 +28,7 @@ from dpgram.rows.clip import clip, largest_square
 from dpgram.rows.gram_sum import integer_gram
 from dpgram.rows.table import CellTable
 from dpgram.sources.base import ArrayBatch, MatrixBatch
+from dpgram.terms.schema import MOST_ENCODED_COLUMNS
 
 TYPES = ["f8", "f4", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"]
 
@@ -52,8 +53,14 @@ EVERY = pytest.mark.parametrize("compiled", kernels())
 
 
 def by_numpy(batch, schema, row_bound):
-    points = clip(Encoder(schema).encode(batch), row_bound).points
+    points = clip(*counted(schema, batch, row_bound)).points
     return points, integer_gram(points)
+
+
+def counted(schema, batch, row_bound) -> tuple[np.ndarray, float, np.ndarray | None]:
+    """What ``clip`` needs: encoded rows, their bound, and zeros and ones where some do not count."""
+    encoded, counting = Encoder(schema).encode_counted(batch)
+    return encoded, row_bound, None if counting is None else counting * 1.0
 
 
 def by_kernel(compiled, batch, schema, row_bound):
@@ -103,12 +110,12 @@ def test_every_type_of_cell(compiled, dtype, nulls, rows):
     schema = dpgram.Schema(
         unit="row",
         columns=[
-            dpgram.Numeric("a", -2, 2),
+            dpgram.Numeric("a", -2, 2, missing="midpoint"),
             dpgram.Numeric("b", -1, 2.5, missing=0.3),
-            dpgram.Numeric("c", 0.1, 0.7),
+            dpgram.Numeric("c", 0.1, 0.7, missing="midpoint"),
             dpgram.Boolean("d"),
             dpgram.Boolean("e", missing=True),
-            dpgram.Numeric("f", -1e30, 1e30),
+            dpgram.Numeric("f", -1e30, 1e30, missing="midpoint"),
         ],
     )
     for row_bound in (0.01, 1.0, 1.7, schema.largest_norm):
@@ -226,7 +233,9 @@ def test_a_place_outside_a_dictionary_is_an_error(place):
 def test_every_width(compiled, dim):
     rng = np.random.default_rng(dim)
     rows = rng.uniform(-1.2, 1.2, (5000, dim))
-    schema = dpgram.Schema(unit="row", columns=[dpgram.Numeric(f"x{i}", -1, 1) for i in range(dim)], intercept=dim % 2 == 0)
+    schema = dpgram.Schema(
+        unit="row", columns=[dpgram.Numeric(f"x{i}", -1, 1, missing="midpoint") for i in range(dim)], intercept=dim % 2 == 0
+    )
     types = pa.schema([(f"x{i}", pa.float64()) for i in range(dim)])
     for cells in (
         rows,
@@ -250,7 +259,9 @@ def test_any_numbers_and_any_bounds(compiled, data):
     cells = data.draw(st.lists(st.floats(width=64), min_size=dim * rows, max_size=dim * rows))
     lower = data.draw(st.floats(-1e6, 1e6))
     half = data.draw(st.floats(1e-2, 1e6))
-    schema = dpgram.Schema(unit="row", columns=[dpgram.Numeric(f"x{i}", lower, lower + 2 * half) for i in range(dim)])
+    schema = dpgram.Schema(
+        unit="row", columns=[dpgram.Numeric(f"x{i}", lower, lower + 2 * half, missing="midpoint") for i in range(dim)]
+    )
     table = np.array(cells).reshape(rows, dim)
     batch = ArrayBatch(
         {f"x{i}": table[:, i] for i in range(dim)}, pa.schema([(f"x{i}", pa.float64()) for i in range(dim)]), rows
@@ -263,7 +274,9 @@ def test_any_numbers_and_any_bounds(compiled, data):
 def test_rows_of_every_length_keep_the_bound_exactly(compiled):
     rng = np.random.default_rng(3)
     table = rng.normal(size=(20_000, 6)) * 10.0 ** rng.uniform(-8, 8, (20_000, 1))
-    schema = dpgram.Schema(unit="row", intercept=False, columns=[dpgram.Numeric(f"x{i}", -1, 1) for i in range(6)])
+    schema = dpgram.Schema(
+        unit="row", intercept=False, columns=[dpgram.Numeric(f"x{i}", -1, 1, missing="midpoint") for i in range(6)]
+    )
     batch = ArrayBatch(
         {f"x{i}": table[:, i] for i in range(6)}, pa.schema([(f"x{i}", pa.float64()) for i in range(6)]), len(table)
     )
@@ -276,7 +289,7 @@ def test_rows_of_every_length_keep_the_bound_exactly(compiled):
 
 @EVERY
 def test_a_bound_that_cannot_be_kept_is_an_error(compiled):
-    schema = dpgram.Schema(unit="row", columns=[dpgram.Numeric("x", -1, 1)])
+    schema = dpgram.Schema(unit="row", columns=[dpgram.Numeric("x", -1, 1, missing="midpoint")])
     held = CellTable(schema)
     held.hold(ArrayBatch({"x": np.ones(10)}, pa.schema([("x", pa.float64())]), 10))
     with pytest.raises(BoundBrokenError):
@@ -287,7 +300,7 @@ def test_a_bound_that_cannot_be_kept_is_an_error(compiled):
 def test_sums_spill_before_they_overflow(compiled, monkeypatch):
     """With the limit lowered, many spills give what one sum gives; and the real limit is the one that the integers allow."""
     assert library.ROWS_PER_TOTAL * 2**40 <= 2**62
-    schema = dpgram.Schema(unit="row", columns=[dpgram.Numeric("x", -1, 1)])
+    schema = dpgram.Schema(unit="row", columns=[dpgram.Numeric("x", -1, 1, missing="midpoint")])
     batch = ArrayBatch({"x": np.ones(200_000)}, pa.schema([("x", pa.float64())]), 200_000)
     monkeypatch.setattr(summing, "kernel", lambda: compiled)
     once = summing.summing_for(schema, 2.0)
@@ -306,8 +319,9 @@ def test_python_and_c_agree_on_the_constants():
         "bits",
     ]
     assert [*library.TIMES.values(), library.BITS] == list(range(len(library.CELLS), len(library.CELLS) + 5))
-    assert re.search(r"enum rule \{(.*?)\}", header)[1].split() == ["CONSTANT_ONE,", "NUMBER,", "TRUTH,", "LEVEL"]
-    assert (library.ONE, library.NUMBER, library.TRUTH, library.LEVEL) == (0, 1, 2, 3)
+    assert re.search(r"enum rule \{(.*?)\}", header)[1].split() == ["CONSTANT_ONE,", "NUMBER,", "TRUTH,", "LEVEL,", "ABSENT"]
+    assert (library.ONE, library.NUMBER, library.TRUTH, library.LEVEL, library.ABSENT) == (0, 1, 2, 3, 4)
+    assert float(re.search(r"#define NO_LEVEL (\S+)", header)[1]) == library.NO_LEVEL > MOST_ENCODED_COLUMNS
 
 
 @EVERY
@@ -318,7 +332,7 @@ def test_cells_that_lie_anywhere(compiled, dtype):
     packed = np.zeros(500, dtype=[("odd", "u1"), *((name, dtype) for name in "abcdef")])
     for name in "abcdef":
         packed[name] = numbers(rng, dtype, 500)
-    schema = dpgram.Schema(unit="row", columns=[dpgram.Numeric(name, -2, 2) for name in "abcdef"])
+    schema = dpgram.Schema(unit="row", columns=[dpgram.Numeric(name, -2, 2, missing="midpoint") for name in "abcdef"])
     types = pa.schema([(name, pa.from_numpy_dtype(np.dtype(dtype))) for name in "abcdef"])
     assert_same(compiled, ArrayBatch({name: packed[name] for name in "abcdef"}, types, 500), schema, 1.3)
 
@@ -335,7 +349,7 @@ def test_a_choice_of_kernel_that_there_is_none_of(monkeypatch):
 @pytest.mark.parametrize("rows", [1, 5, 2048, 5000])
 def test_blas_and_the_kernel_add_up_to_the_same(compiled, rows, monkeypatch):
     table = np.random.default_rng(rows).uniform(-1, 1, (rows, 30))
-    schema = dpgram.Schema(unit="row", columns=[dpgram.Numeric(f"x{i}", -1, 1) for i in range(30)])
+    schema = dpgram.Schema(unit="row", columns=[dpgram.Numeric(f"x{i}", -1, 1, missing="midpoint") for i in range(30)])
     batch = MatrixBatch(table, pa.schema([(f"x{i}", pa.float64()) for i in range(30)]))
     monkeypatch.setattr(summing, "kernel", lambda: compiled)
     totals = []

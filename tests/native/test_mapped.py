@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpgram
-from dpgram.encoding.encode import Encoder
 from dpgram.engines import summing
 from dpgram.errors import BoundBrokenError
 from dpgram.native import library
@@ -22,11 +21,13 @@ from dpgram.rows.table import CellTable
 from dpgram.sources.base import ArrayBatch, MatrixBatch
 from dpgram.terms.public_map import MOST_EXPONENT, PublicMap
 from dpgram.terms.scales import ONE_CLIP, first_scales
-from tests.native.test_kernel import EVERY
+from tests.native.test_kernel import EVERY, counted
 
 
 def numbers(dim: int, **changes) -> dpgram.Schema:
-    return dpgram.Schema(**{"unit": "row", "columns": [dpgram.Numeric(f"x{i}", -1, 1) for i in range(dim)], **changes})
+    return dpgram.Schema(
+        **{"unit": "row", "columns": [dpgram.Numeric(f"x{i}", -1, 1, missing="midpoint") for i in range(dim)], **changes}
+    )
 
 
 def matrix_batch(table: np.ndarray) -> MatrixBatch:
@@ -47,7 +48,7 @@ def wild_map(dim: int, seed: int = 0, spread: float = 30.0) -> PublicMap:
 
 def mapped_points(compiled: Kernel, columns: np.ndarray, rows: int, largest_square: int, through: MapPanels) -> np.ndarray:
     """The rows as grid points, (columns, rows), multiplied by ``through`` and then shrunk: what ``add`` sums, seen before it is summed."""
-    library = compiled._library
+    library = compiled.functions
     library.dpgram_map_scratch.restype = c_int64
     out = np.empty((-(-len(columns) // 4) * 4, max(24, -(-rows // 24) * 24)))
     scratch = np.empty(library.dpgram_map_scratch(c_int32(len(columns))))
@@ -58,6 +59,7 @@ def mapped_points(compiled: Kernel, columns: np.ndarray, rows: int, largest_squa
         c_int64(0),
         c_int64(rows),
         c_double(float(largest_square)),
+        c_void_p(None),
         c_void_p(through.table.ctypes.data),
         c_void_p(scratch.ctypes.data),
         c_void_p(out.ctypes.data),
@@ -74,7 +76,8 @@ def assert_same(compiled, batch, schema, row_bound, through, scales=ONE_CLIP):
     panels = MapPanels(through.whole, through.exponents, scales)
     total = np.zeros((len(scales), dim, dim), dtype=np.int64)
     compiled.add(table.columns, batch.num_rows, most, compiled.scratch(dim, len(scales)), total, panels)
-    expected = mapped(Encoder(schema).encode(batch), row_bound, through, scales)
+    encoded, _, factors = counted(schema, batch, row_bound)
+    expected = mapped(encoded, row_bound, through, scales, factors)
     if scales == ONE_CLIP:
         np.testing.assert_array_equal(mapped_points(compiled, table.columns, batch.num_rows, most, panels), expected.points)
     for found, points in zip(total, (expected.points, *expected.outer), strict=True):
@@ -146,7 +149,7 @@ def test_images_around_the_largest_that_are_squared_exactly(compiled, dim, scale
 @pytest.mark.parametrize("rows", [1, 3, 7, 9, 25, 97])
 def test_places_without_a_row_do_no_harm(compiled, rows, scales):
     """A block is filled up with cells of zero, which are no zeros once they are encoded; the images of those may be huge."""
-    schema = numbers(5, columns=[dpgram.Numeric(f"x{i}", 1, 3) for i in range(5)])
+    schema = numbers(5, columns=[dpgram.Numeric(f"x{i}", 1, 3, missing="midpoint") for i in range(5)])
     rng = np.random.default_rng(rows)
     for exponent in (-MOST_EXPONENT, 0, 28):
         through = PublicMap(rng.integers(-(2**30), 2**30, (6, 6)), np.full(6, exponent))
@@ -168,7 +171,7 @@ def test_every_rule_and_missing_cells(compiled):
             dpgram.Numeric("a", -2, 2, missing=0.3),
             dpgram.Boolean("b"),
             dpgram.Categorical("c", ["u", "v", "w"]),
-            dpgram.Numeric("d", -1, 1.5),
+            dpgram.Numeric("d", -1, 1.5, missing="midpoint"),
         ],
     )
     batch = pa.RecordBatch.from_arrays(list(table.values()), names=list(table))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
 
 import numpy as np
 
@@ -30,12 +31,12 @@ def every_kind(neighbours: str = "replace", intercept: bool = True) -> dpgram.Sc
         neighbours=neighbours,
         intercept=intercept,
         columns=[
-            dpgram.Numeric("age", 0, 120),
+            dpgram.Numeric("age", 0, 120, missing="midpoint"),
             dpgram.Numeric("weight", 30, 200, missing=75),
-            dpgram.Numeric("cost", -100, 900),
+            dpgram.Numeric("cost", -100, 900, missing="midpoint"),
             dpgram.Categorical("region", ["north", "south", "west"], other=True, missing="level"),
             dpgram.Boolean("urban", missing=True),
-            dpgram.Date("seen", "2021-01-01", "2022-01-01"),
+            dpgram.Date("seen", "2021-01-01", "2022-01-01", missing="midpoint"),
         ],
         derived=[
             dpgram.Product("age_urban", ["age", "urban"]),
@@ -47,6 +48,14 @@ def every_kind(neighbours: str = "replace", intercept: bool = True) -> dpgram.Sc
             dpgram.DatePart("hour", "seen", "hour"),
         ],
     )
+
+
+def with_holes(**changes: object) -> dpgram.Schema:
+    """``every_kind``, where missing cells drop their rows or have a column of their own, and rows have units and weights."""
+    schema = every_kind()
+    missing = {"age": "indicator", "weight": "drop-row", "cost": "drop-row", "seen": "indicator", "urban": "drop-row"}
+    columns = tuple(replace(c, missing=missing.get(c.name, c.missing)) for c in schema.columns)
+    return replace(schema, columns=columns, **changes)
 
 
 def table(rows: int = 20_000, seed: int = 0) -> dict:

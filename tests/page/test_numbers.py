@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -15,7 +16,7 @@ from dpgram.report.page.data import page_data
 from dpgram.sampling.seeded import SeededSource
 from dpgram.terms.noise import InverseWishartSample, SymmetricGaussian, WishartSample
 from tests.page.node import evaluate
-from tests.page.releases import CELLS, MECHANISMS, every_kind, release_of, table, tailed_release
+from tests.page.releases import CELLS, MECHANISMS, every_kind, release_of, table, tailed_release, with_holes
 from tests.releases import matrix_release, pass_through, whitened_release
 
 pytestmark = pytest.mark.system("nodejs")
@@ -41,6 +42,9 @@ def close(found, wanted, what, scale=None):
     """Equal to 1e-8 of the number, or of ``scale`` where a number is a difference of larger ones."""
     wanted = math.inf if wanted is None else wanted
     found = float(found) if found is not None else math.inf
+    if math.isnan(wanted):
+        assert math.isnan(found), f"{what}: {found} and {wanted}"
+        return
     if math.isinf(wanted) or math.isinf(found):
         assert abs(found) == abs(wanted), f"{what}: {found} and {wanted}"
         return
@@ -77,6 +81,8 @@ def compare(found: dict, fit: dpgram.Fit) -> None:
         assert mine["statistic"] == pytest.approx(theirs["chi_square"], rel=1e-5)  # found by steps that stop at 1e-7
         assert mine["pValue"] == pytest.approx(theirs["p_value"], rel=1e-4, abs=1e-13)
     close(found["effectiveRows"], wanted["effective_rows"], "effective rows")
+    close(found["countedRows"], wanted["counted_rows"], "rows that counted")
+    close(found["designEffect"], wanted["design_effect"], "design effect")
     assert found["notes"] == wanted["notes"]
 
 
@@ -98,6 +104,23 @@ def test_fits_and_predictions_are_those_of_python(mechanism, neighbours):
     compare_all(release_of(mechanism, neighbours))
 
 
+@pytest.mark.parametrize("units", [{}, {"unit_id": "id", "rows_per_unit": 3, "weight": "weight", "largest_weight": 200.0}])
+def test_rows_that_count_for_less_and_cells_that_are_missing_are_as_in_python(units):
+    release = release_of("gaussian-noise", "replace")
+    changed = dataclasses.replace(
+        release, schema=with_holes(**units), rows=None if units else 30_000, units=9000 if units else None
+    )
+    places = changed.schema.places
+    new = [places["age"][1], places["seen"][1]]
+    old = [j for j in range(len(changed.schema.encoded)) if j not in new]
+    gram = np.diag([4000.0] * len(changed.schema.encoded))
+    gram[np.ix_(old, old)] = release.gram
+    gram[0, new] = gram[new, 0] = 4000.0
+    fits = compare_all(dataclasses.replace(changed, gram=gram))
+    assert {fit.design_effect > 1 for fit in fits} == {bool(units)}
+    assert {fit.counted_rows[1] > 0 for fit in fits} == {True}
+
+
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
 def test_fits_of_a_release_in_rounds_are_those_of_python(neighbours):
     compare_all(whitened_release(table(), every_kind(neighbours), seed=3, mus=(2.0, 2.0, 8.0)))
@@ -108,7 +131,7 @@ def test_fits_of_a_release_in_rounds_are_those_of_python(neighbours):
 def test_fits_that_count_what_was_clipped_are_those_of_python(mus, neighbours):
     """With a large budget, a small one, and in one round, whose rows are not white."""
     fits = compare_all(tailed_release(neighbours, mus))
-    assert all(se > 0 for fit in fits for se in fit.bse_clipping.values())
+    assert all(se > 0 for fit in fits for se in fit.bse_clipping)
     methods = {row["interval"] for fit in fits if fit.intervals == "auto" for row in fit.to_dict()["coefficients"].values()}
     assert methods == {"wald", "fieller"}
 

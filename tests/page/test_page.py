@@ -201,7 +201,9 @@ def test_the_command_writes_it_and_says_so(tmp_path, monkeypatch, capsys, small_
     made = embedded(text)["bootstrap"]
     assert [one["target"] for one in made] == ["y"]
     fit = dpgram.regress(small_release, "y", intervals="bootstrap")
-    assert [tuple(ends) for ends in zip(made[0]["lower"], made[0]["upper"], strict=True)] == list(fit.conf_int().values())
+    assert [tuple(ends) for ends in zip(made[0]["lower"], made[0]["upper"], strict=True)] == [
+        tuple(ends) for ends in fit.conf_int().to_numpy()
+    ]
     assert run(["report", "release.json", "--out", "report.html"]) == 2
     assert "--overwrite" in capsys.readouterr().err
     assert run(["report", "release.json", "--out", "report.html", "--overwrite"]) == 0

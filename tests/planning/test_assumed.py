@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import dpgram
-from dpgram.curator import encoded_rows
+from dpgram.engines.encoded import encoded_rows
 from dpgram.errors import PlanError
-from dpgram.planning.assumed import Assumptions, assumed_rows, assumed_table, default_target
+from dpgram.planning.assumed import MISSING_SHARE, Assumptions, assumed_in_words, assumed_rows, assumed_table, default_target
 from tests.conftest import small_schema
 
 NUMBERS = dpgram.Schema(unit="p", columns=[dpgram.Numeric(name, 0, 10) for name in ("y", "a", "b", "c")])
@@ -114,3 +114,21 @@ def test_assumptions_say_themselves_in_words():
         "correlation": 0.2,
         "signal": 0.5,
     }
+
+
+@pytest.mark.parametrize(
+    "column",
+    [dpgram.Numeric("x", 0, 10, missing="indicator"), dpgram.Date("x", "2020-01-01", "2021-01-01", missing="indicator")],
+)
+def test_where_missing_cells_have_an_indicator_some_are_missing(column):
+    """Else it would be constant, and a regression on it would have no answer."""
+    schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric("y", 0, 1), column])
+    rows = assumed_rows(schema, Assumptions(), "y")
+    table = encoded_rows(assumed_table(schema, Assumptions(), "y"), schema)
+    np.testing.assert_array_equal(rows, table)
+    place = schema.encoded_names.index("x[missing]")
+    assert rows[:, place].mean() == pytest.approx(MISSING_SHARE, abs=0.01)
+    assert "10% of the cells are missing" in assumed_in_words(schema, Assumptions())
+    made = dpgram.plan(schema, epsilon=1.0, delta=1e-6, table_rows=100_000, mechanisms=["gaussian-noise"])
+    assert "x[missing]" in [c.name for c in made.forecast.of("gaussian-noise").coefficients]
+    assert "10% of the cells are missing" in made.assumed

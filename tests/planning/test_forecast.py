@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dpgram
-from dpgram.curator import encoded_rows
+from dpgram.engines.encoded import encoded_rows
 from dpgram.errors import MechanismError, PlanError
 from dpgram.mechanisms import registry
 from dpgram.planning import expected as expecting
@@ -191,7 +191,7 @@ def test_no_row_bounds_are_compared_for_a_mechanism_that_shrinks_rows_by_its_own
     assert made.bounds == ()
     assert made.recommended_row_bound is None
     assert "hardly changes the errors of" in made.to_dict()["no_row_bounds"]
-    trades = row_bounds(GROUND, "whitened-noise", Budget(1.0, 1e-6), 100_000, copies=FEW)
+    trades = row_bounds(GROUND, "whitened-noise", Budget(1.0, 1e-6), 100_000, copies=5 * FEW)
     errors = [trade.error for trade in trades]
     assert max(errors) < 1.1 * min(errors)
     other = dpgram.plan(GROUND.schema, mechanisms=["gaussian-noise"], **asked)

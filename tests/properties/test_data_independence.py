@@ -192,7 +192,7 @@ def observe(table: object, folder: Path, capfd, caplog, *, schema: dpgram.Schema
                 "progress": progress.append,
             }
             made = dpgram.release(table, schema, **{**given, **options})
-            made.save(folder / "release.json")
+            made.save(folder / "release.json", overwrite=True)
         except DpgramError as raised:
             error = (type(raised).__name__, str(raised))
     published = {} if error else json.loads((folder / "release.json").read_text())
@@ -263,10 +263,10 @@ def test_a_leak_would_be_seen(tmp_path, capfd, caplog, monkeypatch):
     """An encoder that warns of missing cells is planted: the comparison can fail."""
     clip = summing.clip
 
-    def talkative(encoded, bound):
+    def talkative(encoded, bound, factors):
         if (np.abs(encoded[1:]) == 1).any(axis=1).all():
             warnings.warn("a row lies on all of its bounds", RuntimeWarning, stacklevel=1)
-        return clip(encoded, bound)
+        return clip(encoded, bound, factors)
 
     monkeypatch.setattr(summing, "clip", talkative)
     monkeypatch.setattr(summing, "kernel", lambda: None)
@@ -324,7 +324,7 @@ def sizes(row: tuple | None, arithmetic: str, first_seed: int, folder: Path, ext
     found = []
     for seed in range(first_seed, first_seed + SEEDS):
         given = {"mechanism": "gaussian-noise", "insecure_seed": seed, "arithmetic": arithmetic}
-        dpgram.release(table, SCHEMA, epsilon=1, delta=1e-6, **given).save(path)
+        dpgram.release(table, SCHEMA, epsilon=1, delta=1e-6, **given).save(path, overwrite=True)
         found.append(path.stat().st_size + extra)
     return np.array(found)
 

@@ -209,7 +209,10 @@ RIGHT = clip._shared
 @pytest.mark.parametrize(
     ("name", "wrong"),
     [
-        ("_shared", lambda points, powers, scales: RIGHT(points, np.ones_like(powers), scales)),  # a scale by the truncated row
+        (
+            "_shared",
+            lambda points, powers, scales, by: RIGHT(points, np.ones_like(powers), scales, by),
+        ),  # a scale by the truncated row
         ("SWITCH", 1.0),  # the bound still holds, but the first sum loses most of the longest rows
         ("JUST_BELOW_ONE", 1 - 2.0**-20),
     ],

@@ -13,13 +13,17 @@ from dpgram.regression.design import design
 from dpgram.regression.moments import moments, principal_components
 from dpgram.regression.penalised import elastic_net, ridge
 from dpgram.terms.noise import SymmetricGaussian
+from tests.conftest import filled_schema, small_schema
 
 
 def test_the_number_of_rows_is_the_public_one_unless_rows_were_shrunk_or_it_is_protected(small_release):
     gram = small_release.gram.copy()
     gram[0, 0] = 4100.0
-    noisy = replace(small_release, gram=gram)
+    noisy = replace(small_release, gram=gram, schema=filled_schema())
     assert moments(Evidence.of(noisy)).rows == small_release.rows == 4000
+    holes = replace(noisy, schema=small_schema())  # rows with a missing number do not count
+    assert moments(Evidence.of(holes)).rows == 4000  # at most
+    assert moments(Evidence.of(replace(holes, rows=9000))).rows == 4100
     assert moments(Evidence.of(replace(noisy, rows=None))).rows == pytest.approx(4100, rel=1e-2)
     assert moments(Evidence.of(replace(noisy, row_bound=1.0))).rows == pytest.approx(4100, rel=1e-2)
 

@@ -192,7 +192,7 @@ def test_a_release_without_an_intercept_column():
         designs(exact_release(False).schema, "y ~ x")
     for formula in ("y ~ c - 1", "y ~ C(c, Treatment('b')) - 1", "y ~ `c[a]` - 1"):
         with pytest.raises(
-            ModelError, match=r"needs the indicator of the reference level 'c\[a\]'.*without an intercept column"
+            ModelError, match=r"`c\[a\]` is computed from the intercept column, because it is a reference level"
         ):
             designs(exact_release(False).schema, formula)
 
@@ -235,33 +235,109 @@ def test_the_dot_leaves_out_what_comes_from_the_targets_own_cells():
     assert designs(release.schema, "y ~ .")[0].names == ("(intercept)", "x", "c[b]", "c[d]", "xc[b]", "xc[d]", "x2")
 
 
+LACKING = "which cannot be computed from the release. "
 DERIVE = (
-    "cannot be computed from the release. Ask the custodian to declare it as a derived column in the schema before the release"
+    LACKING + r"Ask the custodian to declare it before the release, as a derived column under \[\[derived\]\] in the schema: "
+)
+PRODUCT = (
+    DERIVE
+    + r'name = "x_by_late", kind = "product", of = \["x", "late"\]. \'dpgram schema suggest-derived\' writes these lines.$'
 )
 
 
 @pytest.mark.parametrize(
     ("formula", "message"),
     [
-        ("y ~ x:late", r"an interaction \(`:` between terms\), which " + DERIVE),
-        ("y ~ x*late", r"an interaction \(`\*` between terms\), which " + DERIVE),
-        ("y ~ (x + late)**2", r"an interaction \(`\*\*` between terms\), which " + DERIVE),
-        ("y ~ x**2", r"an interaction \(`\*\*` between terms\), which " + DERIVE),
-        ("y ~ x^2", r"an interaction \(`\^` between terms\), which " + DERIVE),
-        ("y ~ (x + y + late + c)**99", "an interaction"),
-        ("y ~ x/late", r"an interaction \(`/` between terms\), which " + DERIVE),
-        ("y ~ x %in% c", r"an interaction \(`%in%` between terms\), which " + DERIVE),
-        ("y ~ . - x:late", "an interaction"),
-        ("y ~ np.log(x)", r"the transform `np.log\(x\)`, which " + DERIVE),
-        ("y ~ log(x)", r"the transform `log\(x\)`, which " + DERIVE),
-        ("y ~ I(x**2)", r"the transform `I\(x \*\* 2\)`, which " + DERIVE),
-        ("y ~ {x + 1}", r"the transform `x \+ 1`, which " + DERIVE),
-        ("y ~ poly(x, 2)", r"the transform `poly\(x, 2\)`, which " + DERIVE),
-        ("y ~ center(x)", r"the transform `center\(x\)`, which " + DERIVE),
-        ("y ~ bs(x, df=4)", r"the transform `bs\(x, df=4\)`, which " + DERIVE),
-        ("log(y) ~ x", r"the transform `log\(y\)`, which " + DERIVE),
-        ("y ~ C(x + 1)", r"the transform `C\(x \+ 1\)`, which " + DERIVE),
-        ("y ~ . - log(x)", "the transform"),
+        ("y ~ x:late", "the formula contains `x:late`, " + PRODUCT),
+        ("y ~ x*late", "the formula contains `x:late`, " + PRODUCT),
+        ("y ~ (x + late)**2", "the formula contains `x:late`, " + PRODUCT),
+        ("y ~ x**2", r"`x\*\*2` outside I\(\) means `x` itself. For the square write I\(x\*\*2\)"),
+        ("y ~ x^2", r"`x\*\*2` outside I\(\) means `x` itself"),
+        ("y ~ (x)**2", r"`x\*\*2` outside I\(\) means `x` itself"),
+        ("y ~ x:x", "`x:x` outside I.. means `x` itself"),
+        ("y ~ x*x", r"`x\*x` outside I.. means `x` itself"),
+        ("y ~ (x + late)**x", "has the power x. Outside I.. a power is a whole number"),
+        ("y ~ (x + late)**0", "cannot be parsed|has the power"),
+        ("y ~ (x + late + c)**99", "the formula contains `x:late`"),
+        ("y ~ (" + " + ".join(f"I(x + {i})" for i in range(99)) + ")**99", "multiplies out to more than 4,096 terms"),
+        ("y ~ " + "*".join(f"I(x + {i})" for i in range(40)), "multiplies out to more than 4,096 terms"),
+        ("y ~ x/late", "the formula contains `x:late`, " + PRODUCT),
+        ("y ~ x %in% c", r'the formula contains `c:x`, .*name = "x_by_c", kind = "product", of = \["x", "c"\]'),
+        ("y ~ c:month", r'the formula contains `c:month`, .*kind = "product", of = \["c", "month"\]'),
+        ("y ~ x:`c[b]`", r'name = "x_by_c_b", kind = "product", of = \["x", "c\[b\]"\]'),
+        (
+            "y ~ x:late:c",
+            LACKING + "No derived column computes it. Such a column is a product of two columns, a power up to 9, log1p",
+        ),
+        ("y ~ I(x**2):late", LACKING + "No derived column computes it"),
+        ("y ~ np.log(x)", r"`np.log\(x\)`, " + LACKING + r"The logarithm that a derived column computes is log1p\(x\), or log"),
+        ("y ~ log(x)", r"`log\(x\)`, " + LACKING),
+        ("y ~ log(x * late)", LACKING + "The only logarithm that a derived column computes is log1p"),
+        (
+            "y ~ log1p(x)",
+            r"A derived column cannot compute it: .*lower bound of 'x' is -16, but log\(1 \+ x\) needs one above -1",
+        ),
+        ("y ~ np.log1p(`air time`)", DERIVE + 'name = "log1p_air time", kind = "log1p", of = "air time"'),
+        ("y ~ log(late)", "would be the logarithm of a number that is not positive"),
+        ("y ~ I(x**2)", r"`I\(x \*\* 2\)`, " + DERIVE + 'name = "x_squared", kind = "power", of = "x". .dpgram'),
+        ("y ~ I(x**3)", DERIVE + 'name = "x_cubed", kind = "power", of = "x", exponent = 3'),
+        ("y ~ I(x**4 + late)", DERIVE + 'name = "x_power_4", kind = "power", of = "x", exponent = 4'),
+        ("y ~ I((x - 1)**2 * late)", LACKING + "No derived column computes it"),
+        ("y ~ I(x**10)", "has the power 10, but no column can have one above 9"),
+        ("y ~ I(x**999999999)", "has the power 999999999, but no column"),
+        ("y ~ I(((x + y)**9)**9)", "has the power 81, but no column"),
+        ("y ~ I(x**0.5)", LACKING + "A derived column can have only the powers 2 to 9"),
+        ("y ~ I(x**-1)", LACKING + "A derived column can have only the powers 2 to 9"),
+        ("y ~ I(1/x)", LACKING + "No derived column divides by a column"),
+        ("y ~ I(x/0)", "It divides by zero"),
+        ("y ~ I(0**-1 * x)", "a number is too large or cannot be computed"),
+        ("y ~ I(9**9**9**9 * x)", "a number is too large or cannot be computed"),
+        ("y ~ I(1e999 * x)", "a number is too large or cannot be computed"),
+        ("y ~ I(1e300 * 1e300 * x)", "so large or so small that squares exceed double precision"),
+        ("y ~ I(x ^ 2)", r"a power is written \*\*, and \^ means something else"),
+        ("y ~ I(x % 2)", LACKING + "No derived column computes such code"),
+        ("y ~ I(x & late)", "Write & and | only between comparisons"),
+        ("y ~ I(~x)", "Write ~ only before a comparison"),
+        ("y ~ I(not late)", "Write ~ only before a comparison"),
+        ("y ~ I(x > 3 + 4j)", LACKING),
+        (
+            "y ~ I(c + 1)",
+            r"'c' is a category, so it cannot be computed with. Name one of its levels in backquotes, such as `c\[b\]`",
+        ),
+        ("y ~ I(c == 'zebra')", "'zebra' is not a level of 'c'. Its levels are"),
+        ("y ~ I(c >= 'b')", "Compare the category 'c' by == or != only"),
+        ("y ~ I(c == x)", "compares 'c' with something that is no level"),
+        ("y ~ x.isin([1, 2])", "isin is for a categorical column"),
+        ("y ~ I(x == 'b')", "'b' is text. Compare text with a categorical or a date column only"),
+        ("y ~ I(x == -2)", LACKING + "No derived column is the indicator of one single number"),
+        (
+            "y ~ I(x > -2)",
+            "An interval contains its lower end and not its upper end, so x > -2 cannot be computed. Write x >= with",
+        ),
+        ("y ~ I(-x < 2)", "so x > -2 cannot be computed"),
+        ("y ~ I(x < y)", LACKING + "An interval compares one column with a number"),
+        ("y ~ I(x >= -5)", DERIVE + 'name = "x_from_minus_5", kind = "interval", of = "x", lower = -5.0'),
+        ("y ~ I((x >= -5) & (x < -1))", 'kind = "interval", of = "x", lower = -5.0, upper = -1.0'),
+        ("y ~ I(x >= 1)", r"`I\(x >= 1\)` is 0 in every row. Leave it out"),
+        ("y ~ I(x <= 0)", r"`I\(x <= 0\)` is 1 in every row"),
+        ("y ~ I(x - x)", r"`I\(x - x\)` is 0 in every row"),
+        ("y ~ `c[b]`:`c[a]`", r"`c\[b\]:c\[a\]` is 0 in every row"),
+        ("y ~ {3}", "`3` is 3 in every row|cannot be parsed|contains the value"),
+        ("y ~ x.dt.month", "'x' is numeric, and .dt is for dates"),
+        (
+            "y ~ " + "I(" * 80 + "x" + ")" * 80 + " + " + "-".join(["I(x"] + ["1"] * 2000) + ")",
+            "too deeply|cannot be parsed|cannot be read",
+        ),
+        ("y ~ poly(x, 2)", r"`poly\(x, 2\)`, " + LACKING + r"Write the powers one by one, as in age \+ I\(age\*\*2\)"),
+        ("y ~ center(x)", r"`center\(x\)`, " + LACKING + "The numbers that it subtracts or divides by come from the data"),
+        ("y ~ bs(x, df=4)", r"`bs\(x, df=4\)`, " + LACKING + "No derived column computes such code"),
+        ("y ~ np.sqrt(x)", LACKING + "No derived column computes np.sqrt"),
+        ("log(y) ~ x", r"`log\(y\)`, " + LACKING),
+        ("y ~ C(x + 1)", "C takes the name of a categorical column, or a part of a date"),
+        ("y ~ . - log(x)", LACKING),
+        ("y ~ x + I(x)", r"feature 'x' is named twice. `I\(x\)` is the same. Name it once"),
+        ("y ~ I(c == 'b') + `c[b]`", "is named twice"),
+        ("y ~ I(y)", "'y' is the target, so it cannot be a feature too"),
         ("y ~ C(c, contr.sum)", "contrast of `C.c, contr.sum.` cannot be used. Only treatment contrasts"),
         (
             "y ~ C(c, contr.helmert())",
@@ -275,11 +351,11 @@ DERIVE = (
         ("y ~ C(c, Treatment, Treatment)", "C takes a column, and optionally a treatment contrast"),
         (
             "y ~ C(c, Treatment('zebra'))",
-            "'zebra' is not a level of 'c'. Choose the reference from 'a', 'b', 'd d', 'other', 'mis",
+            "'zebra' is not a level of 'c'. Its levels are 'a', 'b', 'd d', 'other', 'mis",
         ),
         ("y ~ C(c, Treatment(1))", "1 is not a level of 'c'"),
         ("y ~ C(c, Treatment(['a']))", r"\['a'\] is not a level of 'c'"),
-        ("y ~ C(month, Treatment(2))", "2 is not a level of 'month'. Choose the reference from 3, 1, -2"),
+        ("y ~ C(month, Treatment(2))", "2 is not a level of 'month'. Its levels are 3, 1, -2"),
         ("y ~ C(month, Treatment(True))", "True is not a level of 'month'"),
         ("y ~ C(x)", "makes a category of 'x', but the schema does not declare it as categorical. Write 'x' itself"),
         ("y ~ C(late)", "makes a category of 'late', but the schema does not declare it as categorical"),
@@ -346,9 +422,9 @@ def test_unknown_columns(formula):
 
 
 def test_the_derived_columns_at_hand_are_named():
-    assert "This release has" not in refusal("y ~ log(x)")
-    for formula in ("y ~ log(x)", "y ~ x:c"):
-        with pytest.raises(ModelError, match="This release has the derived columns 'xc', 'x2'.$"):
+    assert "derived columns of" not in refusal("y ~ log(x)")
+    for formula in ("y ~ log(x)", "y ~ x:y"):
+        with pytest.raises(ModelError, match=r"The derived columns of this release are 'xc' = x:c, 'x2' = I\(x\*\*2\).$"):
             designs(with_derived().schema, formula)
 
 

@@ -11,7 +11,7 @@ from dpgram.regression.design import design
 from dpgram.regression.fit import fit_linear
 from dpgram.regression.penalised import penalty_path, ridge
 from dpgram.terms.noise import SymmetricGaussian, WishartSample
-from tests.conftest import small_schema, small_table
+from tests.conftest import filled_schema, small_schema, small_table
 from tests.releases import NOISES, SILENT, matrix_release, seen_through, true_gram, with_gram
 
 TABLE = small_table(rows=3000)
@@ -25,7 +25,7 @@ def clamped():
 
 
 def silent(noise, **changes):
-    schema = small_schema(**changes)
+    schema = filled_schema(**changes)
     gram = true_gram(TABLE, schema)
     return with_gram(noise, gram + noise.shift * np.eye(len(gram)), TABLE, schema)
 

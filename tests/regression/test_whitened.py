@@ -24,7 +24,7 @@ from dpgram.regression.moments import moments
 from dpgram.regression.penalised import noise_penalty, normal_equations
 from dpgram.sampling.seeded import SeededSource
 from dpgram.terms.noise import Round, SymmetricGaussian, WhitenedGaussian
-from tests.conftest import small_schema, small_table
+from tests.conftest import filled_schema, small_schema, small_table
 from tests.releases import in_rounds, matrix_release, pass_through, true_gram, whitened_release, with_gram
 
 TABLE = small_table(rows=3000)
@@ -98,7 +98,7 @@ SILENT_MUS = (1e8, 1e8, 1e8)
 @pytest.mark.parametrize(("column", "kept"), [(True, True), (True, False), (False, False)])
 def test_without_noise_every_estimator_is_least_squares(estimator, column, kept):
     """Rows long enough to hold: nothing is shrunk, and all rounds say the same."""
-    schema = small_schema(intercept=column)
+    schema = filled_schema(intercept=column)
     release = whitened_release(TABLE, schema, mus=SILENT_MUS, room=60.0, first=1.0)
     assert release.noise.last.kept == pytest.approx(1.0, abs=1e-6)
     exact = with_gram(SymmetricGaussian(0.0, 0.0), true_gram(TABLE, schema), TABLE, schema)
@@ -180,7 +180,7 @@ def test_every_release_has_an_answer(seed, mus, room, rows):
     gram, noise = in_rounds(z, seed, mus=tuple(mus), room=room)
     release = matrix_release(gram, noise, rows=rows)
     fit = dpgram.regress(release, "y")
-    assert np.isfinite([*fit.coefficients, *fit.params.values()]).all()
+    assert np.isfinite([*fit.coefficients, *fit.params]).all()
     for estimator in ("log-det", "ridge", "lasso"):
         assert np.isfinite(fit_linear(Evidence.of(release), fit.design, estimator)).all()
     of = moments(Evidence.of(release))

@@ -38,7 +38,7 @@ def test_every_slope_has_a_point_and_its_interval(small_release, ax):
     assert len(drawn) == len(slopes)
     for name, (x, left, right) in zip(slopes, drawn, strict=True):
         assert x == pytest.approx(fit.params[name])
-        assert (left, right) == pytest.approx(fit.conf_int()[name])
+        assert (left, right) == pytest.approx(fit.conf_int().loc[name])
     (second,) = [line for line in ax.lines if line.get_label().startswith("shrunk")]
     assert second.get_xdata().tolist() == pytest.approx([fit.shrunk[name] for name in slopes])
     assert "y" in ax.get_title()

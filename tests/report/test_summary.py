@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from html.parser import HTMLParser
 
@@ -10,6 +11,7 @@ import pytest
 
 import dpgram
 from tests.analysis.test_fit import released
+from tests.conftest import filled_schema
 
 NASTY = "<script>alert(\"x\")</script> & 'co'"
 
@@ -30,7 +32,7 @@ def test_the_table_holds_the_numbers_of_the_fit(fit):
     header = next(line for line in text.splitlines() if "std err" in line).split()
     assert header == ["coef", "std", "err", "sampling", "privacy", "z", "P>|z|", "[0.025", "0.975]", "shrunk"]
     for name, cells in rows_of(text.split("joint test")[0], fit.names).items():
-        low, high = fit.conf_int()[name]
+        low, high = fit.conf_int().loc[name]
         wanted = (fit.params[name], fit.bse[name], fit.bse_sampling[name], fit.bse_privacy[name], fit.tvalues[name])
         assert [float(c) for c in cells[:5]] == pytest.approx(wanted, rel=1e-3, abs=0.006)
         assert [float(c) for c in cells[6:]] == pytest.approx((low, high, fit.shrunk[name]), rel=1e-3)
@@ -60,13 +62,15 @@ def test_the_header_states_what_was_promised(fit):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"neighbours": "add-remove"}, "Effective rows: a noisy estimate of the number of rows"),
-        ({"row_bound": 1.0}, "Effective rows: an estimate in which clipped rows count for less."),
+        ({"neighbours": "add-remove"}, "Rows that counted: a noisy estimate; rows with a missing cell do not count"),
+        ({"row_bound": 1.0}, "where the schema says drop-row; clipped rows count for less."),
     ],
 )
-def test_effective_rows_are_explained_where_they_are_not_the_number_of_rows(fit, changes, words):
-    assert words in str(dpgram.regress(released(**changes), "y").summary())
-    assert words not in str(fit.summary())
+def test_rows_that_counted_are_explained_where_they_are_not_the_number_of_rows(small_release, changes, words):
+    assert words in " ".join(str(dpgram.regress(released(**changes), "y").summary()).split())
+    known = dataclasses.replace(small_release, schema=filled_schema())
+    assert words not in str(dpgram.regress(known, "y").summary())
+    assert "Rows that counted: 4,000" in " ".join(str(dpgram.regress(known, "y").summary()).split())
 
 
 @pytest.mark.parametrize(

@@ -260,7 +260,7 @@ def test_a_regression_finds_the_coefficients_in_own_units(tmp_path):
     assert made.schema == SLOPES
     fit = dpgram.regress(made, "y", ["x", "x2", "c", "xc", "month", "high"], estimator="plain")
     truth = {"(intercept)": 1, "x": 0.5, "x2": -0.25, "c[q]": 0, "c[r]": -1, "xc[q]": 2, "xc[r]": 0, "month": 0.1, "high": 0.5}
-    assert list(fit.params) == list(truth)
+    assert list(fit.params.index) == list(truth)
     for name, value in truth.items():
         assert fit.params[name] == pytest.approx(value, abs=0.01), name
 

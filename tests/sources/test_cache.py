@@ -28,6 +28,7 @@ from dpgram.sources.open import open_source
 from dpgram.sources.store import Store, open_cache
 from tests.artifact.kill_loop import ended, forked
 from tests.conftest import small_schema, small_table
+from tests.processes import open_files
 
 ROOT = Path(__file__).parents[2]
 TABLE = small_table(3000)
@@ -310,8 +311,7 @@ def test_kill_9_leaves_nothing(tmp_path, how):
     with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as child:
         try:
             assert child.stdout.readline() == "second pass\n"
-            links = [os.readlink(entry.path) for entry in os.scandir(f"/proc/{child.pid}/fd")]
-            assert sum(link.startswith(str(tmp_path)) and link.endswith("(deleted)") for link in links) == 1
+            assert sum(name.startswith(str(tmp_path)) and name.endswith("(deleted)") for name in open_files(child.pid)) == 1
             assert not list(tmp_path.iterdir())
         finally:
             child.kill()

@@ -180,7 +180,7 @@ def test_derived_columns_and_dates_are_as_silent(tmp_path, capfd):
     table = pd.DataFrame({name: pd.Series(cells, dtype=object) for name in ("x", "c", "when")})
     table.to_csv(tmp_path / "t.csv", index=False)
     for given in (table, tmp_path / "t.csv", {name: cells for name in ("x", "c", "when")}):
-        dpgram.release(given, schema, epsilon=1, delta=1e-6).save(tmp_path / "r.json")
+        dpgram.release(given, schema, epsilon=1, delta=1e-6).save(tmp_path / "r.json", overwrite=True)
         assert CANARY not in (tmp_path / "r.json").read_text()
     assert "".join(capfd.readouterr()) == ""
     with pytest.raises(DpgramError, match="column 'when' is declared date, but the table holds string") as caught:

@@ -14,13 +14,13 @@ import pyarrow as pa
 import pytest
 
 import dpgram
-from dpgram.curator import encoded_rows
+from dpgram.engines.encoded import encoded_rows
 from dpgram.errors import DpgramWarning, LedgerError, SchemaError
 
 BIG = 9007199254740993  # 2**53 + 1: no float is this
 IDS = dpgram.Schema(unit="r", columns=[dpgram.Categorical("id", ["9007199254740992", str(BIG)])])
 TEXT = dpgram.Schema(unit="r", columns=[dpgram.Categorical("c", ["a", "b"], missing="level")])
-DATES = dpgram.Schema(unit="r", columns=[dpgram.Date("d", "2013-01-01", "2014-01-01")])
+DATES = dpgram.Schema(unit="r", columns=[dpgram.Date("d", "2013-01-01", "2014-01-01", missing="midpoint")])
 BAD = pa.Array.from_buffers(pa.string(), 3, pa.array([b"CANARY\xff", b"a", b"b"], pa.binary()).buffers())
 
 

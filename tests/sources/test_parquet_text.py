@@ -17,7 +17,7 @@ SCHEMA = dpgram.Schema(
     columns=[
         dpgram.Categorical("c", ["ab", "cd", "ef"], other=True, missing="level"),
         dpgram.Categorical("d", ["ef", "ab"]),
-        dpgram.Numeric("x", -1, 1),
+        dpgram.Numeric("x", -1, 1, missing="midpoint"),
     ],
 )
 

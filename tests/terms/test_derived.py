@@ -217,5 +217,5 @@ def test_a_file_reads_as_declared():
     lower = 2013-06-01T06:00:00
     """
     read = Schema.from_dict(tomllib.loads(text))
-    assert read.columns == (Date("when", "2013-01-01", "2014-01-01T10:00:00"),)
+    assert read.columns == (Date("when", "2013-01-01", "2014-01-01T10:00:00", missing="drop-row"),)
     assert read.derived == (Interval("late", of="when", lower="2013-06-01T06:00:00"),)

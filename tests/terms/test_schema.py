@@ -41,7 +41,7 @@ def test_a_file_reads_as_declared(tmp_path):
         unit="flight",
         neighbours=Neighbours.REPLACE,
         row_bound=2.5,
-        columns=[Numeric("arr_delay", -120, 240), Categorical("carrier", ["UA", "AA", "DL"])],
+        columns=[Numeric("arr_delay", -120, 240, "midpoint"), Categorical("carrier", ["UA", "AA", "DL"])],
     )
     assert schema.encoded_names == ("(intercept)", "arr_delay", "carrier[AA]", "carrier[DL]")
     assert (schema.encoded[1].centre, schema.encoded[1].half) == (60, 180)
@@ -79,7 +79,7 @@ LEVELS = COLUMN + 'kind = "categorical"\n'
         (NUMBER + 'lower = "low"\nupper = 2', "column 'x': lower is 'low' and must be a number"),
         (NUMBER + "lower = true\nupper = 2", "column 'x': lower is True and must be a number"),
         (NUMBER + "lower = 0\nupper = 1\nmissing = 2", r"missing is 2 and must lie within \[0, 1\]"),
-        (NUMBER + 'lower = 0\nupper = 1\nmissing = "mean"', "missing is 'mean' and must be \"midpoint\" or a number"),
+        (NUMBER + 'lower = 0\nupper = 1\nmissing = "mean"', "missing is 'mean' and must be \"drop-row\", "),
         (NUMBER + "lower = 1e16\nupper = 10000000000000002.0", "too close together"),
         (NUMBER + "lower = -1.7e308\nupper = 1.7e308", "too large"),
         (NUMBER + "lower = 0\nupper = 5e-324", "too small"),
@@ -97,8 +97,8 @@ LEVELS = COLUMN + 'kind = "categorical"\n'
         (LEVELS + 'categories = ["a", "a"]', "listed twice"),
         (LEVELS + 'categories = ["a", ""]', "the empty text cannot be a category"),
         (LEVELS + 'categories = ["a", "other"]\nother = true', "'other' is a declared category, but"),
-        (LEVELS + 'categories = ["a", "b"]\nmissing = "drop"', 'must be "reference" or "level"'),
-        (COLUMN + 'kind = "boolean"\nmissing = 0', "missing is 0 and must be true or false"),
+        (LEVELS + 'categories = ["a", "b"]\nmissing = "drop"', 'must be "reference", "level" or "drop-row"'),
+        (COLUMN + 'kind = "boolean"\nmissing = 0', 'missing is 0 and must be true, false or "drop-row"'),
         ("", "declares no columns"),
         ("columns = 3", "Write each column under"),
     ],
@@ -172,6 +172,41 @@ def test_a_draft_names_every_blank(tmp_path):
 
 
 def test_a_draft_survives_strange_names(tmp_path):
-    names = ['with "quotes"', "back\\slash", "tab\tand\nline", "naïve", "#hash", "[x]", "\x7f"]
+    names = ['with "quotes"', "back\\slash", "tab\tand\nline", "naïve", "#hash", "[x]", "\x7f", "\x9b2J"]
     text = draft([(name, "boolean") for name in names]).replace('unit = ""', 'unit = "p"')
     assert load(tmp_path, text).names == tuple(names)
+    assert "\x9b" not in text
+
+
+def test_a_draft_says_what_becomes_of_missing_cells_in_every_column(tmp_path):
+    """With the values that hold where nothing is said, so that whoever fills it in sees the choice and has to make none."""
+    kinds = {"n": "numeric", "d": "date", "c": "categorical", "b": "boolean"}
+    text = draft([*kinds.items(), ("?", None)])
+    assert len([line for line in text.splitlines() if line.startswith("missing = ")]) == len(kinds) + 1
+    filled = text.replace('unit = ""', 'unit = "p"').replace("categories = []", 'categories = ["a", "b"]')
+    filled = filled.replace('lower = ""', "lower = 2013-01-01").replace('upper = ""', "upper = 2014-01-01")
+    filled = filled.replace("2013-01-01", "0", 1).replace("2014-01-01", "1", 1)
+    filled = filled.replace('kind = "" ', 'kind = "boolean"')
+    schema = load(tmp_path, filled)
+    assert [column.missing for column in schema.columns] == ["drop-row", "drop-row", "reference", False, "drop-row"]
+    said = {column.name: column.missing for column in schema.columns if column.name != "?"}
+    assert said == {column.name: column.unsaid for column in schema.columns if column.name != "?"}
+
+
+def test_a_draft_of_a_column_of_unknown_kind_has_the_choices_of_every_kind():
+    """All columns of a CSV file are of unknown kind."""
+    unknown = draft([("?", None)]).partition("[[columns]]")[2].partition("# Declare")[0]
+    assert all(f'"{choice}"' in unknown for choice in ("drop-row", "indicator", "midpoint", "reference", "level"))
+    assert "false or true" in unknown
+
+
+def test_the_lines_of_a_draft_that_are_comments_are_keys_of_a_schema(tmp_path):
+    text = (
+        draft([("b", "boolean")]).replace('unit = ""', 'unit = "p"').replace('provenance = ""', 'provenance = "the codebook"')
+    )
+    for key in ("unit_id", "rows_per_unit", "weight", "largest_weight", "provenance", "row_bound"):
+        assert text.count(f"# {key} = ") == 1
+        text = text.replace(f"# {key} = ", f"{key} = ")
+    schema = load(tmp_path, text)
+    assert (schema.unit_id, schema.rows_per_unit, schema.weight, schema.largest_weight) == ("person_id", 5, "weight", 4.0)
+    assert schema.provenance == "the codebook"

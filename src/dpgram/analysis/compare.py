@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dpgram.analysis.fit import Fit
 from dpgram.errors import ModelError
 from dpgram.report.figures import draw_comparison
-from dpgram.report.summary import Summarised, Summary, compare_models, data_frame, framed_rows
+from dpgram.report.models import TableStyle, model_table
+from dpgram.report.summary import Summarised, Summary, data_frame, framed_rows
 
 
 class Comparison(Summarised):
@@ -40,13 +41,39 @@ class Comparison(Summarised):
         """Names of all coefficients, each once, in the order of the models."""
         return tuple(dict.fromkeys(name for fit in self.models.values() for name in fit.names))
 
-    def summary(self) -> Summary:
+    def summary(
+        self,
+        *,
+        stars: bool = True,
+        below: str = "se",
+        digits: int = 5,
+        fixed: Sequence[str] = (),
+        extra: Mapping[str, Sequence[Any]] | None = None,
+    ) -> Summary:
         """Print the models in one table: a column for each model, with standard errors in brackets.
+
+        Parameters
+        ----------
+        stars : bool
+            Whether stars mark small p-values.
+        below : {"se", "interval"}
+            What stands in brackets below a coefficient: its standard error, or its confidence interval.
+        digits : int
+            How many significant digits numbers have.
+        fixed : sequence of str
+            Categorical columns whose levels are not listed. One row says which models have them.
+        extra : dict, optional
+            Further rows, by their names: a list with one entry for each model.
 
         Returns
         -------
         Summary
             The table. It prints as text, and as HTML in a notebook.
+
+        Raises
+        ------
+        ModelError
+            If a parameter is not valid.
 
         Examples
         --------
@@ -58,7 +85,78 @@ class Comparison(Summarised):
         >>> print(str(dpgram.compare(fit).summary()).splitlines()[0].strip())
         Private linear regressions
         """
-        return compare_models(self.to_dict())
+        style = TableStyle(stars, below, digits, fixed, {} if extra is None else extra)
+        columns = {
+            model: {column: [fit.names[j] for j in places] for column, places in fit.design.groups}
+            for model, fit in self.models.items()
+        }
+        return model_table(self.to_dict(), columns, style)
+
+    def to_latex(self, *, caption: str | None = None, label: str | None = None, **style: Any) -> str:
+        """Return the table in LaTeX, in the look of ``etable`` of the R package fixest.
+
+        The document needs the package booktabs.
+
+        Parameters
+        ----------
+        caption : str, optional
+            Caption of the table. With a caption or a label it is a floating table.
+        label : str, optional
+            Label to refer to the table.
+        **style
+            How the table looks, as in ``summary``.
+
+        Returns
+        -------
+        str
+            LaTeX text, with all names escaped.
+
+        Raises
+        ------
+        ModelError
+            If a parameter is not valid.
+
+        Examples
+        --------
+        >>> import dpgram
+        >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100), dpgram.Numeric("pressure", 50, 250)])
+        >>> table = {"age": [30, 50, 70] * 10_000, "pressure": [105, 115, 125] * 10_000}
+        >>> made = dpgram.release(table, schema, epsilon=2.0, delta=1e-6, mechanism="gaussian-noise")
+        >>> fit = dpgram.regress(made, "pressure", ["age"])
+        >>> dpgram.compare(fit).to_latex(stars=False).splitlines()[2:5]
+        ['\\\\begin{tabular}{lc}', '\\\\toprule', ' & (1) pressure \\\\\\\\']
+        """
+        return self.summary(**style).to_latex(caption=caption, label=label)
+
+    def to_markdown(self, **style: Any) -> str:
+        """Return the table in Markdown.
+
+        Parameters
+        ----------
+        **style
+            How the table looks, as in ``summary``.
+
+        Returns
+        -------
+        str
+            Markdown text with a pipe table, with all names escaped.
+
+        Raises
+        ------
+        ModelError
+            If a parameter is not valid.
+
+        Examples
+        --------
+        >>> import dpgram
+        >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100), dpgram.Numeric("pressure", 50, 250)])
+        >>> table = {"age": [30, 50, 70] * 10_000, "pressure": [105, 115, 125] * 10_000}
+        >>> made = dpgram.release(table, schema, epsilon=2.0, delta=1e-6, mechanism="gaussian-noise")
+        >>> fit = dpgram.regress(made, "pressure", ["age"])
+        >>> dpgram.compare({"model": fit}).to_markdown().splitlines()[2]
+        '|  | model |'
+        """
+        return self.summary(**style).to_markdown()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as plain data, ready for JSON.

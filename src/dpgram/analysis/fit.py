@@ -5,7 +5,7 @@ chosen estimator, by default ``shrunk``. They predict best and have no intervals
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -19,13 +19,30 @@ from dpgram.inference.goodness import Goodness, goodness
 from dpgram.inference.intervals import BY_CHANNEL, METHODS, Intervals, Uncertainty, check_confidence, predictions, uncertainty
 from dpgram.inference.pivot import JointTest, joint_test, p_value, single_p_values
 from dpgram.regression.channel import Channel, channel
-from dpgram.regression.design import Design
+from dpgram.regression.design import Design, unmarked, yes_or_no
 from dpgram.regression.fit import debiased, fit_linear, shrunk
 from dpgram.report.figures import draw_coefficients
-from dpgram.report.summary import Summary, cautions, data_frame, framed_rows, origin, summarise
+from dpgram.report.summary import (
+    Summary,
+    cautions,
+    clipping_notes,
+    data_frame,
+    framed_rows,
+    labelled,
+    labelled_ends,
+    origin,
+    rows_that_counted,
+    summarise,
+)
 from dpgram.terms.schema import INTERCEPT
 
 Array = np.ndarray
+
+LINEAR_PROBABILITY = (
+    "{target} is 0 or 1, so this is a linear probability model. A coefficient is the change of the probability that {target} is 1, if the "
+    "feature is larger by one unit. Predictions can be below 0 or above 1. The errors do not have one variance, although the intervals "
+    "assume it, so intervals can be too narrow or too wide. docs/yes-no.md shows by how much, and explains logits."
+)
 
 
 class Fit:
@@ -33,6 +50,8 @@ class Fit:
 
     ``dpgram.regress`` makes it from a release, and it costs no budget. Names follow statsmodels: ``params``, ``bse``, ``conf_int``,
     ``summary``. Everything is computed when it is first used.
+
+    Numbers by name are pandas series, as in statsmodels, and ``conf_int`` is a data frame. Without pandas they are dicts.
 
     There are two sets of coefficients. Read ``params`` to interpret the model: they are debiased, and standard errors, intervals and tests
     are about them. ``estimates`` are the coefficients of the chosen estimator, and ``predict`` uses them.
@@ -55,10 +74,10 @@ class Fit:
     >>> table = {"age": [30, 50, 70] * 10_000, "pressure": [105, 115, 125] * 10_000}
     >>> made = dpgram.release(table, schema, epsilon=2.0, delta=1e-6, mechanism="gaussian-noise")
     >>> fit = dpgram.regress(made, "pressure", ["age"])
-    >>> round(fit.params["age"], 1)
+    >>> float(fit.params["age"].round(1))
     0.5
-    >>> lower, upper = fit.conf_int()["age"]
-    >>> lower < fit.params["age"] < upper
+    >>> lower, upper = fit.conf_int().loc["age"]
+    >>> bool(lower < fit.params["age"] < upper)
     True
     """
 
@@ -70,14 +89,37 @@ class Fit:
         estimator: str = "shrunk",
         intervals: str = "auto",
         confidence: float = 0.95,
+        design_effect: float | None = None,
+        coefficients: Array | None = None,
         **options: float | None,
     ):
         check_confidence(confidence)
         _check_method(intervals)
-        self.release, self.design, self._evidence = release, design, Evidence.of(release)
+        self.release, self.design, self._evidence = release, design, Evidence.of(release).assuming(design_effect)
         self.estimator, self.intervals, self.confidence = estimator, intervals, float(confidence)
-        self.coefficients = fit_linear(self._evidence, design, estimator, **options)  # in the columns' own units
+        if coefficients is None:
+            coefficients = fit_linear(self._evidence, design, estimator, **options)
+        self.coefficients: Array = coefficients  # in the columns' own units
         self._made: dict[tuple[str, float], Intervals] = {}
+
+    @property
+    def counted_rows(self) -> tuple[float, float]:
+        """Number of rows that counted, and its standard error. The error is 0 if the number is public and every row counted as one.
+
+        A row counts for less if its weight is small, if its unit has many rows, or if it was clipped to the row bound. A row with a missing
+        cell does not count where the schema says "drop-row".
+        """
+        return self._evidence.counted
+
+    @property
+    def design_effect(self) -> float:
+        """Factor by which units and weights increase the sampling variance: the worst case, unless ``regress`` was given another."""
+        return self._evidence.design_effect
+
+    @property
+    def effective_rows(self) -> float:
+        """Effective sample size: the number of rows that counted, divided by the design effect."""
+        return self._evidence.effective_rows
 
     @property
     def target(self) -> str:
@@ -90,21 +132,25 @@ class Fit:
         return self.design.names
 
     @property
-    def estimates(self) -> dict[str, float]:
+    def estimates(self) -> Any:
         """Coefficients of the chosen estimator, by name. ``predict`` uses them."""
         return self._named(self.coefficients)
 
     @property
-    def params(self) -> dict[str, float]:
+    def params(self) -> Any:
         """Debiased coefficients, by name. Standard errors, intervals and tests are about them."""
         return self._named(self._debiased)
 
-    @cached_property
-    def shrunk(self) -> dict[str, float]:
+    @property
+    def shrunk(self) -> Any:
         """Coefficients with the smallest expected error, by name. They do not depend on the chosen estimator."""
+        return self._named(self._shrunk)
+
+    @cached_property
+    def _shrunk(self) -> Array:
         if self.estimator == "shrunk":
-            return self.estimates
-        return self._named(shrunk(channel(self._evidence, self.design, together=True)))
+            return self.coefficients
+        return shrunk(channel(self._evidence, self.design, together=True))
 
     @cached_property
     def channel(self) -> Channel:
@@ -143,22 +189,22 @@ class Fit:
         return self.uncertainty.covariance
 
     @property
-    def bse(self) -> dict[str, float]:
+    def bse(self) -> Any:
         """Standard errors of ``params``, by name. They include the privacy noise, the sampling of rows, and the clipping of long rows."""
         return self._named(self.uncertainty.se)
 
     @property
-    def bse_privacy(self) -> dict[str, float]:
+    def bse_privacy(self) -> Any:
         """Part of the standard errors that is due to the privacy noise, by name."""
         return self._named(np.sqrt(np.diag(self.uncertainty.noise)))
 
     @property
-    def bse_sampling(self) -> dict[str, float]:
+    def bse_sampling(self) -> Any:
         """Part of the standard errors that is due to the sampling of rows, by name."""
         return self._named(np.sqrt(np.diag(self.uncertainty.sampling)))
 
     @property
-    def bse_clipping(self) -> dict[str, float]:
+    def bse_clipping(self) -> Any:
         """Part of the standard errors that is due to the clipping of long rows, by name.
 
         It is zero if the release has no information about clipped rows. The squares of the three parts add up to the square of ``bse``.
@@ -166,46 +212,53 @@ class Fit:
         return self._named(np.sqrt(np.diag(self.uncertainty.clipping)))
 
     @property
-    def tvalues(self) -> dict[str, float]:
+    def tvalues(self) -> Any:
         """``params`` divided by their standard errors, by name."""
         return self._named(self._debiased / self.uncertainty.se)
 
-    @cached_property
-    def pvalues(self) -> dict[str, float]:
+    @property
+    def pvalues(self) -> Any:
         """P-values of the tests that each coefficient is zero, by name.
 
         A p-value and its interval come from the same test, so they agree. For a Wald interval this is the z test. For a Fieller interval
         it is the test that the interval inverts. If a Fieller interval contains zero, its p-value is at least one minus the confidence
         level.
         """
+        return self._named(self._p_values)
+
+    @cached_property
+    def _p_values(self) -> Array:
         made = self._intervals()
         by_z = np.array([p_value(z**2, 1, self.channel.degrees) for z in self._debiased / self.uncertainty.se])
         by_test = np.array([method == "fieller" for method in made.method])
         if not by_test.any():
-            return self._named(by_z)
+            return by_z
         tested = single_p_values(self.channel)
         within = (made.lower <= 0) & (made.upper >= 0)
-        return self._named(np.where(by_test, np.where(within, np.maximum(tested, 1 - self.confidence), tested), by_z))
+        return np.where(by_test, np.where(within, np.maximum(tested, 1 - self.confidence), tested), by_z)
 
-    def conf_int(self, confidence: float | None = None, method: str | None = None) -> dict[str, tuple[float, float]]:
-        """Confidence intervals of ``params``.
+    def conf_int(self, alpha: float | None = None, *, confidence: float | None = None, method: str | None = None) -> Any:
+        """Confidence intervals of ``params``, in the shape of statsmodels.
 
         Parameters
         ----------
+        alpha : float, optional
+            One minus the confidence level, 0.5 at most. By default that of the fit.
         confidence : float, optional
-            Confidence level. By default that of the fit.
+            The confidence level, instead of ``alpha``.
         method : {"auto", "wald", "fieller", "bootstrap"}, optional
             Method of the intervals, as in ``regress``. By default that of the fit.
 
         Returns
         -------
-        dict
-            A pair (lower, upper) for each coefficient, by name. Both ends are infinite if the coefficient is not identified at this budget.
+        pandas.DataFrame or dict
+            One row per coefficient, indexed by name. Column 0 has the lower ends and column 1 the upper ends. Both are infinite if the
+            coefficient is not identified at this budget. Without pandas, a dict of pairs (lower, upper), by name.
 
         Raises
         ------
         ModelError
-            If the confidence level or the method is not valid.
+            If the confidence level or the method is not valid, or if both ``alpha`` and ``confidence`` are given.
 
         Examples
         --------
@@ -214,12 +267,37 @@ class Fit:
         >>> table = {"age": [30, 50, 70] * 10_000, "pressure": [105, 115, 125] * 10_000}
         >>> made = dpgram.release(table, schema, epsilon=2.0, delta=1e-6, mechanism="gaussian-noise")
         >>> fit = dpgram.regress(made, "pressure", ["age"])
-        >>> lower, upper = fit.conf_int(0.99)["age"]
-        >>> lower < fit.params["age"] < upper
+        >>> lower, upper = fit.conf_int(alpha=0.01).loc["age"]
+        >>> bool(lower < fit.params["age"] < upper)
         True
         """
+        if alpha is not None:
+            confidence = confidence_of(alpha, confidence)
         made = self._intervals(confidence, method)
-        return {n: (float(a), float(b)) for n, a, b in zip(self.names, made.lower, made.upper, strict=True)}
+        return labelled_ends(self.names, made.lower, made.upper)
+
+    def ends(self) -> tuple[Array, Array]:
+        """Lower and upper ends of the confidence intervals as arrays, in the order of ``names``.
+
+        They are those of ``conf_int``, without labels, for programs that fit many regressions.
+
+        Returns
+        -------
+        tuple of numpy.ndarray
+            The lower and the upper ends.
+
+        Examples
+        --------
+        >>> import dpgram
+        >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100), dpgram.Numeric("pressure", 50, 250)])
+        >>> table = {"age": [30, 50, 70] * 10_000, "pressure": [105, 115, 125] * 10_000}
+        >>> made = dpgram.release(table, schema, epsilon=2.0, delta=1e-6, mechanism="gaussian-noise")
+        >>> lower, upper = dpgram.regress(made, "pressure", ["age"]).ends()
+        >>> bool((lower < upper).all())
+        True
+        """
+        made = self._intervals()
+        return made.lower, made.upper
 
     def _intervals(self, confidence: float | None = None, method: str | None = None) -> Intervals:
         level, how = self.confidence if confidence is None else confidence, self.intervals if method is None else method
@@ -298,7 +376,7 @@ class Fit:
         """Predict the target for new rows.
 
         The rows are your own, and nothing about them is protected. They are encoded as in the release: numbers are clamped to the declared
-        bounds, and missing cells are filled.
+        bounds, and missing cells are filled. Where the release dropped rows with a missing cell, the prediction for such a row is NaN.
 
         Parameters
         ----------
@@ -347,6 +425,47 @@ class Fit:
         centre, reach = predictions(self.channel, features, residual, level)
         return {"prediction": predicted, "debiased": centre, "lower": centre - reach, "upper": centre + reach}
 
+    def marginal_effects(self, column: str, *, at: Mapping[str, Any] | None = None, confidence: float | None = None) -> Any:
+        """Marginal effects of a column, where the model also has products, powers or logarithms of it.
+
+        For a number, this is the derivative of the expected target: by how much it changes per unit. For a truth value or a category, it is
+        the difference between true and false, or between a level and the reference level.
+
+        Parameters
+        ----------
+        column : str
+            A declared column that the model uses.
+        at : dict, optional
+            Values of declared columns at which the effect is computed, such as ``{"age": [30, 50], "sex": "f"}``. Lists give one effect for
+            each combination. The columns that are left out are at their means.
+        confidence : float, optional
+            Confidence level of the intervals. By default that of the fit.
+
+        Returns
+        -------
+        MarginalEffects
+            The effects with standard errors and intervals. The means count as known: their own noise is not in the standard errors.
+
+        Raises
+        ------
+        ModelError
+            If the model does not use the column, if it has an interval or a part of a date of it, or if a value is not valid.
+
+        Examples
+        --------
+        >>> import dpgram
+        >>> columns = [dpgram.Numeric("age", 0, 100), dpgram.Numeric("pressure", 50, 250)]
+        >>> schema = dpgram.Schema(unit="person", columns=columns, derived=[dpgram.Power("age_squared", "age")])
+        >>> table = {"age": [30, 50, 70] * 10_000, "pressure": [99, 115, 139] * 10_000}
+        >>> made = dpgram.release(table, schema, epsilon=20.0, delta=1e-6, mechanism="gaussian-noise")
+        >>> fit = dpgram.regress(made, "pressure", ["age", "age_squared"])
+        >>> [round(one.effect) for one in fit.marginal_effects("age", at={"age": [50]}).effects]
+        [1]
+        """
+        from dpgram.analysis.margins import marginal_effects  # which brings moments along
+
+        return marginal_effects(self, column, at, self.confidence if confidence is None else confidence)
+
     def summary(self) -> Summary:
         """Summarise the fit in a table like that of statsmodels.
 
@@ -387,24 +506,27 @@ class Fit:
         ['(intercept)', 'age']
         """
         made, good = self._intervals(), self.goodness
-        params, estimates, pvalues = self.params, self.estimates, self.pvalues
-        se, se_sampling, se_privacy, se_clipping = self.bse, self.bse_sampling, self.bse_privacy, self.bse_clipping
+        known = self.uncertainty
+        parts = (np.sqrt(np.diag(part)) for part in (known.sampling, known.noise, known.clipping))
+        numbers = np.column_stack([self._debiased, self.coefficients, known.se, *parts, self._p_values]).tolist()
         coefficients = {
             name: {
-                "coefficient": params[name],
-                self.estimator: estimates[name],
-                "se": se[name],
-                "se_sampling": se_sampling[name],
-                "se_privacy": se_privacy[name],
-                "se_clipping": se_clipping[name],
-                "z": params[name] / se[name] if se[name] > 0 else None,
-                "p_value": pvalues[name],
+                "coefficient": value,
+                self.estimator: estimate,
+                "se": se,
+                "se_sampling": se_sampling,
+                "se_privacy": se_privacy,
+                "se_clipping": se_clipping,
+                "z": value / se if se > 0 else None,
+                "p_value": p,
                 "lower": _finite(low),
                 "upper": _finite(high),
                 "identified": bool(np.isfinite(low) and np.isfinite(high)),
                 "interval": method,
             }
-            for name, low, high, method in zip(self.names, made.lower, made.upper, made.method, strict=True)
+            for name, (value, estimate, se, se_sampling, se_privacy, se_clipping, p), low, high, method in zip(
+                self.names, numbers, made.lower, made.upper, made.method, strict=True
+            )
         }
         return {
             "target": self.target,
@@ -421,7 +543,9 @@ class Fit:
                 for t in self.joint_tests
             ],
             **origin(self.release),
-            "effective_rows": self.channel.rows,
+            **rows_that_counted(self._evidence),
+            "design_effect": self.design_effect,
+            "effective_rows": self.effective_rows,
             "degrees_of_freedom": None if np.isinf(self.channel.degrees) else self.channel.degrees,
             "private": self.release.private,
             "notes": list(self.notes),
@@ -432,24 +556,26 @@ class Fit:
         """What a reader must know about these numbers. The summary prints these notes below its tables."""
         release = self.release
         notes = cautions(release)
+        if yes_or_no(release.schema, self.design):
+            notes.append(LINEAR_PROBABILITY.format(target=self.target))
         if self.not_identified:
             notes.append(
                 f"Not identified at this budget: {', '.join(self.not_identified)}. The noise is too large to say anything about them, so "
                 f"their intervals are infinite. Use fewer features or a larger budget."
             )
-        methods = self._intervals().method
-        by_test = [n for n, m in zip(self.names, methods, strict=True) if m == "fieller" and n not in self.not_identified]
+        for name, source in unmarked(release.schema, self.design):
+            notes.append(
+                f"{name} is filled in where a cell of {source} is missing, which can bias its coefficient. Add {source}[missing] to the "
+                f"features, which marks these rows."
+            )
+        made = self._intervals()
+        tested = zip(self.names, made.method, made.identified, strict=True)
+        by_test = [name for name, method, identified in tested if identified and method == "fieller"]
         if by_test and self.intervals == "auto":
             notes.append(
                 f"Weakly identified: {', '.join(by_test)}. Their intervals contain all values that a test does not reject (Fieller)."
             )
-        if self.channel.rows < 0.98 * (release.rows or np.inf) and release.row_bound < release.schema.largest_norm:
-            notes.append(
-                "Rows longer than the row bound were clipped to it. The intervals do not include the bias that this can cause."
-            )
-        if self._evidence.kept is not None:
-            notes.append(self._evidence.shrinking)
-        return tuple(notes)
+        return tuple(notes + clipping_notes(release, self._evidence))
 
     def to_frame(self) -> Any:
         """Return the table of coefficients as a pandas data frame.
@@ -475,6 +601,67 @@ class Fit:
         0.5
         """
         return data_frame(framed_rows(self.to_dict()), index="name")
+
+    def to_latex(self, *, caption: str | None = None, label: str | None = None, **style: Any) -> str:
+        """Return the coefficients as a LaTeX table with one column, as ``dpgram.compare(fit).to_latex()`` does.
+
+        ``fit.summary().to_latex()`` is the whole summary. The document needs the package booktabs.
+
+        Parameters
+        ----------
+        caption : str, optional
+            Caption of the table. With a caption or a label it is a floating table.
+        label : str, optional
+            Label to refer to the table.
+        **style
+            How the table looks: ``stars``, ``below``, ``digits``, ``fixed`` and ``extra``, as in ``Comparison.summary``.
+
+        Returns
+        -------
+        str
+            LaTeX text, with all names escaped.
+
+        Examples
+        --------
+        >>> import dpgram
+        >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100), dpgram.Numeric("pressure", 50, 250)])
+        >>> table = {"age": [30, 50, 70] * 10_000, "pressure": [105, 115, 125] * 10_000}
+        >>> made = dpgram.release(table, schema, epsilon=2.0, delta=1e-6, mechanism="gaussian-noise")
+        >>> "toprule" in dpgram.regress(made, "pressure", ["age"]).to_latex(stars=False)
+        True
+        """
+        return self._compared().to_latex(caption=caption, label=label, **style)
+
+    def to_markdown(self, **style: Any) -> str:
+        """Return the coefficients as a Markdown table with one column, as ``dpgram.compare(fit).to_markdown()`` does.
+
+        ``fit.summary().to_markdown()`` is the whole summary.
+
+        Parameters
+        ----------
+        **style
+            How the table looks: ``stars``, ``below``, ``digits``, ``fixed`` and ``extra``, as in ``Comparison.summary``.
+
+        Returns
+        -------
+        str
+            Markdown text with a pipe table, with all names escaped.
+
+        Examples
+        --------
+        >>> import dpgram
+        >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100), dpgram.Numeric("pressure", 50, 250)])
+        >>> table = {"age": [30, 50, 70] * 10_000, "pressure": [105, 115, 125] * 10_000}
+        >>> made = dpgram.release(table, schema, epsilon=2.0, delta=1e-6, mechanism="gaussian-noise")
+        >>> dpgram.regress(made, "pressure", ["age"]).to_markdown().splitlines()[2]
+        '|  | pressure |'
+        """
+        return self._compared().to_markdown(**style)
+
+    def _compared(self) -> Any:
+        from dpgram.analysis.compare import Comparison  # which holds fits
+
+        return Comparison({self.target: self})
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the coefficients with their confidence intervals.
@@ -509,8 +696,8 @@ class Fit:
         """
         return draw_coefficients(self.to_dict(), ax)
 
-    def _named(self, values: Array) -> dict[str, float]:
-        return dict(zip(self.names, values.tolist(), strict=True))
+    def _named(self, values: Array) -> Any:
+        return labelled(self.names, values)
 
     def _repr_html_(self) -> str:
         return self.summary()._repr_html_()
@@ -523,6 +710,18 @@ class Fit:
 def _check_method(method: object) -> None:
     if method not in METHODS:
         raise ModelError(f"intervals is {method!r} and must be one of {', '.join(METHODS)}.")
+
+
+def confidence_of(alpha: float, confidence: float | None) -> float:
+    """The confidence level that ``alpha`` asks for."""
+    if confidence is not None:
+        raise ModelError("alpha and confidence are both given, and say the same thing. Leave one of them out.")
+    if isinstance(alpha, bool) or not isinstance(alpha, float | int) or not 0 < alpha <= 0.5:
+        raise ModelError(
+            f"alpha is {alpha!r} and must be a number above 0, and 0.5 at most, such as 0.05 for 95 % intervals. "
+            f"To give the confidence level itself, write confidence=0.95."
+        )
+    return 1 - alpha
 
 
 def _finite(end: float) -> float | None:

@@ -1,24 +1,26 @@
 """An analyst's own rows, encoded by the code that encodes a release's rows, so that a model can predict for them.
 
 These rows are the analyst's: nothing about them is protected. A cell that a release reads is read the same; one that a release would count
-as missing because it cannot be read, a typing mistake most likely, raises an error that says so."""
+as missing because it cannot be read or is no declared level, a typing mistake most likely, raises an error that says so. A row that would
+not count in a release has no prediction."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpgram.encoding.cells import NUMBER, as_days, as_numbers, as_text, as_truth, plain
+from dpgram.encoding.cells import NUMBER, as_days, as_numbers, as_text, as_truth, levels_of, plain
 from dpgram.encoding.columns import arrow_cells, as_column
 from dpgram.encoding.encode import Encoder
 from dpgram.encoding.types import as_bytes, check_type, is_text
-from dpgram.errors import ColumnTypeError, ModelError, TableError
+from dpgram.errors import ColumnTypeError, ModelError, TableError, suggestion
 from dpgram.regression.design import Design
-from dpgram.terms.columns import Boolean, Categorical, Column, Date
+from dpgram.terms.columns import DROP_ROW, MIDPOINT, Boolean, Categorical, Column, Date, Numeric
 from dpgram.terms.schema import Schema
 
 Array = np.ndarray
@@ -41,7 +43,9 @@ def own_features(schema: Schema, design: Design, frame: Any) -> Array:
 
 
 def encoded_frame(schema: Schema, frame: Any, needed: set[str]) -> Array:
-    """(rows, encoded columns): the rows as a release encodes them. Declared columns that are not ``needed`` count as missing."""
+    """(rows, encoded columns): the rows as a release encodes them, NaN where a needed cell is missing and such rows do not count.
+
+    Declared columns that are not ``needed`` count as missing."""
     columns, rows = _named_columns(frame)
     names = [name for name, _ in columns]
     for name in sorted(needed & set(names)):
@@ -51,7 +55,17 @@ def encoded_frame(schema: Schema, frame: Any, needed: set[str]) -> Array:
         raise ModelError(f"the model uses column {name!r}, but the frame has no such column. Add it.")
     cells = {name: _cells(schema.by_name[name], values) for name, values in columns if name in needed}
     batch = pa.record_batch({name: cells.get(name, pa.nulls(rows)) for name in schema.names})
-    return Encoder(schema, untyped=frozenset(schema.names)).encode(batch).T  # types were checked with the cells
+    encoder = Encoder(replace(schema, columns=_not_dropping(schema, needed)), untyped=frozenset(schema.names))
+    encoded, counted = encoder.encode_counted(batch)  # types were checked with the cells
+    return encoded.T if counted is None else np.where(counted, encoded, np.nan).T
+
+
+def _not_dropping(schema: Schema, needed: set[str]) -> tuple[Column, ...]:
+    """The columns, where those that are not ``needed`` drop no row."""
+    instead: dict[type, Any] = {Numeric: MIDPOINT, Date: MIDPOINT, Categorical: "reference", Boolean: False}
+    return tuple(
+        replace(c, missing=instead[type(c)]) if c.missing == DROP_ROW and c.name not in needed else c for c in schema.columns
+    )
 
 
 def _named_columns(frame: Any) -> tuple[list[tuple[str, Any]], int]:
@@ -107,11 +121,32 @@ def _cells(column: Column, values: Any) -> pa.Array:
         cell = given[int(wrong.argmax())]
         shown = cell.as_py() if isinstance(cell, pa.Scalar) else cell
         raise ModelError(f"column {column.name!r} of the frame cannot be read as {column.kind}. One of its cells is {shown!r}.")
+    if isinstance(column, Categorical) and not column.other:
+        _check_levels(column, cells)
     return cells
 
 
+def _check_levels(column: Categorical, cells: pa.Array) -> None:
+    """Raise where a cell holds something that is no declared level: the answer would be that of a missing cell."""
+    place, present = levels_of(cells, column.categories)
+    undeclared = np.isnan(place) & present
+    if undeclared.any():
+        level = (
+            str(as_text(cells)[int(undeclared.argmax())].as_py())
+            if is_text(cells.type)
+            else str(cells[int(undeclared.argmax())])
+        )
+        shown = ", ".join(map(repr, column.levels[:20])) + (
+            f" and {len(column.levels) - 20} more" if len(column.levels) > 20 else ""
+        )
+        raise ModelError(
+            f"column {column.name!r} of the frame contains {level!r}, which is not a declared level.{suggestion(level, column.levels)} "
+            f"The levels are {shown}."
+        )
+
+
 def _unreadable(column: Column, cells: pa.Array) -> Array:
-    """Where a text holds something, and nothing of the column's kind. That a number or a category is not declared is no mistake."""
+    """Where a text holds something, and nothing of the column's kind. That a number lies beyond the bounds is no mistake."""
     if not is_text(cells.type):
         return np.zeros(len(cells), dtype=bool)
     text = as_text(cells)

@@ -16,7 +16,17 @@ from dpgram.evidence.evidence import Evidence
 from dpgram.inference.moments import MomentErrors, moment_errors
 from dpgram.regression.moments import Components, Moments, moments, principal_components
 from dpgram.report.figures import draw_matrix, draw_shares, mark
-from dpgram.report.summary import Summarised, Summary, cautions, components_summary, data_frame, matrix_summary, origin
+from dpgram.report.summary import (
+    Summarised,
+    Summary,
+    cautions,
+    components_summary,
+    data_frame,
+    matrix_summary,
+    origin,
+    rows_that_counted,
+)
+from dpgram.terms.columns import INDICATOR
 
 Array = np.ndarray
 
@@ -34,7 +44,7 @@ class Covariance(Summarised, Moments):
     names : tuple of str
         Names of the columns. A categorical column has one name for each level except the reference.
     rows : float
-        Number of rows. It is a noisy estimate if the number of rows is protected or if rows can have been clipped to the row bound.
+        Number of rows that counted. It is a noisy estimate if the number of rows is protected, or if a row can count for less than one.
     mean : numpy.ndarray
         Means of the columns.
     covariance : numpy.ndarray
@@ -148,7 +158,7 @@ class Covariance(Summarised, Moments):
             "se_mean": self.errors.mean.tolist(),
             "se_covariance": self.errors.covariance.tolist(),
             "se_correlation": self.errors.correlation.tolist(),
-            **_origin(self.release),
+            **told(self.release, self.names),
         }
 
     def summary(self, kind: str = "covariance") -> Summary:
@@ -295,7 +305,7 @@ class PrincipalComponents(Summarised, Components):
             "variances": self.variances.tolist(),
             "shares": self.shares.tolist(),
             "loadings": self.loadings.tolist(),
-            **_origin(self.release),
+            **told(self.release, self.names),
         }
 
     def summary(self, components: int | None = None) -> Summary:
@@ -435,11 +445,21 @@ def pca(release: GramRelease, columns: Sequence[str] | None = None, *, standardi
     return PrincipalComponents(**vars(components), release=release)
 
 
-def _origin(release: GramRelease) -> dict[str, Any]:
-    notes = cautions(release)
-    if Evidence.of(release).kept is not None:  # whatever share was kept: a few long rows can be much of a variance
+def told(
+    release: GramRelease, names: Sequence[str], *, clipping: bool = True, evidence: Evidence | None = None
+) -> dict[str, Any]:
+    """What every result about these columns says of the release that it comes from, with notes; of clipping where no error counts it."""
+    notes, evidence = cautions(release), evidence or Evidence.of(release)
+    filled = [column.name for column in release.schema.columns if column.missing == INDICATOR and column.name in names]
+    if filled:
+        notes.append(
+            f"Missing cells of {' and '.join(filled)} count as the middle of the declared bounds, also in means and variances. See "
+            f"{' and '.join(f'{name}[missing]' for name in filled)} for how many there are."
+        )
+    if clipping and evidence.kept is not None:  # whatever share was kept: a few long rows can be much of a variance
         notes.append(
             "Rows far from the others were clipped, so they count for less in means and variances. The standard errors do not include the "
             "bias that this can cause."
         )
-    return {**origin(release), "private": release.private, "condition": release.condition or None, "notes": notes}
+    of_rows = {**rows_that_counted(evidence), "design_effect": evidence.design_effect}
+    return {**origin(release), **of_rows, "private": release.private, "condition": release.condition or None, "notes": notes}

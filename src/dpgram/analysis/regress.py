@@ -91,6 +91,7 @@ def regress(
     intercept: bool | None = None,
     penalty: float | None = None,
     l1_ratio: float | None = None,
+    design_effect: float | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Fit | Fits:
     """Fit linear regressions from a release.
@@ -127,6 +128,9 @@ def regress(
         Penalty for "ridge", "lasso" and "elastic-net", like ``alpha`` in scikit-learn. By default it follows from the size of the noise.
     l1_ratio : float, optional
         Mix of the two penalties for "elastic-net", as in scikit-learn. By default 0.5.
+    design_effect : float, optional
+        Factor by which units and weights increase the sampling variance. By default it is the worst case: the number of rows per unit,
+        as if all errors of a unit were the same, times a factor for the weights. Use 1 if the errors of a unit's rows are independent.
     progress : callable, optional
         Called with the share of the regressions that are done.
 
@@ -151,7 +155,7 @@ def regress(
     >>> table = {"age": [30, 50, 70] * 10_000, "pressure": [105, 115, 125] * 10_000}
     >>> made = dpgram.release(table, schema, epsilon=2.0, delta=1e-6, mechanism="gaussian-noise")
     >>> fit = dpgram.regress(made, "pressure", ["age"])
-    >>> round(fit.params["age"], 1)
+    >>> float(fit.params["age"].round(1))
     0.5
 
     The same regression as a formula:
@@ -165,10 +169,11 @@ def regress(
     if not targets:
         raise ModelError("the list of targets is empty. Name at least one target.")
     asked = [each for one in targets for each in asked_designs(schema, one, features, intercept)]
-    options = {"penalty": penalty, "l1_ratio": l1_ratio}
+    inference: dict[str, Any] = {"intervals": intervals, "confidence": confidence, "design_effect": design_effect}
+    options: dict[str, Any] = {"estimator": estimator, "penalty": penalty, "l1_ratio": l1_ratio, **inference}
     fits = []
     for done, each in enumerate(asked, 1):
-        fits.append(Fit(release, each, estimator=estimator, intervals=intervals, confidence=confidence, **options))
+        fits.append(Fit(release, each, **options))
         if progress is not None:
             progress(done / len(asked))
     return Fits(fits) if several or len(fits) > 1 else fits[0]

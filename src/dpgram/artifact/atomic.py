@@ -2,16 +2,20 @@
 
 The content goes to a draft beside the file, to the disk, and then under the file's name in one step. A draft is locked by whoever
 writes it, and the system lets go of a lock when its process ends, however it ends: so the next writer can tell a draft that was left
-by a killed process from one that is being written, by a process in another container too, and removes it."""
+by a killed process from one that is being written, by a process in another container too, and removes it.
+
+A draft can be made long before there is something to write. The space on the disk is then taken, and so is the right to write there."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import secrets
 import stat
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
@@ -24,8 +28,12 @@ except ImportError:  # Windows has no such locks: there a draft that was left st
     fcntl = None
 
 
-def check_writable(path: Path) -> None:
-    """Raise if ``path`` cannot be written, before any work is done for it."""
+NO_RESERVING = {errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}  # how file systems say that they cannot set space aside
+BLOCK = 1 << 20
+
+
+def check_writable(path: Path, *, overwrite: bool = True) -> None:
+    """Raise if ``path`` cannot be written, or is there and must not be replaced, before any work is done for it."""
     folder = path.parent
     if not folder.is_dir():
         raise OutputError(f"cannot write {path}: there is no folder {folder}. Create it, or choose another place.")
@@ -35,26 +43,89 @@ def check_writable(path: Path) -> None:
         raise OutputError(f"cannot write {path}: it is a device or a pipe, but a regular file is needed. Choose another place.")
     if not os.access(folder, os.W_OK):
         raise OutputError(f"cannot write {path}: folder {folder} is not writable. Choose another place.")
+    if path.exists() and not overwrite:
+        raise OutputError(f"{path} exists. Pass --overwrite (overwrite=True in Python) to replace it, or choose another place.")
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def write_whole(path: Path, content: bytes, *, overwrite: bool = True) -> None:
     """Put ``content`` at ``path``. A crash leaves the old file, or none, but never a part of the new one."""
+    with drafted(path, overwrite=overwrite) as draft:
+        draft.finish(content)
+
+
+@contextlib.contextmanager
+def drafted(path: Path, *, overwrite: bool, size: int = 0) -> Iterator[Draft]:
+    """A draft of the file ``path``, for which ``size`` bytes of the disk are taken. It is gone at the end unless it was finished."""
     path = path.resolve()  # through a link, the file it points to is written
-    check_writable(path)
+    check_writable(path, overwrite=overwrite)
     _clear_drafts(path)
+    with contextlib.ExitStack() as held:
+        with _failures_in_words(path):
+            place = held.enter_context(_draft(path))
+            if size:
+                _take(place, size)
+        yield Draft(path, place, overwrite)
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A file that is ours alone, beside the one that it will become."""
+
+    path: Path
+    _place: Path
+    _overwrite: bool
+
+    def finish(self, content: bytes) -> None:
+        """Make it the file, with this content. If that fails the space is free again."""
+        try:
+            with _failures_in_words(self.path):
+                with self._place.open("r+b") as file:
+                    file.write(content)
+                    file.truncate()  # what was taken and not needed
+                    file.flush()
+                    os.fsync(file.fileno())
+                self._move()
+        except BaseException:
+            _remove(self._place)
+            raise
+        _sync_folder(self.path.parent)
+
+    def _move(self) -> None:
+        """Under the file's name, in one step. Without leave to replace a file, one that has appeared meanwhile stays."""
+        if not self._overwrite:
+            try:
+                os.link(self._place, self.path)
+                return
+            except OSError:  # it exists, or the file system has no such links: then the look is a moment before the step
+                check_writable(self.path, overwrite=False)
+        os.replace(self._place, self.path)
+
+
+@contextlib.contextmanager
+def _failures_in_words(path: Path) -> Iterator[None]:
     try:
-        with _draft(path) as draft:
-            with draft.open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(draft, path)
-        _sync_folder(path.parent)
+        yield
     except OSError as error:
         problem = error.strerror
     else:
         return
     raise OutputError(f"cannot write {path}: {problem}. Nothing was left behind.")
+
+
+def _take(draft: Path, size: int) -> None:
+    """Have the system set aside ``size`` bytes for the draft; where it cannot, they are written."""
+    with draft.open("r+b") as file:
+        if hasattr(os, "posix_fallocate"):
+            try:
+                os.posix_fallocate(file.fileno(), 0, size)
+                return
+            except OSError as error:
+                if error.errno not in NO_RESERVING:
+                    raise
+        for start in range(0, size, BLOCK):
+            file.write(bytes(min(BLOCK, size - start)))
+        file.flush()
+        os.fsync(file.fileno())
 
 
 @contextlib.contextmanager
@@ -66,7 +137,7 @@ def _draft(path: Path) -> Iterator[Path]:
         held = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
         with contextlib.ExitStack() as closed, contextlib.ExitStack() as removed:
             closed.callback(os.close, held)
-            removed.callback(draft.unlink, missing_ok=True)
+            removed.callback(_remove, draft)
             if fcntl is None:
                 closed.close()  # Windows moves no file that is open, and there is no lock to hold
             if not _is_lost(draft, held):
@@ -85,6 +156,12 @@ def _is_lost(draft: Path, held: int) -> bool:
         return True
     except OSError:  # a file system without locks: nobody can take it for one that was left
         return False
+
+
+def _remove(draft: Path) -> None:
+    """Remove our draft if it is still there. If that fails, the next writer removes it."""
+    with contextlib.suppress(OSError):
+        draft.unlink()
 
 
 def _clear_drafts(path: Path) -> None:

@@ -1,7 +1,7 @@
 """The release as a JSON file: written whole, read strictly. Needs none of the libraries that read rows.
 
 Up to ``MANY_COLUMNS`` it is format 1: indented, every number as a decimal fraction. Above, it is format 2: matrices are packed
-(``artifact.matrices``), and nothing is indented."""
+(``artifact.matrices``), and nothing is indented. Format 3 is of releases that were combined: it holds each of them as its own file does."""
 
 from __future__ import annotations
 
@@ -16,16 +16,19 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import msgspec
 import numpy as np
 
-from dpgram.artifact.atomic import write_whole
+from dpgram.artifact.atomic import check_writable, write_whole
+from dpgram.artifact.combined import CombinedRelease, combined
 from dpgram.artifact.matrices import InFile, stored, unpacked
 from dpgram.artifact.release import GramRelease
-from dpgram.errors import BudgetError, ReleaseFileError, SchemaError
+from dpgram.errors import BudgetError, CombineError, ReleaseFileError, SchemaError
 from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.noise import ANY_SIZE, SHAPES, NoiseModel, Pooled, Round
 from dpgram.terms.scales import MOST_SCALES, first_scales
 from dpgram.terms.schema import Schema
 
-FORMATS = (1, 2)
+FORMATS = (1, 2, 3)
+COMBINED_FORMAT = 3
+MOST_NESTED = 8  # combined releases within each other: two kinds of rows leave no reason for more
 PLAUSIBLE_ROWS = 1e19  # far above anything real; here and below, what is larger was changed, and would overflow later
 WORST_CONDITION = 1e14  # of a round's map: beyond it, undoing the map leaves no digits
 MOST_APART = 1e20  # two rounds' maps, which tell of the same rows
@@ -59,6 +62,7 @@ class _File(_Strict, kw_only=True, omit_defaults=True):
     neighbours: str
     unit: str
     rows: int | None
+    units: int | None = None
     rows_of: Literal["table", "result"] = "table"
     row_bound: float
     mechanism: _Mechanism
@@ -73,6 +77,19 @@ class _File(_Strict, kw_only=True, omit_defaults=True):
     gram: InFile
 
 
+class _Combined(_Strict, kw_only=True):
+    """The file of releases that were combined. All but the parts follows from them, and stands here for people to read."""
+
+    format: int
+    library_version: str
+    private: bool
+    budget: _Budget
+    neighbours: str
+    unit: str
+    rows_are: Literal["disjoint", "same"]
+    parts: list[msgspec.Raw]
+
+
 class _Head(msgspec.Struct):
     format: int
 
@@ -83,8 +100,16 @@ AS_THEY_ARE = {field.name for field in dataclasses.fields(GramRelease)} & {*_Fil
 AS_THEY_ARE -= {"format", "budget", "mechanism", "noise", "schema", "gram"}
 
 
-def save(release: GramRelease, path: Path) -> None:
+def save(release: GramRelease, path: Path, *, overwrite: bool) -> None:
     """Write the release to ``path``, whole or not at all."""
+    check_writable(path, overwrite=overwrite)
+    write_whole(path, content_of(release), overwrite=overwrite)
+
+
+def content_of(release: GramRelease) -> bytes:
+    """What a file of the release holds."""
+    if isinstance(release, CombinedRelease):
+        return _combined_content(release)
     noise = {"shape": release.noise.shape, **_stored(release.noise)}
     content = _File(
         format=release.format,
@@ -99,7 +124,20 @@ def save(release: GramRelease, path: Path) -> None:
         **_fields(release, AS_THEY_ARE),
     )
     text = msgspec.json.encode(content)
-    write_whole(path, (text if release.format > 1 else msgspec.json.format(text, indent=1)) + b"\n")
+    return (text if release.format > 1 else msgspec.json.format(text, indent=1)) + b"\n"
+
+
+def _combined_content(release: CombinedRelease) -> bytes:
+    content = _Combined(
+        format=release.format,
+        budget=_Budget(epsilon=release.budget.epsilon, delta=release.budget.delta),
+        neighbours=release.neighbours.value,
+        unit=release.schema.unit,
+        parts=[msgspec.Raw(content_of(part)) for part in release.parts],
+        **_fields(release, ("library_version", "private", "rows_are")),
+    )
+    text, wide = msgspec.json.encode(content), any(leaf.format > 1 for leaf in release.leaves)
+    return (text if wide else msgspec.json.format(text, indent=1)) + b"\n"
 
 
 def _stored(of: Any) -> Any:
@@ -185,19 +223,22 @@ def load(path: str | Path) -> GramRelease:
 
 
 class _Reader:
-    def __init__(self, where: str):
+    def __init__(self, where: str, within: tuple[int, ...] = ()):
         self._where = where
+        self._within = within  # places of the part that is read, and of those around it
 
-    def read(self, content: bytes) -> GramRelease:
+    def read(self, content: bytes | msgspec.Raw) -> GramRelease:
         version = self._decode(content, _Head).format
         if version not in FORMATS:
             self._refuse(
                 "format", f"is {version}, but this version of dpgram reads formats {FORMATS[0]} to {FORMATS[-1]}. Update dpgram"
             )
+        if version == COMBINED_FORMAT:
+            return self._read_combined(self._decode(content, _Combined))
         file = self._decode(content, _File)
         schema, budget = self._schema(file), self._budget(file)
         self._check_columns(file, schema)
-        self._check_rows(file, schema.neighbours)
+        self._check_rows(file, schema)
         if not math.isclose(file.row_bound, schema.effective_row_bound, rel_tol=1e-15):
             self._refuse("row_bound", f"is {file.row_bound:g}, but the schema in the file gives {schema.effective_row_bound:g}")
         noise = self._noise(file)
@@ -210,6 +251,22 @@ class _Reader:
             **_fields(file.mechanism, OF_MECHANISM),
             **_fields(file, AS_THEY_ARE),
         )
+
+    def _read_combined(self, file: _Combined) -> CombinedRelease:
+        """The parts, each read as its own file is, and what follows from them."""
+        if len(self._within) >= MOST_NESTED:
+            self._refuse("parts", "are combined of parts that are combined in turn, too many times. The file was changed")
+        parts = [_Reader(self._where, (*self._within, place)).read(part) for place, part in enumerate(file.parts)]
+        try:
+            made = combined(parts, file.rows_are, library_version=file.library_version)
+        except CombineError as error:
+            return self._refuse("parts", f"cannot be combined: {str(error).rstrip('.')}")
+        budget = _Budget(epsilon=made.budget.epsilon, delta=made.budget.delta)
+        said = {"private": made.private, "budget": budget, "neighbours": made.neighbours.value, "unit": made.schema.unit}
+        for field, follows in said.items():
+            if getattr(file, field) != follows:
+                self._refuse(field, "is not what follows from the parts. One of them was changed")
+        return made
 
     def _decode(self, content: bytes | msgspec.Raw, type_: type | UnionType, within: str = "") -> Any:
         try:
@@ -244,11 +301,23 @@ class _Reader:
                 f"schema in the file. The file was changed after it was written",
             )
 
-    def _check_rows(self, file: _File, neighbours: Neighbours) -> None:
-        if neighbours is Neighbours.ADD_REMOVE and file.rows is not None:
-            self._refuse("rows", 'must be null, because neighbours = "add-remove" protects the number of rows')
-        if neighbours is Neighbours.REPLACE and (file.rows is None or file.rows < 1):
-            self._refuse("rows", 'must be a positive number, because neighbours = "replace" makes it public')
+    def _check_rows(self, file: _File, schema: Schema) -> None:
+        """Exactly one of the two numbers is there if a unit is replaced, and none if a unit is added or removed."""
+        replaced, ids = schema.neighbours is Neighbours.REPLACE, schema.unit_id is not None
+        for field, number, public in (("rows", file.rows, replaced and not ids), ("units", file.units, replaced and ids)):
+            if public and (number is None or number < 1):
+                self._refuse(
+                    field, f'must be a positive number, because neighbours = "replace" makes the number of {field} public'
+                )
+            if not public and number is not None:
+                why = (
+                    'neighbours = "add-remove" protects it'
+                    if not replaced
+                    else "the schema has a unit_id, so only the number of units is public"
+                    if ids
+                    else "the schema has no unit_id"
+                )
+                self._refuse(field, f"must be null, because {why}")
 
     def _noise(self, file: _File) -> NoiseModel:
         stored = self._decode(file.noise, Union[*(_in_file(kind) for kind in SHAPES.values())], "noise")  # type: ignore[arg-type]
@@ -317,12 +386,18 @@ class _Reader:
             needed = f"{len(round_.scales)} scales need {len(round_.scales) - 1}"
             self._refuse(f"{field}.outer", f"has {len(round_.outer)} matrices, but {needed}")
         matrices = {"gram": round_.gram, **{f"outer[{k}]": each for k, each in enumerate(round_.outer)}}
-        rows, noise = PLAUSIBLE_ROWS if file.rows is None else file.rows, 100 * round_.sd_off_diagonal
+        most, noise = self._most_rows(file), 100 * round_.sd_off_diagonal
         for name, matrix in matrices.items():
-            self._check_sum(f"{field}.{name}", matrix, rows + noise)
+            self._check_sum(f"{field}.{name}", matrix, most + noise)
             if np.diag(matrix).min() < -noise:
                 self._refuse(f"{field}.{name}", "contains a negative sum of squares. The file was changed or damaged")
         self._check_map(f"{field}.through", round_.through)
+
+    def _most_rows(self, file: _File) -> float:
+        """As many rows as can have counted in full."""
+        if file.units is not None:
+            return file.units * float(file.schema["rows_per_unit"])
+        return PLAUSIBLE_ROWS if file.rows is None else file.rows
 
     def _check_pooled(self, field: str, pooled: Pooled) -> None:
         self._check_sum(f"{field}.gram", pooled.gram, PLAUSIBLE_ROWS + 100 * pooled.sd_off_diagonal)
@@ -379,4 +454,7 @@ class _Reader:
         return matrix
 
     def _refuse(self, field: str | None, problem: str) -> Any:
+        if self._within:
+            part = ".".join(f"parts[{place}]" for place in self._within)
+            field = f"{part}.{field}" if field else part
         raise ReleaseFileError(where=self._where, field=field, problem=problem) from None

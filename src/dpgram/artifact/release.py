@@ -31,7 +31,10 @@ class GramRelease:
         The noisy Gram matrix, of shape (d, d), in scaled units. Its rows and columns are named by ``columns``. The noise can make it
         indefinite.
     rows : int or None
-        Number of rows. None if the number of rows is protected, which is so for the neighbours "add-remove".
+        Number of rows of the table. None if it is protected, which is so for the neighbours "add-remove" and with a ``unit_id``. Where
+        a row can count as less than one (missing cells, weights), fewer rows than this may have counted.
+    units : int or None
+        Number of units, with a ``unit_id`` and the neighbours "replace". None otherwise.
     rows_of : str
         "table", or "result" if the rows came from a query, a lazy frame or a stream. A row can then stand for several units.
     row_bound : float
@@ -77,7 +80,8 @@ class GramRelease:
 
     schema: Schema  # public, declared: columns, bounds, unit, neighbours
     gram: Array  # protected, (d, d) over schema.encoded_names, in scaled units; may be indefinite
-    rows: int | None  # public under REPLACE; None under ADD_REMOVE, where the number of rows is protected
+    rows: int | None  # public under REPLACE of a row; None under ADD_REMOVE, and where the units have ids: it is protected then
+    units: int | None = None  # public under REPLACE of a unit that has an id; None else
     rows_of: str = "table"  # public; or "result" of a query, a lazy frame or a stream, where a row may stand for something else
     row_bound: float  # public; the bound in force
     budget: Budget  # what this release cost, read together with schema.neighbours
@@ -114,20 +118,22 @@ class GramRelease:
         """The parameters as exact fractions, by name. In exact arithmetic the mechanism used exactly these numbers."""
         return {name: Fraction(value) for name, value in self.parameters.items()}
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the release to a JSON file.
 
-        The file is written completely or not at all. An existing file is replaced.
+        The file is written completely or not at all.
 
         Parameters
         ----------
         path : str or Path
             The file to write.
+        overwrite : bool
+            Whether to replace the file if it exists. Without it an existing file is an error.
 
         Raises
         ------
         OutputError
-            If the file cannot be written.
+            If the file exists, or if it cannot be written.
 
         Examples
         --------
@@ -142,7 +148,7 @@ class GramRelease:
         """
         from dpgram.artifact import files
 
-        files.save(self, Path(path))
+        files.save(self, Path(path), overwrite=overwrite)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, GramRelease):

@@ -20,6 +20,8 @@ from dpgram.terms.schema import Schema
 
 Array = np.ndarray
 
+MANY_ROWS = 50  # of a unit along each of its directions: more than count in full
+
 
 @dataclass(frozen=True, eq=False)
 class Rows:
@@ -78,7 +80,7 @@ class Cells:
 
 
 def _public(counts: Array, task: Task) -> int | None:
-    return int(counts.sum()) if task.neighbours is Neighbours.REPLACE else None
+    return int(counts.sum()) if task.neighbours is Neighbours.REPLACE and not task.by_unit else None
 
 
 Table = Any
@@ -100,7 +102,10 @@ class Pair:
 
 @dataclass(frozen=True, eq=False)
 class Contrast:
-    """In what two neighbouring tables differ: the row ``one`` is in the first, and ``other`` in its place in the second, where given."""
+    """In what two neighbouring tables differ: the row ``one`` is in the first, and ``other`` in its place in the second, where given.
+
+    With several rows per unit each is a unit: a row that is there as often, or several rows, (any number, columns), that together count as
+    often."""
 
     name: str
     one: Array
@@ -117,12 +122,13 @@ def worst_contrasts(task: Task) -> list[Contrast]:
     along = task.row_bound * np.eye(task.dim)[[0, -1]]
     between = np.array([along[0] + along[1], along[0] - along[1]]) / math.sqrt(2)
     last = Contrast("the last direction", along[0], last=True)
+    spread = [Contrast("a unit of many rows", np.repeat(along, MANY_ROWS, axis=0))] if task.by_unit else []
     if task.neighbours is Neighbours.ADD_REMOVE:
         one = Contrast("one row more", along[0])
-        return [one, Contrast("one row more, turned", between[0]), last] if task.dim >= 2 else [one]
+        return [one, Contrast("one row more, turned", between[0]), last, *spread] if task.dim >= 2 else [one]
     one = Contrast("a row of zeros", along[0])
     apart = [Contrast("orthogonal rows", *along), Contrast("the same, turned", *between)]
-    return [*apart, one, last] if task.dim >= 2 else [one]
+    return [*apart, one, last, *spread] if task.dim >= 2 else [one]
 
 
 def random_contrasts(task: Task, count: int, rng: np.random.Generator) -> list[Contrast]:
@@ -135,11 +141,11 @@ def random_contrasts(task: Task, count: int, rng: np.random.Generator) -> list[C
     ]
 
 
-def gram_pair(contrast: Contrast, level: float, *, eigenvalue_moves: bool) -> Pair:
+def gram_pair(contrast: Contrast, level: float, task: Task, *, eigenvalue_moves: bool) -> Pair:
     """The Gram sums of tables that share ``level`` times the identity.
 
     With ``eigenvalue_moves`` worst tables have more in other directions, so that the smallest eigenvalue moves by the whole of a row."""
-    one, other, eye = contrast.one, contrast.other, np.eye(len(contrast.one))
+    one, other, eye = contrast.one, contrast.other, np.eye(task.dim)
     common = level * eye
     if contrast.last:
         common = (0 if eigenvalue_moves else common) + one @ one * (eye - _square(eye[0]))
@@ -147,7 +153,19 @@ def gram_pair(contrast: Contrast, level: float, *, eigenvalue_moves: bool) -> Pa
         common = common + contrast.beside.T @ contrast.beside
     elif eigenvalue_moves:
         common = common + _square(other) if other is not None else common + one @ one * eye - _square(one)
-    return Pair(contrast.name, common + _square(one), common + _square(other) if other is not None else common)
+    first, second = (0.0 if unit is None else _unit_gram(unit, task) for unit in (one, other))
+    return Pair(contrast.name, common + first, common + second)
+
+
+def shares(unit: Array, task: Task) -> Array:
+    """What each row of a unit, or the row that stands for all of them, counts as."""
+    rows = np.atleast_2d(unit)
+    return np.full(len(rows), task.rows_per_unit / len(rows))
+
+
+def _unit_gram(unit: Array, task: Task) -> Array:
+    rows = np.atleast_2d(unit)
+    return (rows * shares(unit, task)[:, None]).T @ rows
 
 
 def _square(row: Array) -> Array:

@@ -28,23 +28,29 @@ def _two_move(task: Task) -> bool:
     return task.neighbours is Neighbours.REPLACE and task.dim >= 2
 
 
-def gaussian(task: Task, parameters: Parameters, one_row: float) -> float:
-    """Changes of one row and of two at right angles: ``one_row`` long in each direction, along the diagonal or across it."""
+def gaussian(task: Task, parameters: Parameters, one_unit: float) -> float:
+    """Changes of one unit and of two at right angles: ``one_unit`` long in each direction, along the diagonal or across it."""
     off, on = parameters["sd_off_diagonal"], parameters["sd_diagonal"]
-    apart = one_row * (math.sqrt(2) if _two_move(task) else 1.0)
+    apart = one_unit * (math.sqrt(2) if _two_move(task) else 1.0)
     return float(hockey_stick(task.budget.epsilon, apart / min(on, math.sqrt(2) * off if task.dim >= 2 else on)))
 
 
+def inverse_moves(task: Task, floor: float) -> float:
+    """How far a unit moves the inverse of ``floor`` times the identity: along one direction, or as far along each of several."""
+    size = task.rows_per_unit * task.row_bound**2
+    return max(math.sqrt(k) * (1 / floor - 1 / (floor + size / k)) for k in range(1, max(task.dim, 1) + 1))
+
+
 def rounds(task: Task, sds: Sequence[float]) -> float:
-    """Of rounds that each hide a change of one row of norm one, or of two: the squares of their shifts add up."""
-    apart = math.sqrt(2) if _two_move(task) else 1.0
+    """Of rounds that each hide a change of one unit of rows of norm one, or of two: the squares of their shifts add up."""
+    apart = task.rows_per_unit * (math.sqrt(2) if _two_move(task) else 1.0)
     return float(hockey_stick(task.budget.epsilon, math.sqrt(sum((apart / (math.sqrt(2) * sd)) ** 2 for sd in sds))))
 
 
 def looks(task: Task, sds: Sequence[float]) -> float:
-    """The shift of looks at all columns: a row moves one count of each column by one, a row that is replaced moves two."""
+    """The shift of looks at all columns: a unit moves one count of each column by all its rows, one that is replaced moves two."""
     moved = 2 * task.dim if task.neighbours is Neighbours.REPLACE else task.dim
-    return math.sqrt(sum(moved / sd**2 for sd in sds))
+    return task.rows_per_unit * math.sqrt(sum(moved / sd**2 for sd in sds))
 
 
 def _chi_squares(degrees: float, least: float, points: int) -> tuple[Any, Any]:

@@ -119,6 +119,8 @@ def _faults_nearby(mechanism: Mechanism, task: Task, rng: RandomSource, error: f
         "a smaller delta": replace(task, budget=Budget(budget.epsilon, budget.delta / 10)),
         "the other neighbours": replace(task, neighbours=next(each for each in Neighbours if each is not task.neighbours)),
     }
+    if mechanism.takes_units:
+        nearby["one row more per unit"] = replace(task, rows_per_unit=task.rows_per_unit + 1)
     for name, other in nearby.items():
         try:
             law = law_of(mechanism.name)(other, mechanism.calibrate(other))

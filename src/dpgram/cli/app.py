@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -17,13 +18,26 @@ from dpgram.version import __version__
 # Groups of commands, and the commands by module and function, with their help: it stands here so that `dpgram --help` need not import
 # them, and its first line stands in the list of commands.
 COMMANDS = {
-    "schema": "Draft a schema: what you declare about a table.",
+    "schema": "Write a schema: what you declare about a table.",
     "schema:draft": """Write a schema for a table, to be filled in.
 
 The draft goes to standard output. It contains the column names, and their kinds if the file format declares types. It never
 contains a value. Fill in bounds and categories from what you know of the domain. Do not look them up in the data.
 
 Example: dpgram schema draft visits.parquet > visits.toml""",
+    "schema:suggest_derived": """List the derived columns that wished models need, and what they cost.
+
+Use it before a release, because derived columns cannot be added afterwards. The lines for the schema file go to standard output,
+and the costs in noise to standard error. It reads no table and spends no budget. See docs/formulas.md.
+
+Example: dpgram schema suggest-derived --schema visits.toml --formula "cost ~ age*sex + I(age**2)" """,
+    "check:check": """Compare a table with its schema, before a release.
+
+It tells which cells are missing, clamped, undeclared or unreadable, and why. It also tells columns that are constant or follow
+from others, and rows that would not count. It spends no budget. It looks at the rows, so do not publish what it prints. See
+docs/custodian.md.
+
+Example: dpgram check visits.csv --schema visits.toml""",
     "plan:plan": """Forecast how accurate a release would be.
 
 Use it to choose the budget, the mechanism and the row bound before a release. It prints expected errors, confidence
@@ -61,6 +75,29 @@ Fit as many as you like, because this costs no budget. Coefficients are in the c
 confidence intervals include the privacy noise. See docs/regression.md.
 
 Example: dpgram regress visits.json --target cost --features age,sex""",
+    "logit:logit": """Fit a logit of a yes-or-no target from a release.
+
+Coefficients come from the linear regression of the 0/1 target (the discriminant route), with odds ratios. They approximate
+those of a maximum likelihood logit. docs/yes-no.md says when this is good. It costs no budget.
+
+Example: dpgram logit visits.json --formula "readmitted ~ age + stay\"""",
+    "lda:lda": """Print a linear discriminant analysis from a release.
+
+It prints the scores that tell the classes of a categorical target apart, and error rates. It costs no budget.
+
+Example: dpgram lda visits.json --target ward --features age,stay""",
+    "controls:controls_command": """Show how one coefficient moves as controls enter.
+
+It fits a sequence of regressions from a release, each with one group of controls more, and says how much each group moves
+the coefficient (Gelbach 2016). Standard errors include the privacy noise. It costs no budget. See docs/controls.md.
+
+Example: dpgram controls visits.json --target cost --coefficient treated --add age,sex --add region""",
+    "iv:iv": """Fit a regression with instrumental variables from a release.
+
+Use it if a regressor is related to the errors. It costs no budget. Standard errors, confidence sets and the F statistic of
+the first stage include the privacy noise, and weak instruments are reported. See docs/instruments.md.
+
+Example: dpgram iv wages.json --formula "lwage ~ exper + [educ ~ distance]\"""",
     "matrices:cov_command": """Print means, covariances and correlations from a release.
 
 All numbers are in the columns' own units. Standard errors include the privacy noise. It costs no budget.
@@ -71,11 +108,29 @@ Example: dpgram cov visits.json --columns age,cost --kind correlation""",
 It prints the loadings and the share of the variance of each component. It costs no budget.
 
 Example: dpgram pca visits.json --standardise""",
+    "structure:partial_command": """Print partial correlations from a release.
+
+The partial correlation of two columns is their correlation given all the others. Standard errors and confidence intervals
+include the privacy noise. It costs no budget. See docs/structure.md.
+
+Example: dpgram partial visits.json --columns age,cost,stay""",
+    "structure:graph_command": """Print which columns are related given all the others, as a graph.
+
+It uses the graphical lasso of scikit-learn. It prints the edges, and draws the graph with --plot. It costs no budget. See
+docs/structure.md.
+
+Example: dpgram graph visits.json --plot graph.png""",
     "report:report": """Write a web page about a release: its privacy label, and models to explore.
 
 The page is one HTML file. It opens from disk and needs no network. It costs no budget.
 
 Example: dpgram report visits.json --out visits.html""",
+    "combine:combine_command": """Combine several releases into one.
+
+The releases can be of disjoint rows, such as those of several hospitals or years, or of the same rows, released twice. The
+result is a release file for all other commands. It costs no budget. See docs/combine.md.
+
+Example: dpgram combine north.json south.json --rows disjoint --out both.json""",
     "calibrate:calibrate": """Print a mechanism's parameters for a budget.
 
 Use it to see how much noise a mechanism needs. It reads no data. The mechanisms are gaussian-noise, gaussian-sketch,
@@ -102,8 +157,8 @@ table is public, so the results can be shown beside non-private ones. Never do t
 app = App(
     name="dpgram",
     help="Publish the Gram matrix of a table once, with differential privacy, and run every linear regression on it.\n\n"
-    "Custodian: schema draft, plan, release, ledger, report. Analyst: inspect, regress, cov, pca. "
-    "Researcher: calibrate, audit. Anyone: doctor, demo.",
+    "Custodian: schema draft, check, plan, release, ledger, report. Analyst: inspect, regress, iv, logit, lda, controls, cov, pca, "
+    "partial, graph, combine. Researcher: calibrate, audit. Anyone: doctor, demo.",
     version=__version__,
     help_format="markdown",
     default_parameter=Parameter(negative_bool="", negative_iterable=""),  # a flag is given or not
@@ -113,12 +168,16 @@ groups: dict[str, App] = {}
 for place, words in COMMANDS.items():
     module, _, function = place.partition(":")
     if function:
-        groups.get(module, app).command(f"dpgram.cli.{place}", name=function.removesuffix("_command"), help=words)
+        groups.get(module, app).command(
+            f"dpgram.cli.{place}", name=function.removesuffix("_command").replace("_", "-"), help=words
+        )
     else:
         groups[module] = App(name=module, help=words)
         app.command(groups[module])
 
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
+# Control characters but the line's end, and marks that turn the direction of text around.
+CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -188,4 +247,9 @@ def notes_of(error: BaseException) -> list[str]:
 
 def note(text: str) -> None:
     """Words, to standard error."""
-    print(text, file=sys.stderr)
+    print(visible(text), file=sys.stderr)
+
+
+def visible(text: str) -> str:
+    """``text`` with control characters as text, since names and provenance come from files of others: a terminal obeys none of them."""
+    return CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)

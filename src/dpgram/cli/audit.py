@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -30,9 +31,16 @@ from dpgram.terms.columns import Numeric
 from dpgram.terms.schema import Schema
 
 BROKEN = 1
+COLUMNS = tuple(Numeric(name, -1, 1, missing="midpoint") for name in "ab")  # no row is dropped
 # Of tables of one row, from cells to the bounded row whose Gram sum a mechanism protects.
 CELLS = ((1.0, -1.0), (1e300, -1e300), (2.0, 2.0), (math.inf, 1.0), (math.nan, -7.0), (-0.5, 0.1))
 EPSILON, DELTA, SLACK = 1e6, 0.01, 0.02  # a budget so large that the noise is a thousandth of a row: what was summed shows
+UNIT_CELLS = (
+    ((1.0, 1.0),),
+    ((1.0, -1.0), (-1.0, 1.0), (1.0, 1.0)),
+    ((1e300, math.nan), (math.inf, -1.0)),
+)  # of one unit, in turn
+MOST_COUNTED = 1000  # rows per unit: larger tables would take long, and show no more
 FAR = 12.0  # standard deviations, which noise does not add to a trace
 DRAWS = {"float": 100_000, "exact": 3_000}  # an exact release takes about a millisecond
 
@@ -47,6 +55,7 @@ def audit(
     row_bound: float = 1.5,
     neighbours: Relation = "replace",
     calibration: Calibration = EXACT_CURVE,
+    rows_per_unit: int | None = None,
     arithmetic: str = "float",
     draws: int | None = None,
     confidence: float = 0.999,
@@ -63,6 +72,7 @@ def audit(
         delta: Delta of the budget. A smaller delta needs more draws: 0.01 needs about 100,000, and 0.001 about 2,000,000.
         dim: Number of columns. Two are enough for the worst case, and are the fastest.
         row_bound: Largest norm of a row. Avoid 1, because it would hide a mistake between the bound and its square.
+        rows_per_unit: Tables that differ in a whole unit with so many rows, for mechanisms that protect all rows of a unit together.
         arithmetic: float draws many releases at once, and also tests a few hundred single ones in both arithmetics. exact draws every
             release by itself in exact arithmetic, which is slower.
         draws: Releases of each of the two tables. By default 100,000, or 3,000 in exact arithmetic.
@@ -75,7 +85,7 @@ def audit(
         raise MechanismError(f"arithmetic is {arithmetic!r} and must be 'exact' or 'float'.")
     mechanism, draws = find(name), DRAWS[arithmetic] if draws is None else draws
     budget = Budget((law_of(name).epsilon if calibration == EXACT_CURVE else 0.9) if epsilon is None else epsilon, delta)
-    tasks = [asked_task(mechanism, budget, neighbours, dim, row_bound, calibration, given_options(option, {}))]
+    tasks = [asked_task(mechanism, budget, neighbours, dim, row_bound, calibration, given_options(option, {}), rows_per_unit)]
     if not option:
         tasks = [replace(tasks[0], options=each) for each in law_of(name).settings(tasks[0].neighbours, dim, calibration)]
     audits: list[tuple[Task, list[Audit]]] = []
@@ -93,12 +103,14 @@ def audit(
             )
         audits.append((task, results))
     strange = faults_of_processes(name, tasks[0]) + faults_of_rows()
+    strange += [] if rows_per_unit is None else faults_of_units(min(rows_per_unit, MOST_COUNTED))
     if json:
         print_json([_plain(result, task) for task, results in audits for result in results])
     else:
         for task, results in audits:
             how = ", ".join(filter(None, [calibration, in_words(task.options)]))
-            title = f"{name} ({how}), d = {dim}, {neighbours}, delta {delta:g}"
+            units = "" if rows_per_unit is None else f", {rows_per_unit} rows per unit"
+            title = f"{name} ({how}), d = {dim}, {neighbours}{units}, delta {delta:g}"
             _print(results, f"{title}, {draws} releases of each table, {arithmetic} arithmetic")
     if plot is not None:
         save_figure(plot, lambda ax: draw_trade_off([result.to_dict() for result in audits[0][1]], ax), rows=13)
@@ -168,7 +180,7 @@ def faults_of_rows() -> list[str]:
     Then it is one of several rounds, where a row's norm is at most one after every map."""
     faults = []
     for row_bound in (None, 0.7):
-        schema = Schema(unit="row", columns=(Numeric("a", -1, 1), Numeric("b", -1, 1)), row_bound=row_bound)
+        schema = Schema(unit="row", columns=COLUMNS, row_bound=row_bound)
         for cells in CELLS:
             table = {name: np.array([cell]) for name, cell in zip("ab", cells, strict=True)}
             with warnings.catch_warnings():
@@ -183,4 +195,25 @@ def faults_of_rows() -> list[str]:
             matrices = ((m, each.sd_off_diagonal) for each in rounds.noise.rounds for m in (each.gram, *each.outer))
             if not all(np.trace(matrix) <= 1 + far * sd for matrix, sd in matrices):
                 faults.append("a row that is longer than one after a map")
+    return list(dict.fromkeys(faults))
+
+
+def faults_of_units(rows_per_unit: int) -> list[str]:
+    """What releases of tables of one unit, with one row more than count in full or many more, say about all its rows together."""
+    faults = []
+    schema = Schema(unit="person", columns=COLUMNS, unit_id="who", rows_per_unit=rows_per_unit)
+    for cells, rows in product(UNIT_CELLS, (rows_per_unit + 1, 7 * rows_per_unit)):
+        table = {name: np.resize([row[place] for row in cells], rows) for place, name in enumerate("ab")}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about a table of one unit, which is meant
+            plain, rounds = (
+                curator.release({**table, "who": np.full(rows, 7)}, schema, epsilon=EPSILON, delta=DELTA, mechanism=name)
+                for name in ("gaussian-noise", "whitened-noise")
+            )
+        if not np.trace(plain.gram) <= rows_per_unit * schema.effective_row_bound**2 * (1 + SLACK):
+            faults.append("a unit that counts as more than its rows per unit")
+        far = FAR * math.sqrt(2 * len(rounds.gram))
+        matrices = ((m, each.sd_off_diagonal) for each in rounds.noise.rounds for m in (each.gram, *each.outer))
+        if not all(np.trace(matrix) <= rows_per_unit + far * sd for matrix, sd in matrices):
+            faults.append("a unit that counts as more than its rows per unit after a map")
     return list(dict.fromkeys(faults))

@@ -18,6 +18,7 @@ from dpgram.mechanisms.conversation import EXACT_CURVE, PAPER, Mechanism, Task
 from dpgram.mechanisms.registry import TABLE_ROWS
 from dpgram.report.facts import parameter_facts
 from dpgram.terms.budget import Budget, Neighbours
+from dpgram.terms.schema import MOST_ROWS_PER_UNIT
 
 
 @with_flags
@@ -32,6 +33,7 @@ def calibrate(
     neighbours: Relation = "replace",
     calibration: Calibration = EXACT_CURVE,
     table_rows: int | None = None,
+    rows_per_unit: int | None = None,
     intercept: Annotated[bool, Parameter(negative="--no-intercept")] = True,
     option: OptionTexts = (),
     compare: Flag = False,
@@ -47,13 +49,14 @@ def calibrate(
         dim: Number of encoded columns, including the intercept.
         row_bound: Largest norm of an encoded row, in scaled units.
         table_rows: Number of rows, for inverse-wishart and whitened-noise. Under add-remove it is a public guess.
+        rows_per_unit: How many rows of a unit count in full, if all rows of a unit are protected together.
         intercept: Whether the first column is the intercept, for whitened-noise.
         compare: Show the calibrations paper and exact side by side."""
     mechanism = registry.find(name)
     given = given_options(option, options)
     if table_rows is not None and TABLE_ROWS in mechanism.options:  # checked there; others are told the table's own
         given, table_rows = {**given, TABLE_ROWS: table_rows}, None
-    task = asked_task(mechanism, Budget(epsilon, delta), neighbours, dim, row_bound, calibration, given)
+    task = asked_task(mechanism, Budget(epsilon, delta), neighbours, dim, row_bound, calibration, given, rows_per_unit)
     task = replace(task, rows=table_rows, intercept=intercept)
     columns = [PAPER, EXACT_CURVE] if compare else [calibration]
     calibrated = {column: _parameters(mechanism, replace(task, calibration=column), lenient=compare) for column in columns}
@@ -92,6 +95,7 @@ def asked_task(
     row_bound: float,
     calibration: str,
     options: Mapping[str, float | str],
+    rows_per_unit: int | None = None,
 ) -> Task:
     """The task that a command line describes."""
     if neighbours not in (relation.value for relation in Neighbours):
@@ -100,4 +104,8 @@ def asked_task(
         raise MechanismError(f"dim is {dim} and must be at least 1.")
     if not (math.isfinite(row_bound) and row_bound > 0):
         raise MechanismError(f"row_bound is {row_bound:g} and must be positive and finite.")
-    return registry.task(mechanism, budget, Neighbours(neighbours), dim, row_bound, calibration, options)
+    if rows_per_unit is not None and not 1 <= rows_per_unit <= MOST_ROWS_PER_UNIT:
+        raise MechanismError(f"rows_per_unit is {rows_per_unit} and must be from 1 to {MOST_ROWS_PER_UNIT:,}.")
+    return registry.task(
+        mechanism, budget, Neighbours(neighbours), dim, row_bound, calibration, options, rows_per_unit=rows_per_unit
+    )

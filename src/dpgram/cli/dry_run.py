@@ -42,7 +42,8 @@ def show_without_release(planned: Planned, options: Mapping[str, Any], table_row
         named = registry.find(planned.mechanism)
     hint = {} if table_rows is None or TABLE_ROWS not in named.options else {TABLE_ROWS: table_rows}
     task = registry.schema_task(named, budget, schema, calibration, {**options, **hint})
-    parameters, condition = _known(named, replace(task, rows=table_rows if schema.neighbours is Neighbours.REPLACE else None))
+    public = schema.neighbours is Neighbours.REPLACE and not task.by_unit
+    parameters, condition = _known(named, replace(task, rows=table_rows if public else None))
     planned = replace(planned, mechanism=named.name, parameters=parameters, condition=condition, choice=choice)
     plan = None
     if table_rows is not None:

@@ -24,6 +24,7 @@ def open_command(
     dataset: str,
     neighbours: str = "replace",
     composition: str = "composed",
+    mixed_units: bool = False,
     ledger: Path = LEDGER,
 ) -> None:
     """Create the ledger of a dataset, once.
@@ -36,9 +37,18 @@ def open_command(
         neighbours: Which tables count as neighbours, as the schema says: replace or add-remove.
         composition: How costs are added. composed uses exact privacy curves where they are known, so more releases are possible. plain adds
             epsilons and deltas.
+        mixed_units: Allow releases that differ in their unit_id, or of which some have none. Then it is up to you that a unit means the
+            same in all of them.
         ledger: The file to create. It must not exist."""
     FileLedger.create(
-        ledger, epsilon=epsilon, delta=delta, unit=unit, dataset=dataset, neighbours=neighbours, composition=composition
+        ledger,
+        epsilon=epsilon,
+        delta=delta,
+        unit=unit,
+        dataset=dataset,
+        neighbours=neighbours,
+        composition=composition,
+        mixed_units=mixed_units,
     )
     note(f"created {ledger} for {dataset}: epsilon {epsilon:g}, delta {delta:g}. Pass --ledger {ledger} to `dpgram release`.")
 
@@ -51,14 +61,18 @@ def show(*, ledger: LedgerFile = LEDGER, json: Json = False) -> None:
         print_json(data)
         return
     by_rounds = any(entry.drawn is not None for entry in account.entries)
+    protected = {entry["protected"] or "not recorded" for entry in data["releases"]}
+    differ = len(protected) > 1
+    units = "" if differ else "".join(f" ({each})" for each in protected)
     print_table(
-        f"{opened.dataset}: {opened.neighbours}, one {opened.unit}, opened {opened.time}",
-        ["line", "time", "release", "epsilon", "delta", "curve", "state", *(["rounds"] if by_rounds else [])],
+        f"{opened.dataset}: {opened.neighbours}, one {opened.unit}{units}, opened {opened.time}",
+        ["line", "time", "release", *["unit"] * differ, "epsilon", "delta", "curve", "state", *["rounds"] * by_rounds],
         [
             (
                 str(entry["number"]),
                 entry["reserved"],
                 entry["what"],
+                *[entry["protected"] or "not recorded"] * differ,
                 f"{entry['counts']['epsilon'] if entry['counts'] else 0:g}",
                 f"{entry['counts']['delta'] if entry['counts'] else 0:g}",
                 entry["known_by"],
@@ -68,7 +82,7 @@ def show(*, ledger: LedgerFile = LEDGER, json: Json = False) -> None:
             for entry in data["releases"]
         ],
         caption=_totals(data),
-        words=["time", "release", "curve", "state"],  # the line is what `settle` asks for
+        words=["time", "release", *["unit"] * differ, "curve", "state"],  # the line is what `settle` asks for
     )
 
 
@@ -101,6 +115,7 @@ def account_data(account: Account) -> dict[str, Any]:
         "unit": opened.unit,
         "neighbours": opened.neighbours,
         "composition": opened.composition,
+        "mixed_units": opened.mixed_units,
         "opened": opened.time,
         "budget": asdict(total),
         "spent": {
@@ -115,6 +130,9 @@ def account_data(account: Account) -> dict[str, Any]:
                 "settled": entry.settled,
                 "rounds": None if entry.drawn is None else {"drawn": entry.drawn.number, "of": entry.drawn.rounds or None},
                 "what": entry.what,
+                "protected": None if entry.protected is None else entry.protected.in_words,
+                "unit_id": None if entry.protected is None else entry.protected.unit_id,
+                "rows_per_unit": None if entry.protected is None else entry.protected.rows_per_unit,
                 **asdict(entry.budget),
                 "counts": entry.counted and asdict(entry.counted[0]),  # None: settled before its first round
                 "known_by": type(entry.cost).__name__.removesuffix("Cost").lower(),

@@ -7,7 +7,7 @@ from pathlib import Path
 from dpgram.analysis.matrices import Covariance, PrincipalComponents, covariance, pca
 from dpgram.artifact.files import load
 from dpgram.cli.options import Columns, Flag, ReleaseFile, listed_names
-from dpgram.cli.output import print_json
+from dpgram.cli.output import print_json, print_text
 from dpgram.report.figures import check_figure_path, save_figure
 
 
@@ -64,4 +64,4 @@ def _print(result: Covariance | PrincipalComponents, words: object, *, json: boo
     if json:
         print_json(result.to_dict())
     else:
-        print(words)
+        print_text(words)

@@ -24,6 +24,9 @@ LedgerFile = Annotated[Path, Parameter(help="The ledger file.")]
 Flag = Annotated[bool, Parameter(show_default=False)]
 Several = Annotated[tuple[str, ...], Parameter(show_default=False)]
 Json = Annotated[bool, Parameter(help="Print JSON instead of tables.", show_default=False)]
+TableFormat = Annotated[
+    str, Parameter(help="How tables are printed: text, latex (for the package booktabs) or markdown. Names are escaped.")
+]
 Columns = Annotated[str | None, Parameter(help="The columns to use, separated by commas. By default all.")]
 Relation = Annotated[
     str, Parameter(help="Which tables count as neighbours. replace: one row differs. add-remove: one row is added or removed.")

@@ -6,6 +6,8 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
@@ -13,6 +15,13 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 from rich.table import Table
 from rich.text import Text
 
+from dpgram.cli.app import CONTROLS, visible
+from dpgram.errors import ModelError
+
+if TYPE_CHECKING:
+    from dpgram.report.summary import Summary
+
+FORMATS = ("text", "latex", "markdown")
 WIDTH = 120  # where standard output is no terminal
 
 
@@ -32,31 +41,60 @@ def print_table(
 
     Text is folded where the table is too wide, and numbers are not."""
     folded = set(words or header[:1])
-    table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, title_style="bold")
+    table = Table(title=Text(visible(title)), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, title_style="bold")
     for place, name in enumerate(header):
-        table.add_column(name, justify="right" if place else "left", no_wrap=name not in folded, overflow="fold")
+        table.add_column(Text(visible(name)), justify="right" if place else "left", no_wrap=name not in folded, overflow="fold")
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(Text(visible(cell)) for cell in row))
     out = console()
     out.print(table)
     if caption:
-        out.print(Text(caption, style="dim"))
+        out.print(Text(visible(caption), style="dim"))
 
 
 def print_pairs(title: str, pairs: Sequence[tuple[str, str]]) -> None:
     """A titled list of names and what is said about them."""
-    table = Table(title=Text(title), title_justify="left", box=None, show_header=False, pad_edge=False, title_style="bold")
+    table = Table(
+        title=Text(visible(title)), title_justify="left", box=None, show_header=False, pad_edge=False, title_style="bold"
+    )
     table.add_column(no_wrap=True, style="cyan", min_width=16)
     table.add_column(overflow="fold")
     for name, value in pairs:
-        table.add_row(Text(name), Text(value))
+        table.add_row(Text(visible(name)), Text(visible(value)))
     out = console()
     out.print(table)
     out.print()
 
 
 def print_json(data: object) -> None:
-    print(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
+    text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
+    print(CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text))  # JSON's own way to write them
+
+
+def print_text(text: object) -> None:
+    """Something that prints as a table of its own."""
+    print(visible(str(text)))
+
+
+def print_table_as(summary: Summary, format: str) -> None:
+    """A summary as text, LaTeX or Markdown."""
+    renderings = {"text": summary.__str__, "latex": summary.to_latex, "markdown": summary.to_markdown}
+    check_table_format(format)
+    print_text(renderings[format]())
+
+
+def check_table_format(format: str) -> None:
+    """Raise if tables cannot be printed so, before anything else is done."""
+    if format not in FORMATS:
+        raise ModelError(f"--format is {format!r} and must be one of {', '.join(FORMATS)}.")
+
+
+def same_file(out: Path, other: str | Path) -> bool:
+    """Whether ``other`` is the file ``out``; what cannot be a path, such as a long URI, is not."""
+    try:
+        return out.samefile(other)
+    except (OSError, ValueError):
+        return False
 
 
 @contextmanager

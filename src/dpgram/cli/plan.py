@@ -34,6 +34,8 @@ def plan(
     spread: Several = (),
     correlation: float | None = None,
     signal: float | None = None,
+    counted: float | None = None,
+    design_effect: float | None = None,
     sample: str | None = None,
     sample_is_public: Flag = False,
     target_width: Several = (),
@@ -56,6 +58,9 @@ def plan(
             column. May be repeated. By default 0.25.
         correlation: An assumption: the correlation of any two features. By default 0.2.
         signal: An assumption: the share of the target's variance that the features explain. By default 0.5.
+        counted: An assumption: how much a row counts on average, because of weights, missing cells and units of many rows. By default 1.
+        design_effect: An assumption: by what the sampling variance is multiplied, because rows of one unit resemble each other. By
+            default rows_per_unit of the schema, the worst case. Use 1 if all rows are independent.
         sample: A public table with the same columns, to use instead of assumptions. Needs --sample-is-public.
         sample_is_public: Confirm that the sample is public. Without it the sample is not read.
         target_width: Find the smallest epsilon or number of rows for which a typical 95 % interval is this narrow. NAME=VALUE asks for one
@@ -66,12 +71,15 @@ def plan(
     given = given_options(option, {**options, TABLE_ROWS: table_rows})
     declared = Schema.load(schema)
     table_rows = given.pop(TABLE_ROWS, None)
-    assumptions, sample_rows = given_assumptions(spread, correlation, signal), None
+    assumptions, sample_rows = (
+        given_assumptions(spread, correlation=correlation, signal=signal, counted=counted, design_effect=design_effect),
+        None,
+    )
     if sample is not None:
         from dpgram import curator  # slow to import: all that reads tables comes with it
 
         check_sample(sample_is_public, assumptions)
-        sample_rows = curator.encoded_rows(sample, declared)
+        sample_rows = curator.counting_rows(sample, declared)
     made = make_plan(
         declared,
         epsilon=epsilon,
@@ -126,9 +134,9 @@ def print_plan(made: Plan, *, coefficients: bool = True) -> None:
         note(made.unidentified.in_words)
 
 
-def given_assumptions(spread: Sequence[str], correlation: float | None, signal: float | None) -> Assumptions | None:
+def given_assumptions(spread: Sequence[str], **numbers: float | None) -> Assumptions | None:
     """The assumptions that were given, the others by default; None where none was."""
-    given: dict = {name: value for name, value in (("correlation", correlation), ("signal", signal)) if value is not None}
+    given: dict = {name: value for name, value in numbers.items() if value is not None}
     spreads: dict[str, float] = {}
     for name, number in _named_numbers("--spread", spread):
         if name is None:

@@ -12,8 +12,8 @@ from dpgram.analysis.fit import Fit
 from dpgram.analysis.regress import Fits
 from dpgram.analysis.regress import regress as fit_models
 from dpgram.artifact.files import load
-from dpgram.cli.options import Flag, Json, ReleaseFile, Repeated, listed_names
-from dpgram.cli.output import print_json, working_bar
+from dpgram.cli.options import Flag, Json, ReleaseFile, Repeated, TableFormat, listed_names
+from dpgram.cli.output import check_table_format, print_json, print_table_as, print_text, working_bar
 from dpgram.errors import ModelError
 from dpgram.report.figures import check_figure_path, draw_comparison, save_figure
 
@@ -30,9 +30,11 @@ def regress(
     confidence: float = 0.95,
     penalty: float | None = None,
     l1_ratio: float | None = None,
+    design_effect: float | None = None,
     intercept: Annotated[bool | None, Parameter(negative="--no-intercept")] = None,
     compare: Flag = False,
     plot: Path | None = None,
+    format: TableFormat = "text",
     json: Json = False,
 ) -> None:
     """Fit linear regressions from RELEASE. This costs no budget.
@@ -48,10 +50,13 @@ def regress(
         confidence: Confidence level of the intervals.
         penalty: Penalty for ridge, lasso and elastic-net, like alpha in scikit-learn. By default it follows from the size of the noise.
         l1_ratio: Mix of the two penalties for elastic-net, as in scikit-learn. By default 0.5.
+        design_effect: Factor by which units and weights increase the sampling variance. By default the worst case: rows per unit, times a
+            factor for the weights. Use 1 if the errors of a unit's rows are independent.
         intercept: Fit with or without an intercept. By default with one if the release has one.
-        compare: Print all models side by side in one table.
+        compare: Print all models side by side in one table, as latex and markdown always are.
         plot: Draw the coefficients with their intervals to this file (.png, .svg or .pdf)."""
     check_figure_path(plot)
+    check_table_format(format)
     if bool(target) == bool(formula):
         raise ModelError("give either --target (with --features) or --formula.")
     made = load(release)
@@ -66,16 +71,17 @@ def regress(
             intercept=intercept,
             penalty=penalty,
             l1_ratio=l1_ratio,
+            design_effect=design_effect,
             progress=bar,
         )
     fits = Fits([fitted]) if isinstance(fitted, Fit) else fitted
     models = side_by_side(fits)
     if json:
         print_json(fits[0].to_dict() if len(fits) == 1 and not compare else models.to_dict())
-    elif compare:
-        print(models)
+    elif compare or format != "text":
+        print_table_as(models.summary(), format)
     else:
-        print("\n\n".join(str(fit.summary()) for fit in fits))
+        print_text("\n\n".join(str(fit.summary()) for fit in fits))
     if plot is not None:
         rows = len(models.names) * (1 if len(fits) == 1 else 1 + len(fits) // 3)
         save_figure(plot, fits[0].plot if len(fits) == 1 else lambda ax: draw_comparison(models.to_dict(), ax), rows=rows)

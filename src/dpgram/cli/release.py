@@ -10,7 +10,7 @@ from dpgram.artifact.atomic import check_writable
 from dpgram.cli.app import note
 from dpgram.cli.dry_run import show_without_release
 from dpgram.cli.options import Calibration, Delta, Flag, OptionTexts, given_options, with_flags
-from dpgram.cli.output import print_json, working_bar
+from dpgram.cli.output import print_json, same_file, working_bar
 from dpgram.errors import OptionError, OutputError
 from dpgram.mechanisms.registry import AUTO, TABLE_ROWS
 from dpgram.report.fact import Planned
@@ -98,11 +98,9 @@ def release(
         return
     if out is None:
         raise OutputError("--out is not given. Say where to write the release, or pass --dry-run to make none.")
-    check_writable(out)  # before anything is spent
-    if any(_same_file(out, other) for other in (data, schema)):
+    if any(same_file(out, other) for other in (data, schema)):
         raise OutputError(f"{out} is the table or the schema itself. Choose another place for the release.")
-    if out.exists() and not overwrite:
-        raise OutputError(f"{out} exists, and it may be a release that was paid for. Pass --overwrite to replace it.")
+    check_writable(out, overwrite=overwrite)  # before anything is said or spent
     if taken == "exact" and exact_seconds(width) >= WORTH_SAYING:
         note(f"exact arithmetic on {width} columns takes about {exact_seconds(width):.0f} s after every pass over the rows")
     with working_bar("reading") as progress:
@@ -121,6 +119,7 @@ def release(
             insecure_seed=insecure_seed,
             ledger=ledger,
             out=out,
+            overwrite=overwrite,
             cache=False if no_cache else cache,
             memory=memory,
             progress=progress,
@@ -136,11 +135,3 @@ def release(
         note("not recorded in a ledger: pass --ledger to keep several releases of this dataset within a single budget")
     if not made.private:
         note("NOT PRIVATE: the noise came from a seed, so anyone who knows the seed can subtract it.")
-
-
-def _same_file(out: Path, other: str | Path) -> bool:
-    """Whether ``other`` is the file ``out``; what cannot be a path, such as a long URI, is not."""
-    try:
-        return out.samefile(other)
-    except (OSError, ValueError):
-        return False

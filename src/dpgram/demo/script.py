@@ -19,6 +19,7 @@ from dpgram.artifact.release import GramRelease
 from dpgram.encoding.encode import own_units
 from dpgram.errors import OutputError
 from dpgram.regression.design import design as design_of
+from dpgram.regression.fit import debiased
 from dpgram.report.figures import COLOURS, check_matplotlib, save_drawing
 from dpgram.report.page.write import write_report
 from dpgram.terms.schema import Schema
@@ -67,7 +68,7 @@ def run(out: Path, *, epsilon: float = EPSILON, delta: float = DELTA) -> DemoRes
     release = curator.release(TABLE, schema, epsilon=epsilon, delta=delta)
     rows = bounded_columns(schema)
     panels = [compare(release, rows, target, features) for target, features in MODELS]
-    release.save(out / "release.json")
+    release.save(out / "release.json", overwrite=True)
     for source in (TABLE, SCHEMA):
         write_whole(out / source.name, source.read_bytes())
     title = f"Three regressions from one private release of {release.rows:,} flights (epsilon {epsilon:g}, delta {delta:g})"
@@ -91,12 +92,12 @@ def compare(release: GramRelease, rows: dict[str, Array], target: str, features:
     """One regression from the release, and the same one from the rows."""
     fit = Fit(release, design_of(release.schema, target, features, None))
     design = np.column_stack([rows[name] for name in fit.names])
-    lower, upper = np.array(list(fit.conf_int().values())).T
+    lower, upper = fit.ends()
     return Panel(
         target=target,
         names=fit.names,
-        private=np.array(list(fit.params.values())),
-        se=np.array(list(fit.bse.values())),
+        private=debiased(fit.channel),
+        se=fit.uncertainty.se,
         lower=lower,
         upper=upper,
         non_private=np.linalg.lstsq(design, rows[target], rcond=None)[0],
@@ -105,7 +106,7 @@ def compare(release: GramRelease, rows: dict[str, Array], target: str, features:
 
 def bounded_columns(schema: Schema) -> dict[str, Array]:
     """The table as the schema sees it, in its own units: clamped, filled, indicators for categories. NOT PRIVATE."""
-    return dict(zip(schema.encoded_names, own_units(schema, curator.encoded_rows(TABLE, schema)).T, strict=True))
+    return dict(zip(schema.encoded_names, own_units(schema, curator.counting_rows(TABLE, schema)).T, strict=True))
 
 
 def _draw(figure: Any, panels: Sequence[Panel], title: str) -> None:

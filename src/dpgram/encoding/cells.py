@@ -27,6 +27,7 @@ DATE = (
 )
 TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # per second
 NONE = (b"", b"NA", b"N/A", b"NULL", b"null", b"None", b"NaN", b"nan", b"-")  # how a missing number is often written
+BEYOND_INTEGERS = 2.0**63  # the smallest float that is too large for 64 bits
 YES, NO = ("t", "yes", "y"), ("f", "no", "n")  # besides numbers, true and false
 
 
@@ -72,13 +73,25 @@ def as_text(cells: pa.Array) -> pa.Array:
     cells = plain(cells)
     if pt.is_floating(cells.type) or pt.is_decimal(cells.type):
         numbers = as_numbers(cells)
-        whole = pa.array(numbers, mask=~(np.abs(numbers) <= EXACT_INTEGERS) | (numbers != np.trunc(numbers)))
         other = null_where(pa.array(~np.isfinite(numbers)), cells.cast(pa.large_string()))
-        cells = pc.coalesce(whole.cast(pa.int64(), safe=False).cast(pa.large_string()), other)
+        rounded = pt.is_decimal(cells.type) & (np.abs(numbers) > EXACT_INTEGERS)  # a decimal of so many digits is its own text
+        cells = pc.coalesce(texts_of_whole(np.where(rounded, np.nan, numbers)), other)
     if is_text(cells.type):
         cells = _decoded(as_bytes(cells))
     text = cells.cast(pa.large_string())
     return null_where(pc.equal(text, ""), text)
+
+
+def texts_of_whole(values: Array) -> pa.Array:
+    """Whole numbers of any size as all of their digits; null where a float is none."""
+    whole = np.isfinite(values) & (values == np.trunc(values))
+    within = whole & (np.abs(values) < BEYOND_INTEGERS)
+    texts = pa.array(np.where(within, values, 0.0).astype(np.int64), mask=~within).cast(pa.large_string())
+    if (beyond := np.flatnonzero(whole & ~within)).size:
+        digits = np.full(len(values), None, dtype=object)
+        digits[beyond] = [str(int(value)) for value in values[beyond]]
+        texts = pc.coalesce(texts, pa.array(digits, pa.large_string()))
+    return texts
 
 
 def as_truth(cells: pa.Array) -> Array:

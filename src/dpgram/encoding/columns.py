@@ -9,6 +9,7 @@ import datetime
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any, TypeAlias
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +21,7 @@ from dpgram.errors import TableError
 Column: TypeAlias = np.ndarray | pa.ChunkedArray
 
 FARTHEST_DAY = 10**12  # in seconds still within 64 bits
+MOST_DIGITS = 300  # of a whole number that is no integer; beyond it the number is hardly a float
 LONGEST_INTEGER = 1024  # bits; beyond it the number is no float, and its text may be refused by Python
 
 
@@ -84,7 +86,7 @@ def object_array(values: Sequence[object]) -> np.ndarray:
 
 
 def untyped_array(objects: Iterable[object]) -> pa.Array:
-    """A binary array of the objects' texts; null where an object is no text, number, truth value or date."""
+    """A binary array of the objects' texts; null where an object is no text, number, UUID, truth value or date."""
     return pa.array([_quiet_text(item) for item in objects], pa.large_binary())
 
 
@@ -141,12 +143,18 @@ def _text(cell: object) -> bytes | None:
             return cell.encode("utf-8", "surrogatepass")  # a lone surrogate is not UTF-8: the encoder calls it missing
         case bytes():
             return cell
+        case UUID():
+            return str(cell).encode()
         case bool():
             return b"true" if cell else b"false"
         case int():
             return str(cell).encode() if cell.bit_length() <= LONGEST_INTEGER else None
+        case float() if cell.is_integer():
+            return str(int(cell)).encode()  # a whole number is written in one way, whatever its type: ids are compared by it
         case float():
             return None if cell != cell else repr(float(cell)).encode()  # NaN is how pandas writes "missing"
+        case Decimal() if cell.is_finite() and cell.adjusted() < MOST_DIGITS and cell == cell.to_integral_value():
+            return str(int(cell)).encode()
         case Decimal():
             return None if cell.is_nan() else str(cell).encode()
         case datetime.date():

@@ -1,4 +1,4 @@
-"""Declared columns to numbers in [-1, 1]: numbers clamped and scaled, categories as indicators, missing cells filled.
+"""Declared columns to numbers in [-1, 1]: numbers clamped and scaled, categories as indicators, missing cells filled or marked.
 
 Derived columns are computed from the same cells before they are filled, because a derived cell is missing when a parent is.
 The result depends on one row at a time, on the schema and on nothing else: no row decides what another becomes."""
@@ -14,8 +14,8 @@ import pyarrow as pa
 from dpgram.encoding.cells import as_days, as_numbers, as_truth, levels_of
 from dpgram.encoding.columns import arrow_cells, as_column, is_untyped
 from dpgram.encoding.derive import derived_values
-from dpgram.encoding.types import check_type
-from dpgram.terms.columns import MISSING, Boolean, Categorical, Column, Date, Numeric, bounds
+from dpgram.encoding.types import check_id_type, check_type
+from dpgram.terms.columns import DROP_ROW, INDICATOR, MISSING, Boolean, Categorical, Column, Date, Numeric, bounds
 from dpgram.terms.schema import EncodedColumn, Schema
 
 Array = np.ndarray
@@ -49,11 +49,12 @@ class Encoder:
                 first = self.places.get(encoded.column, slice(i, i))
                 self.places[encoded.column] = slice(first.start, i + 1)
         self._numbers = self._all_numbers()
+        self._drops = [column.missing == DROP_ROW for column in schema.columns]
 
     def _all_numbers(self) -> Array | None:
         """Of a schema of numbers alone: fill, lower, upper, centre and half of its columns, (5, columns, 1)."""
         columns = self._schema.columns
-        if self._schema.derived or not all(isinstance(column, Numeric) for column in columns):
+        if self._schema.derived or not all(isinstance(c, Numeric) and c.missing != INDICATOR for c in columns):
             return None
         scales = self._schema.encoded[int(self._schema.intercept) :]
         declared = [(c.fill, *bounds(c), e.centre, e.half) for c, e in zip(columns, scales, strict=True)]  # type: ignore[arg-type, union-attr]
@@ -63,13 +64,23 @@ class Encoder:
         """Raise ColumnTypeError if a declared column has a type that its kind cannot take. What was just checked is not checked again."""
         if given is self._checked or given == self._checked:
             return
-        for column in self._schema.columns:
+        weight = self._schema.weight
+        for column in (*self._schema.columns, *([Numeric(weight, 0, 1)] if weight in given.names else [])):  # type: ignore[arg-type]
             if column.name not in self._untyped:
                 check_type(column, given.field(column.name).type)
+        unit_id = self._schema.unit_id
+        if unit_id is not None and unit_id in given.names and unit_id not in self._untyped:
+            check_id_type(unit_id, given.field(unit_id).type)
         self._checked = given
 
     def encode(self, batch: Batch) -> Array:
         """The rows as columns of a (number of encoded columns, number of rows) array, every entry in [-1, 1]."""
+        return self.encode_counted(batch)[0]
+
+    def encode_counted(self, batch: Batch) -> tuple[Array, Array | None]:
+        """The rows as ``encode`` gives them, and which of them count: None where all do.
+
+        A row does not count where the cell of a column that says "drop-row" is missing."""
         self.check_types(batch.schema)
         first = int(self._schema.intercept)
         out = np.empty((len(self._schema.encoded), batch.num_rows))
@@ -78,45 +89,60 @@ class Encoder:
         parents: dict[str, Array] = {}
         with np.errstate(all="ignore"):  # a warning would depend on somebody's row; a signalling NaN warns when it is copied
             if matrix is not None and self._numbers is not None:
-                _encode_matrix(matrix, self._numbers, out[first:])
-                return out
-            for column in self._schema.columns:
+                missing = _encode_matrix(matrix[:, : len(self._schema.columns)], self._numbers, out[first:])
+                return out, _counting([each for each, drops in zip(missing, self._drops, strict=True) if drops])
+            dropping = []
+            for column, drops in zip(self._schema.columns, self._drops, strict=True):
                 cells = cells_in(batch, column)
                 if column.name in self.parents:
                     parents[column.name] = cells.copy()
-                self._encode(column, cells, out)
+                missing = np.isnan(cells)
+                self._encode(column, cells, missing, out)
+                if drops:
+                    dropping.append(missing)
             for derived in self._schema.derived:
                 place = self.places[derived.name]
                 _scale(derived_values(self._schema, derived, parents), self._schema.encoded[place.start], out[place])
-        return out
+        return out, _counting(dropping)
 
-    def _encode(self, column: Column, cells: Array, out: Array) -> None:
+    def _encode(self, column: Column, cells: Array, missing: Array, out: Array) -> None:
         """Fill the column's missing ``cells``, and write it to its places in ``out``."""
         place = self.places[column.name]
-        missing = np.isnan(cells)
+        scale = self._schema.encoded[place.start]
         match column:
             case Numeric() | Date():
-                cells[missing] = column.fill
+                marked = column.missing == INDICATOR
+                cells[missing] = scale.centre if marked else column.fill
                 np.clip(cells, *bounds(column), out=cells)
-                _scale(cells, self._schema.encoded[place.start], out[place.start])
+                _scale(cells, scale, out[place.start])
+                if marked:
+                    out[place.start + 1] = missing
             case Categorical():
                 cells[missing] = 0  # the reference
                 for level in range(1, len(column.levels)):
                     out[place.start + level - 1] = cells == level
             case Boolean():
-                cells[missing] = column.missing
+                cells[missing] = column.fill
                 out[place.start] = cells
 
 
-def _encode_matrix(matrix: Array, numbers: Array, out: Array) -> None:
-    """Write columns of numbers to ``out``, all at once: each operation is that of ``_encode``."""
+def _counting(dropping: list[Array]) -> Array | None:
+    """Which rows are missing in none of the columns; None where all are there."""
+    dropped = np.any(dropping, axis=0) if dropping else np.zeros(0, bool)
+    return ~dropped if dropped.any() else None
+
+
+def _encode_matrix(matrix: Array, numbers: Array, out: Array) -> Array:
+    """Write columns of numbers to ``out``, all at once: each operation is that of ``_encode``. Returns which cells are missing."""
     fill, lower, upper, centre, half = numbers
     np.copyto(out, matrix.T, casting="unsafe")
-    np.copyto(out, fill, where=~np.isfinite(out))
+    missing = ~np.isfinite(out)
+    np.copyto(out, fill, where=missing)
     np.clip(out, lower, upper, out=out)
     out -= centre
     out /= half
     np.clip(out, -1.0, 1.0, out=out)
+    return missing
 
 
 def encoded_columns(schema: Schema, columns: Mapping[str, object]) -> Array:

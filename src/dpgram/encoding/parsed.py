@@ -20,10 +20,14 @@ Array = np.ndarray
 
 
 def parsed(schema: Schema, batch: Batch) -> pa.RecordBatch:
-    """The declared columns of the batch. May raise with cells in the message: call it quietly."""
+    """The declared columns of the batch, and those of ids and weights. May raise with cells in the message: call it quietly."""
+    declared = dict(schema.by_name)
+    if schema.weight is not None:
+        declared.setdefault(schema.weight, Numeric(schema.weight, 0.0, 1.0))
     with np.errstate(all="ignore"):  # a warning would depend on somebody's row
-        arrays = [_parsed(column, _arrow(batch.column(column.name))) for column in schema.columns]
-    return pa.RecordBatch.from_arrays(arrays, names=list(schema.names))
+        arrays = {name: _arrow(batch.column(name)) for name in schema.read_names}
+        read = [_parsed(declared[n], cells) if n in declared and n != schema.unit_id else cells for n, cells in arrays.items()]
+    return pa.RecordBatch.from_arrays(read, names=list(schema.read_names))
 
 
 def _arrow(cells: Cells) -> pa.Array:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
+from dpgram.errors import TableError
 from dpgram.rows.coins import Coins
 from dpgram.rows.gram_sum import GramSum
 from dpgram.terms.bins import Bins
@@ -13,6 +14,7 @@ from dpgram.terms.public_map import PublicMap
 from dpgram.terms.scales import ONE_CLIP, Scales
 from dpgram.terms.schema import Schema
 
+T = TypeVar("T")
 Progress = Callable[[float], None]
 
 
@@ -35,6 +37,11 @@ class Pass(Protocol):
         To be asked only where the number is public, and within ``one_state``."""
         ...
 
+    def count_units(self) -> int:
+        """The number of units, whose rows are counted: to be asked for once, before any sum, where the schema has ids, and within
+        ``one_state``. The number is to be used only where it is public."""
+        ...
+
     def gram(self, row_bound: float, through: PublicMap | None = None, scales: Scales = ONE_CLIP) -> GramSum:
         """The exact sum over all rows, each multiplied by ``through``, where it is given, and then shrunk to ``row_bound``; at several
         ``scales`` one for each of them."""
@@ -46,12 +53,19 @@ class Pass(Protocol):
 
     def kept(self, coins: Coins | None) -> tuple[Pass, int]:
         """The rows that the coins choose, or all of them, as a table of its own that lies in memory; and the number of all rows, to be
-        used only where it is public. The table is read once."""
+        used only where it is public. The table is read once. Where all of them are more than memory may hold, it may be this table itself,
+        to be read again: the sums are the same."""
         ...
 
     def under(self, schema: Schema) -> Self:
         """The same table under a schema that differs in its learnt scales alone."""
         ...
+
+
+def check_unchanged(where: str, counted: T | None, found: T) -> None:
+    """Raise unless a pass found as many rows as were counted with the units, if they were: more could break a unit's bound."""
+    if counted is not None and counted != found:
+        raise TableError(f"{where} was changed since the rows of units were counted. Run again when nothing writes to it.")
 
 
 class Steps:

@@ -4,7 +4,10 @@ On a CUDA device kernels of our own do all of it up to 200 columns, and all but 
 operations do the same. Each is the arithmetic of rows/encode.py and rows/clip.py, operation by operation, so the bits are the same.
 What PyTorch does behind one operator was looked at: dividing by a number instead of a
 tensor would multiply by its reciprocal, which rounds otherwise. Powers of two are made from their bits, which leaves nothing to round:
-2.0 to the power of a tensor of integers is single precision in PyTorch, and ends long before these do."""
+2.0 to the power of a tensor of integers is single precision in PyTorch, and ends long before these do.
+
+Rows that do not count are left out. Those that count as a share of one are multiplied by their factors by PyTorch's operations, on every
+device: sums are exact, so those of the other rows are made apart."""
 
 from __future__ import annotations
 
@@ -63,9 +66,20 @@ class DeviceSum:
         if not self._fused and not self._wide:
             _check_exact_products(device)
 
-    def add(self, cells: Tensor) -> None:
-        """Add the rows of ``cells``, (rows, columns) on the device, with any strides. May raise with cells in the message."""
+    def add(self, cells: Tensor, factors: Tensor | None = None) -> None:
+        """Add the rows of ``cells``, (rows, columns) on the device, with any strides. May raise with cells in the message.
+
+        ``factors`` in [0, 1] say what each row counts as, as in rows/shares.py; all count in full where there are none."""
         self._rows += len(cells)
+        if factors is None:
+            self._add_whole(cells)
+            return
+        whole = factors == 1.0
+        self._add_whole(cells[whole])
+        shared = (factors > 0.0) & ~whole
+        self._add_shared(cells[shared], factors[shared])
+
+    def _add_whole(self, cells: Tensor) -> None:
         if len(cells) == 0:
             return
         if self._fused and self._kernels is not None:
@@ -76,19 +90,31 @@ class DeviceSum:
             return
         make: Callable[[Tensor], Tensor] = self._points if self._kernels is None else self._kernels.points
         held = EAGER_BYTES if self._kernels is None else POINTS_BYTES if self._map is None else MAPPED_BYTES
-        rows = BLOCK_ROWS * min(2**10, max(1, held // (8 * BLOCK_ROWS * self._scaling.dim)))
-        for part in cells.split(rows):
-            self._add_points(make(part))
+        for part in cells.split(self._rows_in(held)):
+            if self._wide and self._kernels is not None:  # no name for the points: they are let go of before the next are made
+                self._kernels.add_points(make(part))
+            else:
+                self._add_points(make(part), self._map)
 
-    def _add_points(self, points: Tensor) -> None:
-        if self._wide and self._kernels is not None:
-            self._kernels.add_points(points)
-        elif self._map is None:
-            self._add_product(points)
+    def _add_shared(self, cells: Tensor, factors: Tensor) -> None:
+        """Add rows that count as less than one."""
+        if len(cells) == 0:
+            return
+        _check_exact_products(self._device)
+        rows = self._rows_in(EAGER_BYTES)
+        for part, own in zip(cells.split(rows), factors.split(rows), strict=True):
+            self._add_points(self._points(part), self._plain_map, own)
+
+    def _rows_in(self, held: int) -> int:
+        return BLOCK_ROWS * min(2**10, max(1, held // (8 * BLOCK_ROWS * self._scaling.dim)))
+
+    def _add_points(self, points: Tensor, through: _DeviceMap | None, factors: Tensor | None = None) -> None:
+        if through is None:
+            self._add_product(_times(points, factors))
         elif len(self._scales) == 1:
-            self._add_product(self._shrunk(self._map.images(points)[0]))
+            self._add_product(_times(self._shrunk(through.images(points)[0]), factors))
         else:
-            for place, each in enumerate(self._shared(*self._map.images(points))):
+            for place, each in enumerate(self._shared(*through.images(points), factors)):
                 self._add_product(each, place)
 
     def total(self) -> GramSum:
@@ -150,8 +176,9 @@ class DeviceSum:
         self._broken |= (points.square().sum(1) > self._most).any().to(torch.int64)
         return points
 
-    def _shared(self, points: Tensor, powers: Tensor) -> list[Tensor]:
-        """What is for each of several scales, as in rows/clip.py: of all rows for the first, of long ones for the others."""
+    def _shared(self, points: Tensor, powers: Tensor, factors: Tensor | None) -> list[Tensor]:
+        """What is for each of several scales, as in rows/clip.py: of all rows for the first, of long ones for the others; last each row is
+        multiplied by its factor."""
         squares = points.square().sum(1)
         powers = powers.clamp(min=LEAST_POWER)
         lengths = squares * GRID**-2.0 / (powers * powers)
@@ -170,7 +197,15 @@ class DeviceSum:
         one, other = (part.square().sum(1) * GRID**-2.0 for part in parts)
         self._broken |= (~(one * one + other * other <= MOST_TOGETHER)).any().to(torch.int64)
         points[long] = parts[0]
-        return [points, *(parts[1][place == k] for k in range(len(steps)))]
+        outer = _times(parts[1], None if factors is None else factors[long])
+        return [_times(points, factors), *(outer[place == k] for k in range(len(steps)))]
+
+    @cached_property
+    def _plain_map(self) -> _DeviceMap | None:
+        """The map for points that PyTorch's operations make, which have no columns of padding."""
+        if self._through is None or (self._map is not None and self._kernels is None):
+            return self._map
+        return _DeviceMap(self._through, self._scaling.dim, self._device)
 
     @cached_property
     def _declared(self) -> Tensor:
@@ -178,6 +213,11 @@ class DeviceSum:
         of = self._scaling
         fields = np.array([of.lower, of.upper, of.fill, of.centre, of.half, of.truth], dtype=np.float64)
         return torch.from_numpy(fields).to(self._device)
+
+
+def _times(points: Tensor, factors: Tensor | None) -> Tensor:
+    """The points, which are overwritten: each row multiplied by its factor and rounded towards zero."""
+    return points if factors is None else points.mul_(factors.unsqueeze(1)).trunc_()
 
 
 class _DeviceMap:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import os
 import queue
 import threading
@@ -14,7 +15,7 @@ from typing import Self
 import numpy as np
 
 from dpgram.encoding.encode import Encoder
-from dpgram.engines.base import Progress, Steps
+from dpgram.engines.base import Progress, Steps, check_unchanged
 from dpgram.engines.kept import KeptRows
 from dpgram.engines.summing import one_blas_thread, summing_for
 from dpgram.errors import OptionError
@@ -22,6 +23,8 @@ from dpgram.rows.bin_counts import BinCounts
 from dpgram.rows.coins import Coins
 from dpgram.rows.decoded import Decoding
 from dpgram.rows.gram_sum import GramSum
+from dpgram.rows.shares import Shares
+from dpgram.rows.units import UnitIndex
 from dpgram.sources.base import Batch, Part, Piece, Source, check_columns, quietly
 from dpgram.terms.bins import Bins
 from dpgram.terms.public_map import PublicMap
@@ -33,42 +36,79 @@ Adder = Callable[[Batch], None]  # what one thread does with the batches that it
 Keeper = Callable[[Batch, Array | None], None]  # likewise, where some of their rows, by place, are all it is to keep
 Job = tuple[int, int, Part | Piece]  # the number of a part, and the part to read and add, or a piece of it from a row on
 
+INDEX_MEGABYTES = 1000.0  # that counting the rows of units may take, unless it may take more
 THREADS = "DPGRAM_THREADS"  # the environment variable that says how many threads a pass may use
 
 
 class LocalPass:
     """Sums the Gram of a source's rows under a schema.
 
-    ``threads`` are as many as this process has cores, unless given here or in the environment; the sum does not depend on them."""
+    ``threads`` are as many as this process has cores, unless given here or in the environment; the sum does not depend on them.
+    ``memory`` is in MB, for rows that are kept and for ids, which may take 1,000 in any case; zero is no limit for rows."""
 
-    def __init__(self, source: Source, schema: Schema, *, progress: Progress | None = None, threads: int | None = None):
-        check_columns(source, schema.names)
+    def __init__(
+        self,
+        source: Source,
+        schema: Schema,
+        *,
+        progress: Progress | None = None,
+        threads: int | None = None,
+        memory: float = 0.0,
+    ):
+        check_columns(source, schema.read_names)
         self._source, self._schema, self._progress = source, schema, progress
         self.rows_of, self.where = source.rows_of, source.where
         self.rereadable, self.one_state = source.rereadable, source.one_state
         self._threads = checked_threads(threads)
         self._encoder = Encoder(schema, untyped=source.untyped)
         self._encoder.check_types(source.columns)
+        self._shares = Shares(schema)  # where there are units, only good for sums once their rows are counted
+        self._index_bytes = int(max(memory, INDEX_MEGABYTES) * 1e6)
+        self._room = memory * 1e6 or math.inf  # for rows that are kept
+        self._counted: int | None = None  # rows, when units were counted
+
+    def count_units(self) -> int:
+        """As ``Pass`` says. One pass over the column of ids."""
+        name = self._schema.unit_id
+        assert name is not None
+        index = UnitIndex(self._index_bytes)
+        adders = [lambda batch: index.add(batch.column(name))] * self._threads
+        self._counted = self._read([name], adders, None)
+        units = index.units  # or an error: sums are then refused
+        self._shares = Shares(self._schema, lambda batch: index.counts(batch.column(name)))
+        return units
 
     def gram(self, row_bound: float, through: PublicMap | None = None, scales: Scales = ONE_CLIP) -> GramSum:
         """As ``Pass`` says. Memory does not grow with the number of rows."""
         untyped = self._source.untyped
-        summings = [summing_for(self._schema, row_bound, through, scales, untyped=untyped) for _ in range(self._threads)]
+        summings = [
+            summing_for(self._schema, row_bound, through, scales, untyped=untyped, shares=self._shares)
+            for _ in range(self._threads)
+        ]
         with one_blas_thread(len(self._schema.encoded)):
-            self._read(self._schema.names, [summing.add for summing in summings], self._progress)
+            self._read(self._schema.read_names, [summing.add for summing in summings], self._progress)
         return reduce(GramSum.merge, (summing.total() for summing in summings))
 
     def counts(self, bins: Bins) -> GramSum:
         """As ``Pass`` says."""
-        counts = [BinCounts(self._schema, bins, untyped=self._source.untyped) for _ in range(self._threads)]
-        self._read(self._schema.names, [each.add for each in counts], self._progress)
+        untyped, shares = self._source.untyped, self._shares
+        counts = [BinCounts(self._schema, bins, untyped=untyped, shares=shares) for _ in range(self._threads)]
+        self._read(self._schema.read_names, [each.add for each in counts], self._progress)
         return reduce(GramSum.merge, (each.total() for each in counts))
 
     def kept(self, coins: Coins | None) -> tuple[LocalPass, int]:
         """As ``Pass`` says."""
-        names, untyped = self._schema.names, self._source.untyped
-        decodings = [Decoding(self._schema, untyped=untyped) for _ in range(self._threads)]
-        rows = self._read(names, [each.add for each in decodings], self._progress, coins)
+        names, untyped, shares = self._schema.names, self._source.untyped, self._shares
+        decodings = [Decoding(self._schema, untyped=untyped, shares=shares) for _ in range(self._threads)]
+        room = self._room if coins is None and self.rereadable else math.inf  # a sample cannot be had again
+
+        def keep(decoding: Decoding, batch: Batch, *chosen: Array) -> None:
+            if sum(each.nbytes for each in decodings) <= room:
+                decoding.add(batch, *chosen)
+
+        rows = self._read(self._schema.read_names, [partial(keep, each) for each in decodings], self._progress, coins)
+        if sum(each.nbytes for each in decodings) > room:
+            return self, rows
         return self._over(KeptRows(self.where, names, [batch for each in decodings for batch in each.batches()])), rows
 
     def under(self, schema: Schema) -> Self:
@@ -85,7 +125,7 @@ class LocalPass:
 
     def count(self) -> int:
         """The number of rows: told by the source, else by a pass over one column that looks at no cell. It shows no progress."""
-        told = self._source.count(self._schema.names)
+        told = self._source.count(self._schema.read_names)
         if told is not None:
             return told
         return self._read(self._schema.names[:1], [lambda batch: None] * self._threads, None)
@@ -98,16 +138,25 @@ class LocalPass:
         parts = self._source.parts(names)
         team = _Team(self.where, [partial(self._add, add) for add in adders], len(parts), Steps(progress), coins)
         team.run(_jobs(parts, self._threads))
+        if not isinstance(self._source, KeptRows):
+            check_unchanged(self.where, self._counted, team.rows)
         return team.rows
 
     def _add(self, add: Adder | Keeper, batch: Batch, *chosen: Array) -> None:
         add(self._source.kept(batch), *chosen)
 
     def encoded(self) -> Array:
-        """The rows themselves in scaled units, one below the other, as they are before the clip. Unprotected."""
+        """The rows themselves in scaled units, one below the other, as they are before the clip; NaN where one does not count.
+        Unprotected."""
         pieces = self._source.pieces(self._schema.names)
-        blocks = [quietly(self._source.where, self._encoder.encode, batch).T for batch, _ in pieces]
+        blocks = [quietly(self._source.where, self._counting, batch).T for batch, _ in pieces]
         return np.concatenate([np.empty((0, len(self._schema.encoded))), *blocks])
+
+    def _counting(self, batch: Batch) -> Array:
+        encoded, counting = self._encoder.encode_counted(batch)
+        if counting is not None:
+            encoded[:, ~counting] = np.nan
+        return encoded
 
 
 def checked_threads(threads: int | None = None) -> int:

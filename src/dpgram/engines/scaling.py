@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from dpgram.rows.clip import GRID
-from dpgram.terms.columns import Boolean, Numeric
+from dpgram.terms.columns import DROP_ROW, INDICATOR, Boolean, Numeric
 from dpgram.terms.schema import Schema
 
 Array = np.ndarray
@@ -31,11 +31,13 @@ class Scaling:
     half: Array
     truth: Array  # of a Boolean column, whose cells are 0, 1 or missing
     places: tuple[int, ...]  # which column of the cells it is
+    dropping: tuple[int, ...] = ()  # columns of the cells where a row with a missing one does not count
+    dropping_truth: tuple[int, ...] = ()  # those of them that hold truth values
 
     @classmethod
     def of_schema(cls, schema: Schema, places: dict[str, int]) -> Scaling | None:
-        """That of a schema of numbers and truth values alone; None if it holds anything else."""
-        if schema.derived or not all(isinstance(column, Numeric | Boolean) for column in schema.columns):
+        """That of a schema of numbers and truth values alone; None if it holds anything else, or a column for missing cells."""
+        if schema.derived or not all(isinstance(c, Numeric | Boolean) and c.missing != INDICATOR for c in schema.columns):
             return None
         declared: list[tuple] = [(1.0, 1.0, 1.0, 0.0, 1.0, False, -1)] if schema.intercept else []
         for encoded, column in zip(schema.encoded[len(declared) :], schema.columns, strict=True):
@@ -44,7 +46,9 @@ class Scaling:
             (fill,) = made.fill
             scale = (lower, upper, min(max(fill, lower), upper), centre, half)
             declared.append((*scale, isinstance(column, Boolean), places[column.name]))
-        return cls._of(declared)
+        dropping = [column for column in schema.columns if column.missing == DROP_ROW]
+        truth = [column for column in dropping if isinstance(column, Boolean)]
+        return cls._of(declared, *(tuple(places[column.name] for column in some) for some in (dropping, truth)))
 
     @classmethod
     def of_encoded(cls, dim: int) -> Scaling:
@@ -52,9 +56,9 @@ class Scaling:
         return cls._of([(-1.0, 1.0, 0.0, 0.0, 1.0, False, place) for place in range(dim)])
 
     @classmethod
-    def _of(cls, rows: Sequence[tuple]) -> Scaling:
+    def _of(cls, rows: Sequence[tuple], *dropping: tuple[int, ...]) -> Scaling:
         lower, upper, fill, centre, half, truth, places = (np.array(field) for field in zip(*rows, strict=True))
-        return cls(lower, upper, fill, centre, half, truth, tuple(places.tolist()))
+        return cls(lower, upper, fill, centre, half, truth, tuple(places.tolist()), *dropping)
 
     @property
     def dim(self) -> int:

@@ -1,6 +1,6 @@
 """A function of dpgram as something that a worker can run although dpgram is not installed there.
 
-Only the code that reads rows and sums them is sent, some 60 KB and as much for the compiled kernel, and it needs NumPy and PyArrow
+Only the code that sums rows is sent, some 60 KB and as much for the compiled kernel, and it needs NumPy and PyArrow
 alone. Sending it each time means that every worker runs the driver's code to the letter, whatever version is installed there. The text
 of this module travels along and is run there before anything of dpgram is imported, so it uses the standard library alone."""
 
@@ -25,7 +25,12 @@ from typing import Any
 
 PACKAGE = "dpgram"
 MARK = "__shipped__"  # on the package: which code it is
-SENT = ("__init__.py", "version.py", "errors.py", "terms", "encoding", "linalg", "native", "rows", "sources", "engines")
+ROOMS = ("terms", "encoding", "linalg", "native", "rows")
+SENT = (
+    *("__init__.py", "version.py", "errors.py", *ROOMS),
+    *("sources/__init__.py", "sources/base.py"),
+    *("engines/__init__.py", "engines/summing.py", "engines/partial.py", "engines/shipping.py"),
+)
 
 
 @cache

@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import copy
 import logging
+import math
 import re
 import sys
 import uuid
@@ -20,16 +21,29 @@ from typing import Any, NamedTuple, Self, TypeVar
 import pyarrow as pa
 
 from dpgram.encoding.encode import Encoder
-from dpgram.engines.base import Pass, Progress, Steps
+from dpgram.engines.base import Pass, Progress, Steps, check_unchanged
 from dpgram.engines.kept import KeptRows
 from dpgram.engines.local import LocalPass
-from dpgram.engines.partial import add_pieces, count_part, count_pieces, from_kept, from_pieces, keep_part, sum_part
+from dpgram.engines.partial import (
+    MARK_OF_UNIT,
+    ROWS_OF_UNIT,
+    add_pieces,
+    count_part,
+    count_pieces,
+    from_kept,
+    from_pieces,
+    ids_of,
+    keep_part,
+    sum_part,
+)
 from dpgram.engines.persisted import persisted
 from dpgram.engines.shipping import shipped
+from dpgram.engines.spark_units import IdColumn, long_units, numbers_of_units, with_rows_of_unit
 from dpgram.errors import ColumnTypeError, MissingExtraError, TableError
 from dpgram.rows.bin_counts import COUNT_BOUND
 from dpgram.rows.clip import check_map
 from dpgram.rows.coins import Coins
+from dpgram.rows.decoded import bytes_of_row
 from dpgram.rows.gram_sum import GramSum
 from dpgram.sources.base import Source, check_columns, explained
 from dpgram.sources.query import InThread
@@ -46,9 +60,9 @@ PREFIX = "spark:"
 LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 PIECES_PER_GROUP = 8  # a task costs Spark some 50 ms, which a small table should not pay for every piece
 MOST_GROUPS = 32  # tasks that add up pieces
-PARTIAL_DDL = "piece int, part int, mark long, rows long, high binary, low binary"
-SUM_DDL = "piece int, parts int, mark long, rows long, high binary, low binary"
-KEPT_DDL = "rows long, cells binary"
+PARTIAL_DDL = "piece int, part int, mark long, rows long, ids long, high binary, low binary"
+SUM_DDL = "piece int, parts int, mark long, rows long, ids long, high binary, low binary"
+KEPT_DDL = "rows long, ids long, cells binary"
 STOP_TRIES, STOP_PAUSE = 10, 0.5  # seconds between them
 ARROW_TYPES = {  # what Spark hands to Python for each of its simple types
     "boolean": pa.bool_(),
@@ -78,6 +92,7 @@ class SparkTable(Source):
         self.frame, self.where = frame, where
         # With Spark Connect this is when Spark looks whether it exists.
         fields = _asked(where, lambda: [(f.name, f.dataType) for f in frame.schema.fields], do)
+        self.spark_types = [type_.simpleString() for _, type_ in fields]
         self.columns = pa.schema([pa.field(name, _arrow_type(type_)) for name, type_ in fields])
 
 
@@ -89,25 +104,29 @@ class SparkPass:
 
     rereadable = True
 
-    def __init__(self, table: SparkTable, schema: Schema, progress: Progress | None = None):
+    def __init__(self, table: SparkTable, schema: Schema, progress: Progress | None = None, memory: float = 0.0):
         self.rows_of, self.where = table.rows_of, table.where
+        self._room = memory * 1e6 or math.inf  # for rows that are kept on this machine
         self._table, self._schema, self._progress = table, schema, progress
-        self._kept_frame: DataFrame | None = None  # the declared columns, while ``one_state`` lasts
+        self._kept_frame: DataFrame | None = None  # the columns that are read, while ``one_state`` lasts
+        self._long_units: DataFrame | None = None  # ids whose rows do not count in full, from their count on, likewise
+        self._while_kept = ExitStack()
+        self._counted: tuple[int, int] | None = None  # when units were counted: the rows, and the sum of their ids' marks
         if _asked(self.where, lambda: table.frame.isStreaming):
             raise TableError(f"{self.where} is a stream, which has no end. Write it to a table first.")
-        check_columns(table, schema.names)
+        check_columns(table, schema.read_names)
         _check_types(table, schema)
 
     @contextmanager
     def one_state(self) -> Iterator[None]:
         """As ``Pass`` says: as far as Spark keeps what it has computed."""
-        with ExitStack() as kept:
+        with ExitStack() as self._while_kept:
             with _without_log():  # planning may look at cells, and Spark's own log would quote one
-                self._kept_frame = kept.enter_context(persisted(_asked(self.where, self._declared)))
+                self._kept_frame = self._while_kept.enter_context(persisted(_asked(self.where, self._declared)))
             try:
                 yield
             finally:
-                self._kept_frame = None
+                self._kept_frame = self._long_units = None
 
     def count(self) -> int:
         """The number of rows, counted by Spark in a job of its own.
@@ -117,6 +136,15 @@ class SparkPass:
         counts = ["count(*)", *(f"count({_quoted(name)})" for name in declared.columns)]
         ((rows, *_),) = _asked(self._table.where, lambda: _collect(declared.selectExpr(*counts)))
         return rows
+
+    def count_units(self) -> int:
+        """As ``Pass`` says. One Spark job over the column of ids; what it found is kept by Spark while ``one_state`` lasts."""
+        with _without_log():
+            long = long_units(self._plain(), self._ids, self._schema.most_rows)
+            self._long_units = self._while_kept.enter_context(persisted(long))
+        units, *counted = _asked(self.where, lambda: numbers_of_units(self._long_units, _collect))
+        self._counted = counted[0], counted[1]
+        return units
 
     def gram(self, row_bound: float, through: PublicMap | None = None, scales: Scales = ONE_CLIP) -> GramSum:
         """As ``Pass`` says. One Spark job; its first stage reads the rows once."""
@@ -133,12 +161,15 @@ class SparkPass:
         """As ``Pass`` says. One Spark job, whose answer, the decoded rows, lies on this machine: sums over them are made here.
 
         The places by which coins are thrown are those in Spark's partitions."""
+        if coins is None and self._counted is not None and self._counted[0] * bytes_of_row(self._schema) > self._room:
+            return self, self._counted[0]
         public = (b"", 1.0) if coins is None else (coins.key, coins.share)
-        keep = shipped(keep_part.__module__, keep_part.__name__, self._schema.to_dict(), self._names, *public)
-        found = _asked(self.where, lambda: _collect(self._declared().mapInArrow(keep, KEPT_DDL)))
-        batches, rows = from_kept([tuple(each) for each in found], self._schema)
+        keep = shipped(keep_part.__module__, keep_part.__name__, self._schema.to_dict(), self._sent, *public)
+        found = _asked(self.where, lambda: _collect(self._rows().mapInArrow(keep, KEPT_DDL)))
+        batches, rows, ids = from_kept([tuple(each) for each in found], self._schema)
+        check_unchanged(self.where, self._counted, (rows, ids))
         Steps(self._progress).reach(1.0)
-        return LocalPass(KeptRows(self.where, self._schema.names, batches), self._schema, progress=self._progress), rows
+        return LocalPass(KeptRows(self.where, self._schema.read_names, batches), self._schema, progress=self._progress), rows
 
     def under(self, schema: Schema) -> Self:
         """As ``Pass`` says."""
@@ -149,19 +180,48 @@ class SparkPass:
     def _summed(self, part: Callable, public: tuple, dim: int, row_bound: float, through: str = "", sums: int = 1) -> GramSum:
         """The sum over all parts of what ``part`` makes of one; ``public`` is what it is told besides the schema."""
         groups = min(-(-count_pieces(dim, sums) // PIECES_PER_GROUP), MOST_GROUPS)
-        pieces = _asked(self.where, lambda: _collect(self._sums(part, public, row_bound, groups)))
+        pieces = [tuple(each) for each in _asked(self.where, lambda: _collect(self._sums(part, public, row_bound, groups)))]
+        total = from_pieces(pieces, dim, row_bound, through, sums)
+        check_unchanged(self.where, self._counted, (total.rows, ids_of(pieces)))
         Steps(self._progress).reach(1.0)
-        return from_pieces([tuple(piece) for piece in pieces], dim, row_bound, through, sums)
+        return total
 
     def _sums(self, part: Callable, public: tuple, row_bound: float, groups: int) -> DataFrame:
         """The frame of one row per piece of the sum. A piece goes to the same group in every attempt: groups are found by hash."""
-        sum_rows = shipped(part.__module__, part.__name__, self._schema.to_dict(), self._names, *public)
+        sum_rows = shipped(part.__module__, part.__name__, self._schema.to_dict(), self._sent, *public)
         add = shipped(add_pieces.__module__, add_pieces.__name__, row_bound)
-        partial = self._declared().mapInArrow(sum_rows, PARTIAL_DDL)
+        partial = self._rows().mapInArrow(sum_rows, PARTIAL_DDL)
         return partial.repartition(groups, "piece").mapInArrow(add, SUM_DDL)
 
+    def _rows(self) -> DataFrame:
+        """What workers are sent, its columns called ``_sent``; where units have ids, with the number of rows of each row's unit."""
+        if self._long_units is None:
+            return self._declared()
+        sent = [f"c{i}" for i, name in enumerate(self._names) if name in self._sent]
+        return with_rows_of_unit(self._plain(), self._long_units, self._ids, sent)
+
+    def _plain(self) -> DataFrame:
+        """The columns that are read, called c0, c1, ... by place."""
+        return self._declared().toDF(*(f"c{i}" for i in range(len(self._names))))
+
+    @property
+    def _ids(self) -> IdColumn:
+        """The column of ids of ``_plain``."""
+        name = self._schema.unit_id
+        assert name is not None
+        place = self._table.columns.names.index(name)
+        return IdColumn(f"c{self._names.index(name)}", self._table.columns.types[place], self._table.spark_types[place])
+
+    @property
+    def _sent(self) -> list[str]:
+        """The columns of ``_rows``, by the table's names: no worker needs an id that was counted."""
+        if self._long_units is None:
+            return self._names
+        wanted = {*self._schema.names, self._schema.weight}
+        return [*(name for name in self._names if name in wanted), ROWS_OF_UNIT, MARK_OF_UNIT]
+
     def _declared(self) -> DataFrame:
-        """The declared columns in the table's order, renamed only if PySpark would read more than a name into one of them: Spark
+        """The columns that are read, in the table's order, renamed only if PySpark would read more than a name into one of them: Spark
         copies every row to rename a column or to move it.
 
         They are taken by name: Connect looks at a table or view anew when it runs, and another column may stand in that place by
@@ -179,8 +239,8 @@ class SparkPass:
 
     @property
     def _names(self) -> list[str]:
-        """The declared columns in the table's order."""
-        wanted = set(self._schema.names)
+        """The columns that are read, in the table's order."""
+        wanted = set(self._schema.read_names)
         return [name for name in self._table.columns.names if name in wanted]
 
 
@@ -230,12 +290,16 @@ def _arrow_type(type_: Any) -> pa.DataType:
 
 
 def _check_types(table: SparkTable, schema: Schema) -> None:
-    for column in schema.columns:
-        arrow_type = table.columns.field(column.name).type
+    kinds = {"unit_id": schema.unit_id, "weight": schema.weight}
+    kinds_by_name = {name: kind for kind, name in kinds.items() if name} | {
+        column.name: column.kind for column in schema.columns
+    }
+    for name, kind in kinds_by_name.items():
+        arrow_type = table.columns.field(name).type
         if pa.types.is_struct(arrow_type):
             raise ColumnTypeError(
-                column=column.name,
-                kind=column.kind,
+                column=name,
+                kind=kind,
                 found=arrow_type.field(0).name,
                 needed="numbers, text, truth values, dates or timestamps",
                 do="convert it in Spark first",

@@ -11,11 +11,14 @@ from dpgram.encoding.encode import Batch, Encoder
 from dpgram.native.library import ROWS_PER_TOTAL, MapPanels, kernel
 from dpgram.rows.clip import bounded_images, check_map, clip, largest_square, mapped
 from dpgram.rows.gram_sum import GramSum, stacked
+from dpgram.rows.shares import Shares
 from dpgram.rows.table import CellTable
 from dpgram.sources.base import BATCH_ROWS, slices
 from dpgram.terms.public_map import PublicMap, digest_of
 from dpgram.terms.scales import ONE_CLIP, Scales
 from dpgram.terms.schema import Schema
+
+Array = np.ndarray
 
 BLAS_FROM = 640  # encoded columns from which BLAS multiplies faster than the kernel
 
@@ -28,8 +31,18 @@ class Summing:
 
     block_rows = 4096  # encoded rows in flight: they stay in cache
 
-    def __init__(self, schema: Schema, row_bound: float, through: PublicMap | None, scales: Scales, *, untyped: frozenset[str]):
+    def __init__(
+        self,
+        schema: Schema,
+        row_bound: float,
+        through: PublicMap | None,
+        scales: Scales,
+        *,
+        untyped: frozenset[str],
+        shares: Shares | None = None,
+    ):
         self._row_bound, self._through, self._scales = row_bound, through, scales
+        self._shares = shares or Shares(schema)
         self._total = GramSum.zero(len(schema.encoded), row_bound, digest_of(through, scales), len(scales))
         self._prepare(schema, untyped)
 
@@ -46,8 +59,11 @@ class Summing:
         self._encoder = Encoder(schema, untyped=untyped)
 
     def _add_block(self, block: Batch) -> None:
-        encoded, bound, through = self._encoder.encode(block), self._row_bound, self._through
-        rows = clip(encoded, bound) if through is None else mapped(encoded, bound, through, self._scales)
+        (encoded, counting), factors = self._encoder.encode_counted(block), self._shares.of(block)
+        if counting is not None:
+            factors = counting * (1.0 if factors is None else factors)
+        bound, through = self._row_bound, self._through
+        rows = clip(encoded, bound, factors) if through is None else mapped(encoded, bound, through, self._scales, factors)
         self._total = self._total.update(rows)
 
 
@@ -58,11 +74,14 @@ def summing_for(
     scales: Scales = ONE_CLIP,
     *,
     untyped: frozenset[str] = frozenset(),
+    shares: Shares | None = None,
 ) -> Summing:
-    """What sums here: the compiled kernel where there is one, else NumPy; the sum has the same bits."""
+    """What sums here: the compiled kernel where there is one, else NumPy; the sum has the same bits.
+
+    ``shares`` says what each row counts as; it can be left out where all count in full."""
     check_map(through, len(schema.encoded), row_bound, scales)
     compiled = _Compiled if len(schema.encoded) < BLAS_FROM else _CompiledRows
-    return (Summing if kernel() is None else compiled)(schema, row_bound, through, scales, untyped=untyped)
+    return (Summing if kernel() is None else compiled)(schema, row_bound, through, scales, untyped=untyped, shares=shares)
 
 
 class _Compiled(Summing):
@@ -85,7 +104,7 @@ class _Compiled(Summing):
             self._total = self.total()
             self._recent[:], self._recent_rows = 0, 0
         self._table.hold(block)
-        self._add_rows(block.num_rows)
+        self._add_rows(block.num_rows, self._shares.of(block))
         self._recent_rows += block.num_rows
 
     def _make_room(self, dim: int) -> None:
@@ -93,8 +112,8 @@ class _Compiled(Summing):
         self._scratch = self._kernel.scratch(dim, len(scales))
         self._panels = None if through is None else MapPanels(through.whole, through.exponents, scales)
 
-    def _add_rows(self, rows: int) -> None:
-        self._kernel.add(self._table.columns, rows, self._most, self._scratch, self._recent, self._panels)
+    def _add_rows(self, rows: int, factors: Array | None) -> None:
+        self._kernel.add(self._table.columns, rows, self._most, self._scratch, self._recent, self._panels, factors)
 
     def total(self) -> GramSum:
         whole = np.triu(self._recent)
@@ -111,13 +130,15 @@ class _CompiledRows(_Compiled):
     def _make_room(self, dim: int) -> None:
         self._points, self._sums = np.empty((dim, self.block_rows)), np.empty((dim, dim))
 
-    def _add_rows(self, rows: int) -> None:
-        most = self._most if self._through is None else math.inf  # mapped rows are shrunk after the map
-        points = self._kernel.points(self._table.columns, rows, most, self._points)
-        made = [np.ascontiguousarray(points)]  # BLAS is three times slower on a slice
-        if self._through is not None:
-            images = np.dot(self._through.whole.astype(np.float64), made[0])
-            bounded = bounded_images(images, self._row_bound, self._through, self._scales)
+    def _add_rows(self, rows: int, factors: Array | None) -> None:
+        through, columns = self._through, self._table.columns
+        if through is None:
+            points = self._kernel.points(columns, rows, self._most, self._points, factors)
+            made = [np.ascontiguousarray(points)]  # BLAS is three times slower on a slice
+        else:  # mapped rows are shrunk, and multiplied with their factors, after the map; rows that do not count are zero before it
+            points = self._kernel.points(columns, rows, math.inf, self._points)
+            images = np.dot(through.whole.astype(np.float64), np.ascontiguousarray(points))
+            bounded = bounded_images(images, self._row_bound, through, self._scales, factors)
             made = [bounded.points, *bounded.outer]
         for each, total in zip(made, self._recent, strict=True):
             if each.shape[1]:

@@ -9,10 +9,13 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
+import numpy as np
 import pyarrow as pa
 
-from dpgram.engines.base import Progress, Steps
+from dpgram.engines.base import Progress, Steps, check_unchanged
+from dpgram.engines.device_shares import DeviceCounts, in_parts
 from dpgram.engines.device_sum import DeviceSum
+from dpgram.engines.kept import KeptRows
 from dpgram.engines.kernels import CELL_TYPES
 from dpgram.engines.local import LocalPass
 from dpgram.engines.pytorch import Device, Tensor, torch
@@ -20,9 +23,10 @@ from dpgram.engines.scaling import Scaling
 from dpgram.errors import DeviceError, MissingExtraError, TableError
 from dpgram.rows.bin_counts import packed_counts
 from dpgram.rows.coins import Coins
+from dpgram.rows.decoded import has_factors
 from dpgram.rows.gram_sum import GramSum
 from dpgram.sources.arrays import check_flat, check_named
-from dpgram.sources.base import BATCH_ROWS, Batch, Piece, Source, quietly, record_batch, spans
+from dpgram.sources.base import BATCH_ROWS, Batch, Piece, Source, quiet_iterator, quietly, record_batch, spans
 from dpgram.sources.open import open_source
 from dpgram.terms.bins import Bins
 from dpgram.terms.public_map import PublicMap
@@ -30,6 +34,7 @@ from dpgram.terms.scales import ONE_CLIP, Scales
 from dpgram.terms.schema import Schema
 
 COPY_BYTES = 2**26  # sent to a device, or put side by side there, at a time
+CHOSEN_BYTES = 2**28  # the same where some rows are to be left out, or count as less than one
 VIEW_ROWS = 2**28  # of a tensor that lies on the device: no copy is made
 HALF = ("float16", "bfloat16")
 # Arrow lacks bfloat16 and does little with float16; wider, both are exact.
@@ -63,9 +68,11 @@ class DevicePass(LocalPass):
 
     Tensors of numbers under a schema of numbers and truth values are encoded on the device too: no row leaves theirs."""
 
-    def __init__(self, source: Source, schema: Schema, device: str | Device, progress: Progress | None = None):
+    def __init__(
+        self, source: Source, schema: Schema, device: str | Device, progress: Progress | None = None, *, memory: float = 0.0
+    ):
         self._device = known_device(device)
-        super().__init__(source, schema, progress=progress, threads=1)
+        super().__init__(source, schema, progress=progress, threads=1, memory=memory)
         # How the device encodes cells; None where this machine does.
         self.scaling = Scaling.of_schema(schema, source.places(schema.names)) if isinstance(source, Tensors) else None
 
@@ -74,10 +81,13 @@ class DevicePass(LocalPass):
         steps = Steps(self._progress)
         scaling = self.scaling or Scaling.of_encoded(len(self._schema.encoded))
         summing = quietly(self.where, DeviceSum, scaling, row_bound, self._device, through, scales)
-        for cells, fraction in self._cells():
-            quietly(self.where, summing.add, cells)
+        for cells, factors, fraction in self._cells():
+            for part in quiet_iterator(self.where, in_parts(cells, scaling, factors, CHOSEN_BYTES // (8 * cells.shape[1]))):
+                quietly(self.where, summing.add, *part)
             steps.reach(fraction or 0.0)
         total = quietly(self.where, summing.total)
+        if not isinstance(self._source, KeptRows | Tensors):
+            check_unchanged(self.where, self._counted, total.rows)
         steps.reach(1.0)
         return total
 
@@ -86,17 +96,13 @@ class DevicePass(LocalPass):
         if not (self.scaling and isinstance(self._source, Tensors)):
             return super().counts(bins)
         places, steps = self._source.places(self._schema.names), Steps(self._progress)
-        edges = {
-            places[name]: torch.tensor(inner, dtype=torch.float64, device=self._device) for name, inner in bins.inner.items()
-        }
-        counts = [torch.zeros(len(inner) + 1, dtype=torch.int64, device=self._device) for inner in edges.values()]
-        for cells, fraction in self._cells():
-            for (place, inner), count in zip(edges.items(), counts, strict=True):
-                quietly(self.where, _count_cells, cells[:, place], inner, count)
+        counts = quietly(self.where, DeviceCounts, {places[name]: inner for name, inner in bins.inner.items()}, self._device)
+        for cells, factors, fraction in self._cells():
+            quietly(self.where, counts.add, cells, factors)
             steps.reach(fraction or 0.0)
-        total = quietly(self.where, lambda: _on_host(torch.cat(counts)))
+        whole, part = quietly(self.where, counts.total)
         steps.reach(1.0)
-        return packed_counts(bins, total, self._source.count())
+        return packed_counts(bins, whole, self._source.count(), part)
 
     def kept(self, coins: Coins | None) -> tuple[LocalPass, int]:
         """As ``Pass`` says. Rows that the device encodes stay there; all of them are where they were."""
@@ -113,17 +119,32 @@ class DevicePass(LocalPass):
             other.scaling = Scaling.of_schema(schema, self._source.places(schema.names))
         return other
 
-    def _cells(self) -> Iterator[tuple[Tensor, float | None]]:
-        """The rows on the device, (rows, columns), some at a time: as they are or encoded."""
+    def _cells(self) -> Iterator[tuple[Tensor, Tensor | None, float | None]]:
+        """The rows on the device, (rows, columns), some at a time, as they are or encoded; and their factors, unless all are one."""
         if self.scaling and isinstance(self._source, Tensors):
-            for span, fraction in self._source.spans(self._device):
-                yield quietly(self.where, self._source.cells, span, self._device), fraction
+            for span, fraction in self._source.spans(self._device, CHOSEN_BYTES if has_factors(self._schema) else None):
+                cells = quietly(self.where, self._source.cells, span, self._device)
+                yield cells, quietly(self.where, self._factors, span), fraction
         else:
-            for piece in self._source.pieces(self._schema.names):
-                yield quietly(self.where, self._encoded, piece.batch), piece.fraction
+            for piece in self._source.pieces(self._schema.read_names):
+                yield *quietly(self.where, self._encoded, piece.batch), piece.fraction
 
-    def _encoded(self, batch: Batch) -> Tensor:
-        return torch.from_numpy(self._encoder.encode(batch)).to(self._device).T
+    def _factors(self, span: slice) -> Tensor | None:
+        """Made on this machine, of ids and weights alone."""
+        names = [name for name in (self._schema.unit_id, self._schema.weight) if name is not None]
+        if not names or not isinstance(self._source, Tensors):
+            return None
+        factors = self._shares.of(self._source.batch(span, list(dict.fromkeys(names))))
+        return None if factors is None else torch.from_numpy(factors).to(self._device)
+
+    def _encoded(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
+        (encoded, counts), factors = self._encoder.encode_counted(batch), self._shares.of(batch)
+        if counts is not None:
+            factors = counts * (1.0 if factors is None else factors)
+        return (
+            torch.from_numpy(encoded).to(self._device).T,
+            None if factors is None else torch.from_numpy(np.ascontiguousarray(factors)).to(self._device),
+        )
 
 
 class Tensors(Source):
@@ -180,10 +201,13 @@ class Tensors(Source):
         """Which column of ``cells`` each name is."""
         return {name: self.columns.names.index(name) for name in names}
 
-    def spans(self, device: Device) -> Iterator[tuple[slice, float]]:
-        """Stretches of rows small enough that copies may be made where they must, and the fraction read after each."""
+    def spans(self, device: Device, most: int | None = None) -> Iterator[tuple[slice, float]]:
+        """Stretches of rows small enough that copies may be made where they must, of at most so many bytes if it is given, and the fraction
+        read after each."""
         stays = self._matrix is not None and self.device == device
-        return spans(self.count(), VIEW_ROWS if stays else max(1, COPY_BYTES // (8 * len(self._columns))))
+        if most is None and stays:
+            return spans(self.count(), VIEW_ROWS)
+        return spans(self.count(), max(1, (most if most is not None and stays else COPY_BYTES) // (8 * len(self._columns))))
 
     def cells(self, span: slice, device: Device) -> Tensor:
         """Some rows on ``device``, (rows, columns): a view where a matrix lies there, else a copy."""
@@ -193,16 +217,20 @@ class Tensors(Source):
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         """The rows as record batches on the host."""
-        places = self.places(names)
         for span, fraction in spans(self.count(), BATCH_ROWS):
-            host = quietly(self.where, self._block, span)
-            arrays = [quietly(self.where, pa.array, host[places[name]]) for name in names]
-            yield Piece(record_batch(self.where, names, arrays), fraction)
+            yield Piece(self.batch(span, names), fraction)
 
-    def _block(self, span: slice) -> list[Any]:
+    def batch(self, span: slice, names: Sequence[str]) -> pa.RecordBatch:
+        """Some rows of these columns on the host."""
+        places = self.places(names)
+        host = quietly(self.where, self._block, span, [places[name] for name in names])
+        return record_batch(self.where, names, [quietly(self.where, pa.array, column) for column in host])
+
+    def _block(self, span: slice, places: Sequence[int]) -> list[Any]:
         if self._matrix is not None:
-            return list(_on_host(_wide(self._matrix[span]).T.contiguous()))
-        return [_on_host(_wide(column[span]).contiguous()) for column in self._columns]
+            some = self._matrix[span] if list(places) == list(range(len(self._columns))) else self._matrix[span, places]
+            return list(_on_host(_wide(some).T.contiguous()))
+        return [_on_host(_wide(self._columns[place][span]).contiguous()) for place in places]
 
 
 def known_device(name: str | Device) -> Device:
@@ -260,12 +288,6 @@ def _mixed_source(table: Mapping[object, Any]) -> Source:
                     f"column {name!r} is on {values.device}, but other columns are on the host. Move all of them to one place."
                 )
     return open_source({name: _on_host(_wide(one)) if _is_tensor(one) else one for name, one in table.items()})
-
-
-def _count_cells(cells: Tensor, inner: Tensor, count: Tensor) -> None:
-    """Add to ``count`` how many of the cells lie in each bin; one that is not finite is missing."""
-    wide = cells.to(torch.float64)
-    count += torch.bincount(torch.bucketize(wide[torch.isfinite(wide)], inner, right=True), minlength=len(inner) + 1)
 
 
 def _is_tensor(values: object) -> bool:

@@ -15,8 +15,8 @@ from dpgram import curator
 from dpgram.artifact.release import GramRelease
 from dpgram.encoding.encode import own_units
 from dpgram.errors import BudgetError, EmptyTableError, NotPrivateWarning, RefitWarning
-from dpgram.estimators.declared import Declaration, declare
-from dpgram.estimators.intake import Columns, feature_columns
+from dpgram.estimators.declared import Counting, Declaration, declare
+from dpgram.estimators.intake import Columns, PerRow, feature_columns
 from dpgram.ledger.base import Ledger
 from dpgram.terms.budget import Neighbours
 
@@ -38,10 +38,12 @@ class PrivateEstimator(BaseEstimator):
     mechanism_options: dict | None = None
     neighbours: str | None = None
     row_bound: float | None = None
+    rows_per_unit: int | None = None
+    largest_weight: float | None = None
     random_state: int | None = None
     ledger: Ledger | None = None
 
-    def _declare(self, features: Columns, targets: Columns, target_bounds: object = None) -> Declaration:
+    def _declare(self, features: Columns, targets: Columns, per_row: PerRow, target_bounds: object = None) -> Declaration:
         """What the parameters declare about the columns; nothing has been spent and no cell looked at."""
         for name in ("epsilon", "delta"):
             if getattr(self, name) is None:
@@ -61,19 +63,29 @@ class PrivateEstimator(BaseEstimator):
             targets=tuple(targets),
             neighbours=self.neighbours,
             row_bound=self.row_bound,
+            counting=Counting(
+                groups=per_row.groups is not None,
+                weights=per_row.weights is not None,
+                rows_per_unit=self.rows_per_unit,
+                largest_weight=self.largest_weight,
+            ),
         )
         if declaration.schema.neighbours is Neighbours.REPLACE and len(next(iter(features.values()))) == 0:
             raise EmptyTableError  # the number of rows is public; the curator would say so too, with the budget reserved
         _ = declaration.coefficients  # what could not be computed afterwards must fail here, before anything is spent
         return declaration
 
-    def _spend(self, declaration: Declaration, features: Columns, targets: Columns) -> GramRelease:
+    def _spend(self, declaration: Declaration, features: Columns, targets: Columns, per_row: PerRow) -> GramRelease:
         """One release of the columns, which costs (epsilon, delta). Called by ``fit`` when all that is public was checked."""
         self._warn()
-        cells = dict(zip(declaration.schema.names, [*features.values(), *targets.values()], strict=True))
+        schema = declaration.schema
+        cells = dict(zip(schema.names, [*features.values(), *targets.values()], strict=True))
+        for name, values in ((schema.unit_id, per_row.groups), (schema.weight, per_row.weights)):
+            if name is not None and values is not None:
+                cells[name] = values
         release = curator.release(
             cells,
-            declaration.schema,
+            schema,
             epsilon=self.epsilon,  # type: ignore[arg-type]
             delta=self.delta,  # type: ignore[arg-type]
             mechanism=self.mechanism,
@@ -82,7 +94,7 @@ class PrivateEstimator(BaseEstimator):
             **(self.mechanism_options or {}),
         )
         self._declaration = declaration
-        self.schema_ = declaration.schema
+        self.schema_ = schema
         self.release_ = release
         self.private_ = release.private
         return release
@@ -108,7 +120,9 @@ class PrivateEstimator(BaseEstimator):
             )
 
     def _treated(self, X: Any) -> Array:
-        """The rows of X in own units, one column per coefficient, clamped and filled as in ``fit``. NOT protected."""
+        """The rows of X in own units, one column per coefficient, clamped and filled as in ``fit``. NOT protected.
+
+        A row that would not count in ``fit``, because a cell is missing, is NaN."""
         check_is_fitted(self)
         schema = self._declaration.feature_schema
         scaled = curator.encoded_rows(feature_columns(self, X, reset=False), schema)

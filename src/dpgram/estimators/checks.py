@@ -10,8 +10,18 @@ from sklearn.base import is_regressor
 
 NO_NAN_IN_Y = (
     "The check expects an error if a target is NaN or infinite. Then one person's cell would decide whether a fit fails, and the "
-    "failure would reveal it. Such a cell counts as missing instead, and is filled as the schema says."
+    "failure would reveal it. Such a cell counts as missing instead, and becomes what the schema says."
 )
+NOT_ALL_ZERO = (
+    "The check expects an error if all weights are zero. Then one person's weight would decide whether a fit fails, and the failure would "
+    "reveal it."
+)
+WEIGHTS_AND_NOISE = (
+    "The check expects that weights do the same as repeated rows, to the digit. The noise of a private fit is that of rows with the "
+    "largest weight, and the check makes no allowance for noise."
+)
+NEEDS_LARGEST = "The check passes sample_weight, which needs the parameter largest_weight."
+WITH_WEIGHTS = ("pandas_series", "not_an_array", "list", "shape", "not_overwritten")
 
 SWITCHED_OFF_BY_TAG = {
     "check_estimators_nan_inf": (
@@ -31,4 +41,11 @@ SWITCHED_OFF_BY_TAG = {
 
 def expected_failed_checks(estimator: Any) -> dict[str, str]:
     """The checks that fail on purpose, by name, with the reason."""
-    return {"check_supervised_y_no_nan": NO_NAN_IN_Y} if is_regressor(estimator) else {}
+    compared = hasattr(estimator, "predict") or hasattr(estimator, "transform")  # what the check compares
+    on_weights = (f"check_sample_weights_{each}" for each in WITH_WEIGHTS if estimator.largest_weight is None)
+    return {
+        **({"check_supervised_y_no_nan": NO_NAN_IN_Y} if is_regressor(estimator) else {}),
+        "check_all_zero_sample_weights_error": NOT_ALL_ZERO,
+        **({"check_sample_weight_equivalence_on_dense_data": WEIGHTS_AND_NOISE} if compared else {}),
+        **dict.fromkeys(on_weights, NEEDS_LARGEST),
+    }

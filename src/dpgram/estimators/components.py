@@ -10,11 +10,13 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.covariance import log_likelihood
 from sklearn.utils.validation import check_is_fitted
 
+from dpgram.analysis.matrices import covariance, pca
 from dpgram.errors import ModelError, RowsShapeError
 from dpgram.estimators.base import PrivateEstimator
-from dpgram.estimators.intake import feature_columns
+from dpgram.estimators.intake import PerRow, feature_columns
 from dpgram.evidence.evidence import Evidence
 from dpgram.regression.moments import moments, principal_components
+from dpgram.report.summary import Summary
 
 Array = np.ndarray
 
@@ -37,6 +39,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
     bounds : tuple, dict or Schema
         Bounds of the columns of X: (lower, upper) as two numbers or as two sequences with one number per column, or a dict of such
         pairs by column name, or a ``dpgram.Schema``. Take them from the domain, never from the data. Cells are clamped to them.
+        A row with a missing cell does not count, unless a schema says otherwise.
     mechanism : str
         Name of the mechanism. "auto" takes the one that ``dpgram.plan`` expects to be best.
     mechanism_options : dict, optional
@@ -45,6 +48,11 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         Which tables the guarantee makes hard to tell apart. "add-remove" protects the number of rows too. By default "replace".
     row_bound : float, optional
         Largest norm of an encoded row, in scaled units. Longer rows are clipped to it.
+    rows_per_unit : int, optional
+        How many rows of one group count in full. It is needed if ``fit`` gets ``groups``. If a group has more rows, all of them count, each
+        with less weight.
+    largest_weight : float, optional
+        The largest weight that a row can have. It is needed if ``fit`` gets ``sample_weight``. Noise is added as if every row had it.
     random_state : int, optional
         Seed for tests. A fit with a seed is NOT PRIVATE. By default the noise comes from the operating system's secure source.
     ledger : Ledger, optional
@@ -82,7 +90,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
 
     n_components: int | None = field(default=None, kw_only=False)
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None, sample_weight: Any = None) -> Self:
         """Make one private release of X, and compute its components from it.
 
         Every call spends epsilon and delta again.
@@ -93,6 +101,12 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
             The rows.
         y : ignored
             Not used.
+        groups : array of shape (rows,), optional
+            Whose row each one is, such as the ids of people. The release then protects all rows of a group together. Rows without a group
+            do not count.
+        sample_weight : array of shape (rows,), optional
+            Weights of the rows. One that is larger than ``largest_weight`` counts as that. Rows with a negative weight or none do not
+            count.
 
         Returns
         -------
@@ -102,7 +116,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         Raises
         ------
         SchemaError
-            If the bounds are missing or do not fit the columns.
+            If the bounds are missing or do not fit the columns, or if ``rows_per_unit`` or ``largest_weight`` is needed.
         BudgetError
             If epsilon, delta or random_state is missing or out of range.
         BudgetSpentError
@@ -119,12 +133,13 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         1
         """
         features = feature_columns(self, X, reset=True)
-        declared = self._declare(features, {})
+        per_row = PerRow.of(groups, sample_weight, features)
+        declared = self._declare(features, {}, per_row)
         columns = len(declared.coefficients)
         kept = columns if self.n_components is None else self.n_components
         if isinstance(kept, bool) or not isinstance(kept, int | np.integer) or not 1 <= kept <= columns:
             raise ModelError(f"n_components is {kept!r} and must be a whole number from 1 to {columns}, or None for all.")
-        of = moments(Evidence.of(self._spend(declared, features, {})), declared.coefficients)
+        of = moments(Evidence.of(self._spend(declared, features, {}, per_row)), declared.coefficients)
         of_all = principal_components(of)
         variances = of_all.variances * of.rows / max(of.rows - 1, 1.0)  # divisor n - 1, as there
         self.n_components_ = int(kept)
@@ -134,10 +149,32 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         self.mean_ = of.mean
         return self
 
+    def summary(self) -> Summary:
+        """Summarise the components in a table. It costs no budget.
+
+        Returns
+        -------
+        Summary
+            The table. It prints as text, and as HTML in a notebook.
+
+        Examples
+        --------
+        >>> import numpy as np, warnings
+        >>> import dpgram
+        >>> warnings.simplefilter("ignore", dpgram.DpgramWarning)  # every fit spends budget
+        >>> X = np.random.default_rng(0).uniform(-1, 1, size=(50_000, 2))
+        >>> model = dpgram.PrivatePCA(1, epsilon=1, delta=1e-6, bounds=(-1, 1), mechanism="gaussian-noise")
+        >>> print(str(model.fit(X).summary()).splitlines()[0].strip())
+        Private principal components (of the covariance, in own units)
+        """
+        check_is_fitted(self)
+        return pca(self.release_, self._declaration.coefficients).summary(self.n_components_)
+
     def transform(self, X: Any) -> Array:
         """Express rows in the coordinates of the components.
 
-        Cells are clamped to the bounds and filled as in ``fit``. The result depends on these rows and is NOT protected.
+        Cells are clamped to the bounds as in ``fit``. A row that would not count there, because a cell is missing, is NaN. The result
+        depends on these rows and is NOT protected.
 
         Parameters
         ----------
@@ -216,6 +253,7 @@ class PrivateCovariance(PrivateEstimator):
     bounds : tuple, dict or Schema
         Bounds of the columns of X: (lower, upper) as two numbers or as two sequences with one number per column, or a dict of such
         pairs by column name, or a ``dpgram.Schema``. Take them from the domain, never from the data. Cells are clamped to them.
+        A row with a missing cell does not count, unless a schema says otherwise.
     mechanism : str
         Name of the mechanism. "auto" takes the one that ``dpgram.plan`` expects to be best.
     mechanism_options : dict, optional
@@ -224,6 +262,11 @@ class PrivateCovariance(PrivateEstimator):
         Which tables the guarantee makes hard to tell apart. "add-remove" protects the number of rows too. By default "replace".
     row_bound : float, optional
         Largest norm of an encoded row, in scaled units. Longer rows are clipped to it.
+    rows_per_unit : int, optional
+        How many rows of one group count in full. It is needed if ``fit`` gets ``groups``. If a group has more rows, all of them count, each
+        with less weight.
+    largest_weight : float, optional
+        The largest weight that a row can have. It is needed if ``fit`` gets ``sample_weight``. Noise is added as if every row had it.
     random_state : int, optional
         Seed for tests. A fit with a seed is NOT PRIVATE. By default the noise comes from the operating system's secure source.
     ledger : Ledger, optional
@@ -257,7 +300,7 @@ class PrivateCovariance(PrivateEstimator):
     [0.3, 0.3]
     """
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None, sample_weight: Any = None) -> Self:
         """Make one private release of X, and compute its means and covariances from it.
 
         Every call spends epsilon and delta again.
@@ -268,6 +311,12 @@ class PrivateCovariance(PrivateEstimator):
             The rows.
         y : ignored
             Not used.
+        groups : array of shape (rows,), optional
+            Whose row each one is, such as the ids of people. The release then protects all rows of a group together. Rows without a group
+            do not count.
+        sample_weight : array of shape (rows,), optional
+            Weights of the rows. One that is larger than ``largest_weight`` counts as that. Rows with a negative weight or none do not
+            count.
 
         Returns
         -------
@@ -277,7 +326,7 @@ class PrivateCovariance(PrivateEstimator):
         Raises
         ------
         SchemaError
-            If the bounds are missing or do not fit the columns.
+            If the bounds are missing or do not fit the columns, or if ``rows_per_unit`` or ``largest_weight`` is needed.
         BudgetError
             If epsilon, delta or random_state is missing or out of range.
         BudgetSpentError
@@ -294,13 +343,45 @@ class PrivateCovariance(PrivateEstimator):
         (2,)
         """
         features = feature_columns(self, X, reset=True)
-        declared = self._declare(features, {})
-        of = moments(Evidence.of(self._spend(declared, features, {})), declared.coefficients)
+        per_row = PerRow.of(groups, sample_weight, features)
+        declared = self._declare(features, {}, per_row)
+        of = moments(Evidence.of(self._spend(declared, features, {}, per_row)), declared.coefficients)
         self.location_ = of.mean
         self.covariance_ = of.covariance
         self.precision_ = of.precision
         self.correlation_ = of.correlation
         return self
+
+    def summary(self, kind: str = "covariance") -> Summary:
+        """Summarise means, standard deviations and one of the matrices in a table, with standard errors. It costs no budget.
+
+        Parameters
+        ----------
+        kind : {"covariance", "correlation", "partial"}
+            Which matrix. "partial" is the correlation of two columns given all the others.
+
+        Returns
+        -------
+        Summary
+            The table. It prints as text, and as HTML in a notebook.
+
+        Raises
+        ------
+        ModelError
+            If there is no such kind.
+
+        Examples
+        --------
+        >>> import numpy as np, warnings
+        >>> import dpgram
+        >>> warnings.simplefilter("ignore", dpgram.DpgramWarning)  # every fit spends budget
+        >>> X = np.random.default_rng(0).uniform(-1, 1, size=(50_000, 2))
+        >>> model = dpgram.PrivateCovariance(epsilon=1, delta=1e-6, bounds=(-1, 1), mechanism="gaussian-noise")
+        >>> print(str(model.fit(X).summary("correlation")).splitlines()[0].strip())
+        Private correlation
+        """
+        check_is_fitted(self)
+        return covariance(self.release_, self._declaration.coefficients).summary(kind)
 
     def get_precision(self) -> Array:
         """Return the inverse of the covariance matrix.
@@ -326,7 +407,8 @@ class PrivateCovariance(PrivateEstimator):
     def mahalanobis(self, X: Any) -> Array:
         """Squared Mahalanobis distance of each row from ``location_``.
 
-        The result depends on these rows and is NOT protected.
+        It is NaN for a row that would not count in ``fit``, because a cell is missing. The result depends on these rows and is NOT
+        protected.
 
         Parameters
         ----------
@@ -354,7 +436,8 @@ class PrivateCovariance(PrivateEstimator):
     def score(self, X: Any, y: Any = None) -> float:
         """Mean Gaussian log-likelihood of rows.
 
-        The result depends on these rows and is NOT protected.
+        Rows that would not count in ``fit``, because a cell is missing, are left out. The result depends on these rows and is NOT
+        protected.
 
         Parameters
         ----------
@@ -379,4 +462,5 @@ class PrivateCovariance(PrivateEstimator):
         True
         """
         apart = self._treated(X) - self.location_
+        apart = apart[~np.isnan(apart).any(axis=1)]
         return float(log_likelihood(apart.T @ apart / max(len(apart), 1), self.precision_))

@@ -9,6 +9,7 @@ from numbers import Real
 import numpy as np
 
 from dpgram.errors import SchemaError
+from dpgram.estimators.intake import free_name
 from dpgram.terms.budget import Neighbours
 from dpgram.terms.columns import Categorical, Column, Numeric
 from dpgram.terms.schema import Schema
@@ -33,12 +34,24 @@ class Declaration:
     @property
     def feature_schema(self) -> Schema:
         """What is declared about X alone."""
-        return replace(self.schema, columns=self.schema.columns[: len(self.features)], row_bound=None)
+        columns = self.schema.columns[: len(self.features)]
+        counted = dict.fromkeys(("unit_id", "rows_per_unit", "weight", "largest_weight"))
+        return replace(self.schema, columns=columns, row_bound=None, **counted)  # type: ignore[arg-type]
 
     @property
     def coefficients(self) -> tuple[str, ...]:
         """Names of the coefficients: the features, and for a categorical one its levels but the first."""
         return self.feature_schema.encoded_names[1:]
+
+
+@dataclass(frozen=True)
+class Counting:
+    """What an estimator was told of how rows count: whether ``fit`` got groups and weights, and what the parameters say of them."""
+
+    groups: bool = False
+    weights: bool = False
+    rows_per_unit: int | None = None
+    largest_weight: float | None = None
 
 
 def declare(
@@ -49,6 +62,7 @@ def declare(
     targets: Sequence[str],
     neighbours: str | None,
     row_bound: float | None,
+    counting: Counting,
 ) -> Declaration:
     """The declaration behind an estimator's parameters.
 
@@ -59,8 +73,9 @@ def declare(
     else:
         columns = [*_columns("bounds", bounds, features), *_columns("target_bounds", target_bounds, targets)]
         chosen = Neighbours.REPLACE if neighbours is None else neighbours
-        schema = Schema(unit="row", columns=tuple(columns), neighbours=chosen, row_bound=row_bound)  # type: ignore[arg-type]
-    return Declaration(schema, tuple(features))
+        unit = "group" if counting.groups else "row"
+        schema = Schema(unit=unit, columns=tuple(columns), neighbours=chosen, row_bound=row_bound)  # type: ignore[arg-type]
+    return Declaration(_with_weights(_with_units(schema, counting), counting), tuple(features))
 
 
 def _of_columns(schema: Schema, target_bounds: object, features: Sequence[str], targets: Sequence[str]) -> Schema:
@@ -100,6 +115,54 @@ def _with_terms(schema: Schema, neighbours: str | None, row_bound: float | None)
     if schema.row_bound not in (None, row_bound):
         raise SchemaError("row_bound differs from what the schema declares. Leave it out, or change the schema.")
     return replace(schema, row_bound=row_bound)
+
+
+def _with_units(schema: Schema, counting: Counting) -> Schema:
+    """The schema with the groups that ``fit`` got as ids of units."""
+    most, name = counting.rows_per_unit, schema.unit_id
+    if name is None and counting.groups:
+        if most is None:
+            raise SchemaError(
+                "fit got groups, but rows_per_unit is not given. Say how many rows of one group count in full, such as rows_per_unit=5. "
+                "Take it from the domain, not from the data."
+            )
+        return replace(schema, unit_id=free_name("groups", schema.names), rows_per_unit=most)
+    if name is None and most is not None:
+        raise SchemaError(
+            "rows_per_unit is given, but fit got no groups. Pass fit(..., groups=ids), or leave out rows_per_unit."
+        )
+    if name is not None:
+        _check_told_once("groups", counting.groups, "unit_id", name, schema)
+        if most not in (None, schema.rows_per_unit):
+            raise SchemaError("rows_per_unit differs from what the schema declares. Leave it out, or change the schema.")
+    return schema
+
+
+def _with_weights(schema: Schema, counting: Counting) -> Schema:
+    """The schema with the sample weights that ``fit`` got. Where it got none, all rows have the same weight, as in scikit-learn."""
+    largest, name = counting.largest_weight, schema.weight
+    if name is None and counting.weights:
+        if largest is None:
+            raise SchemaError(
+                "fit got sample_weight, but largest_weight is not given. Say how large a weight can be, such as largest_weight=4. Take it "
+                "from the design of the survey, not from the data."
+            )
+        return replace(schema, weight=free_name("sample_weight", schema.names), largest_weight=largest)
+    if name is not None:
+        _check_told_once("sample_weight", counting.weights, "weight", name, schema)
+        if largest not in (None, schema.largest_weight):
+            raise SchemaError("largest_weight differs from what the schema declares. Leave it out, or change the schema.")
+    return schema
+
+
+def _check_told_once(argument: str, given: bool, key: str, name: str, schema: Schema) -> None:
+    """Raise unless a column that the schema names for ids or weights is either a column of X and y or an argument of ``fit``."""
+    if given and name in schema.names:
+        raise SchemaError(
+            f"the schema says {key} = {name!r}, which is a column of X or y, but fit got {argument}, too. Leave it out."
+        )
+    if not given and name not in schema.names:
+        raise SchemaError(f"the schema says {key} = {name!r}, which is no column of X or y. Pass fit(..., {argument}=...).")
 
 
 def _columns(parameter: str, bounds: object, names: Sequence[str]) -> list[Column]:

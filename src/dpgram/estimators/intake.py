@@ -1,4 +1,4 @@
-"""X and y as named columns. Their cells are not looked at, because an error that depends on a cell would reveal it.
+"""X and y as named columns, and what is said of each row. Their cells are not looked at: an error that depends on one would reveal it.
 
 scikit-learn's own checks quote arrays and count rows in their messages, and refuse NaN. So names and the number of columns,
 which are public, are checked by scikit-learn; shapes are checked here, in words without numbers of rows; and cells are left to
@@ -6,6 +6,9 @@ the schema, under which one that makes no sense is a missing cell."""
 
 from __future__ import annotations
 
+from collections.abc import Container
+from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -51,12 +54,38 @@ def target_columns(y: Any, features: Columns) -> tuple[Columns, bool]:
     if len(y) != len(next(iter(features.values()))):
         raise RowsShapeError("X and y have different numbers of rows. Every row needs its target.")
     if dimensions == 1:
-        return {_free("y", features): y}, False
-    return {_free(f"y{j}", features): _column(y, j) for j in range(y.shape[1])}, True
+        return {free_name("y", features): y}, False
+    return {free_name(f"y{j}", features): _column(y, j) for j in range(y.shape[1])}, True
 
 
-def _free(name: str, taken: Columns) -> str:
-    """``name``, with underscores at its end while a column of X is called so."""
+@dataclass(frozen=True)
+class PerRow:
+    """What ``fit`` was told of each row besides its cells: whose it is, and its weight. None where it was told nothing."""
+
+    groups: Any = None
+    weights: Any = None
+
+    @staticmethod
+    def of(groups: Any, sample_weight: Any, features: Columns) -> PerRow:
+        """Checked as far as that is public: one value for each row, in one dimension."""
+        rows = len(next(iter(features.values())))
+        return PerRow(_each_row("groups", groups, rows), _each_row("sample_weight", sample_weight, rows))
+
+
+def _each_row(which: str, values: Any, rows: int) -> Any:
+    if values is None:
+        return None
+    if not _is_series(values):
+        values = np.full(rows, values) if isinstance(values, Real) else _array(which, values)
+        if values.ndim != 1:
+            raise RowsShapeError(f"{which} has {values.ndim} dimensions, but it must have one, with one value per row of X.")
+    if len(values) != rows:
+        raise RowsShapeError(f"{which} and X have different numbers of rows. Every row needs its own.")
+    return values
+
+
+def free_name(name: str, taken: Container[str]) -> str:
+    """``name``, with underscores at its end while a column is called so."""
     while name in taken:
         name += "_"
     return name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import weakref
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +12,8 @@ import numpy as np
 
 from dpgram.artifact.release import GramRelease
 from dpgram.errors import ModelError
-from dpgram.evidence.law import Law
+from dpgram.evidence.design_effect import check_design_effect, worst_design_effect
+from dpgram.evidence.law import Law, bilinear_covariance
 from dpgram.sampling.base import RandomSource
 from dpgram.terms.noise import NoiseModel
 from dpgram.terms.schema import Schema
@@ -74,7 +76,8 @@ class Evidence:
 
     def __init__(self, schema: Schema, gram: Array, noise: NoiseModel, rows: int | None, row_bound: float):
         self.schema, self.gram, self.noise, self.row_bound = schema, gram, noise, row_bound
-        self.public_rows = None if rows is None else float(rows)
+        self.most_rows = None if rows is None else float(rows)
+        self.public_rows = None if schema.counts_partly else self.most_rows  # where it is public and every row counts
 
     @staticmethod
     def of(release: GramRelease) -> Evidence:
@@ -85,15 +88,14 @@ class Evidence:
             )
         kept = _KEPT.get(id(release))
         if kept is None:
-            kept = _KEPT[id(release)] = Evidence.made(
-                release.schema, release.gram, release.noise, release.rows, release.row_bound
-            )
+            rows = release.rows if release.units is None else release.units * release.schema.most_rows
+            kept = _KEPT[id(release)] = Evidence.made(release.schema, release.gram, release.noise, rows, release.row_bound)
             weakref.finalize(release, _KEPT.pop, id(release), None).atexit = False
         return kept
 
     @staticmethod
     def made(schema: Schema, gram: Array, noise: NoiseModel, rows: int | None, row_bound: float | None = None) -> Evidence:
-        """The evidence of a published matrix with its noise; ``rows`` where their number is public."""
+        """The evidence of a published matrix with its noise; ``rows`` where it is public how many rows can have counted at most."""
         bound = schema.effective_row_bound if row_bound is None else row_bound
         return Evidence.readers[type(noise)](schema, gram, noise, rows, bound)
 
@@ -173,7 +175,7 @@ class Evidence:
     @property
     def never_shrunk(self) -> bool:
         """Whether every row counts as one."""
-        return self.row_bound >= self.schema.largest_norm
+        return self.row_bound >= self.schema.largest_norm and not self.schema.counts_partly
 
     @property
     def fewest_rows(self) -> float | Array:
@@ -207,8 +209,10 @@ class Evidence:
 
     def with_published(self, matrices: Array) -> Self:
         """The evidence, had these matrices (k, d, d) been published, each by itself."""
-        rows = None if self.public_rows is None else int(self.public_rows)
-        return type(self)(self.schema, matrices, self.noise, rows, self.row_bound)
+        rows = None if self.most_rows is None else int(self.most_rows)
+        drawn = type(self)(self.schema, matrices, self.noise, rows, self.row_bound)
+        drawn.design_effect = self.design_effect
+        return drawn
 
     # What follows, whatever the noise.
 
@@ -218,29 +222,53 @@ class Evidence:
 
     @property
     def rows(self) -> float:
-        """How many unshrunk rows carry the same information."""
+        """How many rows that count in full have the same sum."""
         return self.counted[0]
 
     @cached_property
-    def counted(self) -> tuple[float, float]:
-        """The effective number of rows, and the standard deviation of the noise in it.
+    def design_effect(self) -> float:
+        """By what the sampling variance of independent rows is multiplied: the worst case, unless an analyst says otherwise."""
+        return worst_design_effect(self)
 
-        The public number where no row can have been shrunk. Else the intercept's own entry, where there is one, and no more than the public
-        number. Without an intercept, that number; where it is protected, the fewest rows that such a matrix can come from."""
+    def assuming(self, design_effect: float | None) -> Self:
+        """This evidence with the design effect that an analyst knows; itself where that is None."""
+        if design_effect is None:
+            return self
+        assumed = copy.copy(self)
+        assumed.design_effect = check_design_effect(design_effect)
+        return assumed
+
+    @property
+    def effective_rows(self) -> float:
+        """The number of independent rows, each counted in full, that say as much."""
+        return self.rows / self.design_effect
+
+    @cached_property
+    def counted(self) -> tuple[float, float]:
+        """The number of rows that counted, and the standard deviation of the noise in it.
+
+        The public number where every row counted as one. Else the intercept's own entry, where there is one: rows of a smaller share,
+        and those that were shrunk, count for less. It is no more than a public number of rows, or of rows that units can have. Without
+        an intercept, the public number; where it is protected, or rows can count for less, the fewest that such a matrix can come from."""
         public = self.public_rows
         if public is not None and (self.never_shrunk or not self.intercept):
             return max(public, 1.0), 0.0
         if self.intercept:
             count = self.gram[..., 0, 0] - self.noise.shift
-            if public is not None:
-                count = np.minimum(np.maximum(count, LEAST_SHARE * public), public)
+            least = 1.0 if public is None else LEAST_SHARE * public
+            count = np.minimum(np.maximum(count, least), np.inf if self.most_rows is None else self.most_rows)
             return _number(np.maximum(count, 1.0)), _number(self.count_sd(_number(count)))
         return _number(np.maximum(self.fewest_rows, 1.0)), 0.0
 
     @property
+    def counts_at_least(self) -> bool:
+        """Whether the number of rows that counted is only known to be at least so large, as far as noise lets one tell."""
+        return self.public_rows is None and not self.intercept
+
+    @property
     def weighed_rows(self) -> tuple[float, float]:
-        """By what to divide sums of squares to get means, and the standard deviation of the noise in it: the effective number of rows,
-        but where rows were weighed the sum of their weights."""
+        """By what to divide sums of squares to get means, and the standard deviation of the noise in it: the number of rows that counted,
+        but where rows were shrunk in whitened coordinates the sum of the weights that this left them."""
         return self.counted
 
     @property
@@ -262,8 +290,11 @@ class Evidence:
 
     def quadratic_covariance(self, a: Array, b: Array) -> float:
         """Covariance of a'Ea and b'Eb, E the privacy noise on the sums of products; to first order where it multiplies."""
-        products, excess, (first, second) = self.noise_law(np.stack([a, b]))
-        return float(2 * products[0, 1] ** 2 + excess * np.sum(first**2 * second**2))
+        return float(self.bilinear_covariance(np.stack([a, b]), np.stack([a, b]))[0, 1])
+
+    def bilinear_covariance(self, left: Array, right: Array) -> Array:
+        """(m, m) covariance of l'E r over pairs of rows of ``left`` and ``right`` (m, d); to first order where noise multiplies."""
+        return bilinear_covariance(*self.noise_law(np.vstack([left, right])))
 
 
 def _number(value: float | Array) -> float:

@@ -85,3 +85,11 @@ class Law(ABC):
     def repaired(self, matrix: Array, **options: Any) -> Array:
         """The matrix without its shift, made positive definite: small eigenvalues are lifted by what the noise allows."""
         return log_det_repair(matrix - self.shift * np.eye(len(matrix)), self.sd_off_diagonal, **options)
+
+
+def bilinear_covariance(products: Array, excess: float, forms: Array) -> Array:
+    """(m, m) covariance of l'E r over m pairs of vectors, from K and e as ``Law.products`` gives them for all l, then all r."""
+    m = len(products) // 2
+    ll, lr, rr = products[:m, :m], products[:m, m:], products[m:, m:]
+    squares = forms[:m] * forms[m:]
+    return ll * rr + lr * lr.T + excess * squares @ squares.T

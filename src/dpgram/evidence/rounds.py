@@ -18,7 +18,8 @@ from dpgram.evidence.additive import Additive
 from dpgram.evidence.evidence import Evidence, View
 from dpgram.evidence.law import Law
 from dpgram.evidence.tails import Tails
-from dpgram.linalg.rounds import WIDEST, Look, in_own_columns, look, looks, pooled
+from dpgram.linalg.clipped import rows_before_clipping
+from dpgram.linalg.rounds import WIDEST, in_own_columns, look, looks, pooled_there
 from dpgram.sampling.base import RandomSource
 from dpgram.terms.noise import Round, SymmetricGaussian, WhitenedGaussian
 from dpgram.terms.words import about
@@ -51,12 +52,19 @@ class RoundsEvidence(Evidence, reads=WhitenedGaussian):
         return self.alone.law
 
     @cached_property
+    def _turn(self) -> Array:
+        """Of the last round."""
+        return turn_of(self.last.through)
+
+    @cached_property
     def alone(self) -> View:
-        return _view(look(self.last, self.rows_summed, white=self.noise.several))
+        _, matrix, sd = look(self.last, self.rows_summed, white=self.noise.several)
+        return _view(matrix, sd, self._turn)
 
     @cached_property
     def together(self) -> View:
-        return _view(self._pooled)
+        half, matrix, sd = self._pooled
+        return _view(matrix, sd, self._turn if half is None else np.linalg.solve(half.T, self._turn))
 
     @cached_property
     def tails(self) -> Tails | None:
@@ -85,21 +93,35 @@ class RoundsEvidence(Evidence, reads=WhitenedGaussian):
         return View(self.last.gram / self.last.kept, self.law, self.alone.turn)
 
     @cached_property
-    def _pooled(self) -> Look:
+    def _pooled(self) -> tuple[Array | None, Array, float]:
+        """H, a noisy H T G T' H' and the sd of its noise, T the last round's map, by all rounds that count; H is None for the identity."""
         if (kept := self.noise.pooled) is not None:
-            return kept.half @ self.last.through, kept.gram, kept.sd_off_diagonal
-        return pooled(looks(self.noise.rounds, self.rows_summed, widest=WIDEST))
+            return kept.half, kept.gram, kept.sd_off_diagonal
+        counted = looks(self.noise.rounds, self.rows_summed, widest=WIDEST)
+        _, matrix, sd = counted[-1]
+        return (None, matrix, sd) if len(counted) == 1 else (*pooled_there(counted), sd)
+
+    @property
+    def clear(self) -> Array:
+        return np.stack([self._clear_at(k) for k in range(len(self.last.outer))]) if self.tails is not None else super().clear
+
+    def _clear_at(self, place: int) -> Array:
+        """What one of the outer matrices shows beyond doubt; of many columns that takes its time, so each is made when it is asked for."""
+        if place not in self._clear:
+            assert self.tails is not None
+            half, shape = self._pooled[0], self.alone.matrix / self.tails.size
+            shown = self.tails.clear(place, shape)
+            self._clear[place] = shown if half is None or not shown.any() else half @ shown @ half.T
+        return self._clear[place]
 
     @cached_property
-    def clear(self) -> Array:
-        if self.tails is None:
-            return super().clear
-        there = np.linalg.solve(self.last.through.T, self._pooled[0].T).T
-        return there @ self.tails.clear(self.alone.matrix / self.tails.size) @ there.T
+    def _clear(self) -> dict[int, Array]:
+        return {}
 
     def together_with(self, counted: Array | None = None) -> View:
-        clear = self.clear if counted is None else self.clear[counted]
-        if not clear.any():
+        outer = range(0 if self.tails is None else len(self.last.outer))
+        clear = [each for k in outer if (counted is None or counted[k]) and (each := self._clear_at(k)).any()]
+        if not clear:
             return self.together
         return View(self.together.matrix + np.sum(clear, axis=0), self.together.law, self.together.turn)
 
@@ -122,12 +144,13 @@ class RoundsEvidence(Evidence, reads=WhitenedGaussian):
 
     def _own(self, there: Array) -> Array:
         known = self.public_rows if self.public_rows and self.last.kept < 1.0 and self.intercept else None
-        return in_own_columns(there, self._pooled[0], rows=known)
+        half = self._pooled[0]
+        return in_own_columns(there, self.last.through if half is None else half @ self.last.through, rows=known)
 
     @property
     def never_shrunk(self) -> bool:
         """Rows that were shrunk in whitened coordinates are as many as were drawn; ``weighed_rows`` says what they weigh."""
-        return True
+        return not self.schema.counts_partly
 
     @property
     def fewest_rows(self) -> float | Array:
@@ -135,15 +158,21 @@ class RoundsEvidence(Evidence, reads=WhitenedGaussian):
         return np.linalg.trace(self.last.gram)
 
     def count_sd(self, count: float) -> float:
-        turn = turn_of(self.last.through)
-        return float(math.sqrt(2) * self.last.sd_off_diagonal / self.last.kept * np.sum(turn[:, 0] ** 2))
+        """Of the noise, and of how much the clipping took of the count; that may be as much again where no outer matrix shows it."""
+        if not self.last.outer:
+            return math.hypot(self._weighed_sd, (1 - self.last.kept) * count)
+        return rows_before_clipping(self.last, white=self.noise.several)[1]
 
     @property
     def weighed_rows(self) -> tuple[float, float]:
-        if not self.intercept or self.last.kept >= 1.0:
+        if not self.intercept or (self.public_rows is not None and self.last.kept >= 1.0):
             return self.counted
-        count = max(float(self.gram[0, 0]), 1.0)
-        return count, self.count_sd(count)
+        return max(float(self.gram[0, 0]), 1.0), self._weighed_sd
+
+    @property
+    def _weighed_sd(self) -> float:
+        """Standard deviation of the noise in the intercept's own entry."""
+        return float(math.sqrt(2) * self.last.sd_off_diagonal / self.last.kept * np.sum(self._turn[:, 0] ** 2))
 
     def seen_by_noise(self, forms: Array) -> Array:
         """By the last round alone: what earlier rounds add to sums of products makes them better than this says."""
@@ -168,6 +197,7 @@ class RoundsEvidence(Evidence, reads=WhitenedGaussian):
         drawn = [look(replace(self.last, gram=matrix), self.rows_summed, white=self.noise.several) for matrix in matrices]
         level = np.stack([self.law.sd_off_diagonal / sd * matrix for _, matrix, sd in drawn])
         drawn_again.alone = View(level, self.law, self.alone.turn)
+        drawn_again.counted = self.counted
         return drawn_again
 
 
@@ -176,6 +206,5 @@ def turn_of(through: Array) -> Array:
     return np.linalg.solve(through.T, np.eye(len(through)))
 
 
-def _view(of: Look) -> View:
-    through, matrix, sd = of
-    return View(matrix, Additive(SymmetricGaussian.orthogonal(sd)), turn_of(through))
+def _view(matrix: Array, sd: float, turn: Array) -> View:
+    return View(matrix, Additive(SymmetricGaussian.orthogonal(sd)), turn)

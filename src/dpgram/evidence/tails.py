@@ -31,17 +31,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpgram.evidence.additive import Additive
-from dpgram.linalg.shrinkage import positive_moments
+from dpgram.linalg.clipped import outer_sizes
 from dpgram.terms.noise import Round, SymmetricGaussian
 
 Array = np.ndarray
 
-DECLINE = 0.2  # of the mean square from one scale to the next, in their units: what is expected before anything is seen
 AGREEMENT = np.geomspace(0.005, 1.0, 12)  # values of rho
 EXPECTED = AGREEMENT**-0.2  # prior weights of them
 RISING = AGREEMENT**-2.0  # the same of those that are as large as that of the scale before
 CAREFUL = 1 / AGREEMENT  # further weights, for estimates
-SMALLEST = 1e-9  # of the noise: what a size is at least
 FAINTEST = 1e-300  # of the largest likelihood: with many coefficients the others are no floats any more
 NEAR = 1.5  # standard deviations of the noise: how far from what was seen a mean square along the residual may be
 SURELY = 5.0  # standard deviations of a sum of squares that is noise alone
@@ -61,6 +59,7 @@ class Tails:
     size: float
     shape_sd: float  # of the noise in the shape
     dim: int  # d
+    observed: int = -1  # the directions of the basis whose products with the residual are observed come first, up to this one
 
     @classmethod
     def of(cls, last: Round, matrix: Array, sd: float) -> Tails | None:
@@ -68,7 +67,7 @@ class Tails:
         if not last.outer or np.trace(matrix) <= 0:  # nothing there, or nothing but noise
             return None
         size, outer = float(np.trace(matrix)) / len(matrix), np.stack(last.outer)
-        scales, sizes = np.array(last.scales[1:]), _sizes(last, outer)
+        scales, (sizes, _) = np.array(last.scales[1:]), outer_sizes(last.gram, outer, last.sd_off_diagonal)
         return cls(last.gram, outer, scales, sizes, last.sd_off_diagonal, size, sd / size, len(matrix))
 
     @property
@@ -87,9 +86,12 @@ class Tails:
         """About how many rows are beyond the clip."""
         return float(np.sum(self.counts))
 
-    def within(self, basis: Array) -> Tails:
-        """The matrices in an orthonormal basis (d, p + 1) of a regression's columns, what is left of the label last."""
-        return replace(self, first=basis.T @ self.first @ basis, outer=basis.T @ self.outer @ basis)
+    def within(self, basis: Array, observed: int = -1) -> Tails:
+        """The matrices in an orthonormal basis (d, any number) of a regression's columns.
+
+        A regression observes products with all of them but the last, which is what is left of the label. One with instruments observes
+        products with as many as are ``observed``, the first."""
+        return replace(self, first=basis.T @ self.first @ basis, outer=basis.T @ self.outer @ basis, observed=observed)
 
     def joined(self, shape: Array, believed: Array) -> tuple[Array, Additive]:
         """The first matrix with the outer ones, as far as they are ``believed``, and the law of its noise."""
@@ -98,18 +100,21 @@ class Tails:
         sd = math.hypot(self.sd + guessed * self.shape_sd, *(weights * self.sd))
         return self.first + guessed * shape + np.tensordot(weights, self.outer, 1), Additive(SymmetricGaussian.orthogonal(sd))
 
-    def clear(self, shape: Array) -> Array:
-        """(K, d, d) what outer matrices show beyond doubt, in units of the first with shrinking undone: each difference from the ``shape``
-        with its eigenvalues shrunk as is best for a few in noise, where the edge of the noise is taken to lie further out than it does."""
+    def clear(self, place: int, shape: Array) -> Array:
+        """(d, d) what an outer matrix shows beyond doubt, in units of the first with shrinking undone: its difference from the ``shape``
+        with eigenvalues shrunk as is best for a few in noise, where the edge of the noise is taken to lie further out than it does."""
         whole = max(float(np.trace(self.first)) / self.dim, 0.0) + float(self.scales @ self.sizes)
-        edges = CLEAR * math.sqrt(self.dim) * np.hypot(self.sd, self.sizes * self.shape_sd)
-        values, vectors = np.linalg.eigh(self.outer - self.sizes[:, None, None] * shape)
-        kept = np.sign(values) * np.sqrt(np.maximum(values**2 - edges[:, None] ** 2, 0.0))
-        return (self.size / whole * self.scales)[:, None, None] * ((vectors * kept[:, None, :]) @ vectors.mT)
+        edge = CLEAR * math.sqrt(self.dim) * math.hypot(self.sd, self.sizes[place] * self.shape_sd)
+        apart = self.outer[place] - self.sizes[place] * shape
+        if np.max(np.abs(np.linalg.eigvalsh(apart))) <= edge:  # most often; vectors would take much longer
+            return np.zeros_like(apart)
+        values, vectors = np.linalg.eigh(apart)
+        kept = np.sign(values) * np.sqrt(np.maximum(values**2 - edge**2, 0.0))
+        return self.size / whole * self.scales[place] * ((vectors * kept) @ vectors.T)
 
     def apart(self, shape: Array, residual: Array) -> Array:
         """(K, p) Q'(M_k - c_k S) v, where v is the ``residual``, the label less the fit, of length one."""
-        return ((self.outer - self.sizes[:, None, None] * shape) @ residual)[:, :-1] / np.linalg.norm(residual)
+        return ((self.outer - self.sizes[:, None, None] * shape) @ residual)[:, : self.observed] / np.linalg.norm(residual)
 
     def disagree(self, shape: Array, residual: Array) -> Array:
         """(K,) whether long rows surely follow another line than that of the ``residual``."""
@@ -151,16 +156,3 @@ def _rising(likely: Array) -> Array:
         posterior.append(each * prior / np.sum(each * prior))
         prior = RISING * np.cumsum(posterior[-1] / above)
     return np.array(posterior)
-
-
-def _sizes(last: Round, outer: Array) -> Array:
-    """The mean square of each outer matrix given its trace: positive, and expected to be a fraction of that of the scale before it."""
-    dim, sd = len(last.gram), last.sd_off_diagonal
-    before = max(float(np.trace(last.gram)) / dim, SMALLEST * sd)
-    spread = math.sqrt(2 / dim) * sd
-    sizes = []
-    for matrix in outer:
-        mean = float(np.trace(matrix)) / dim - spread**2 / (DECLINE * before)
-        before = max(float(positive_moments(np.array([mean]), np.array([spread]))[0][0]), SMALLEST * sd)
-        sizes.append(before)
-    return np.array(sizes)

@@ -35,9 +35,9 @@ def bootstrap(evidence: Evidence, plan: Design, confidence: float, *, draws: int
 
 
 def _published(evidence: Evidence, draws: int, rng: SeededSource) -> Array:
-    """What would be published of tables like the fitted one, each of as many rows."""
+    """What would be published of tables like the fitted one, each of as many independent rows, weighed to the same sum."""
     fitted = evidence.repaired_there[0]
-    rows = max(evidence.rows, len(fitted) + 1.0)
+    rows = max(evidence.effective_rows, len(fitted) + 1.0)
     root, published = np.linalg.cholesky(fitted / rows), np.empty((draws, *fitted.shape))
     for place in range(draws):
         half = root @ bartlett_factor(len(fitted), rows, rng)

@@ -41,7 +41,7 @@ class Goodness:
 def goodness(evidence: Evidence, plan: Design, confidence: float) -> Goodness:
     """First order in the noise, with the sampling of rows added. Of rows as they were shrunk, where they were."""
     seen = channel_of_shrunk(evidence, plan)
-    rows, reach = max(evidence.rows - len(seen.gain), 1.0), quantile(confidence, seen.degrees)
+    rows, reach = float(seen.rows_left(evidence.rows)), quantile(confidence, seen.degrees)
     scaled = np.linalg.solve(plan.to_own_units, seen.own(seen.estimate) - plan.offset)
     u = plan.label - plan.regressors @ scaled
     left = max(float(seen.error_variance * rows * np.square(seen.label_scale)) + evidence.weighing(u), 0.0)
@@ -55,12 +55,12 @@ def goodness(evidence: Evidence, plan: Design, confidence: float) -> Goodness:
         below, above = (left + around) * (1 - 1 / high), (left + around) * (1 / low - 1)
     else:
         below = above = reach * np.sqrt(noise)
-    sampling = reach * np.sqrt(2 / rows) * left
+    sampling = reach * np.sqrt(2 * seen.design_effect / rows) * left
     count, count_sd = evidence.weighed_rows
     if count_sd > 0:  # the number of rows was read from the matrix too
         low, high = _chi_square_ends(max(2 * (count / count_sd) ** 2, 1.0), confidence)
         below, above = np.hypot(below, left * (1 - low)), np.hypot(above, left * (high - 1))
-    unit = plan.label_unit**2 / max(count - len(seen.gain), 1.0)
+    unit = plan.label_unit**2 / float(seen.rows_left(count))
     variance = left * unit
     weak = weakly_identified(seen)
     may_explain_all = weak.any()  # what is not identified may explain whatever is left
@@ -74,7 +74,7 @@ def goodness(evidence: Evidence, plan: Design, confidence: float) -> Goodness:
         return Goodness(variance, variance_ends, None, (0.0, 1.0))
     ratio = min(left / whole, 1.0)
     by_noise = noise - 2 * ratio * evidence.quadratic_covariance(u, about) + ratio**2 * whole_noise
-    by_rows = 4 * (1 - ratio) * ratio**2 / evidence.rows
+    by_rows = 4 * (1 - ratio) * ratio**2 / evidence.effective_rows
     wide = reach * np.sqrt(max(by_noise / whole**2 + by_rows, 0.0))
     r_squared = 1 - ratio
     most = 1.0 if may_explain_all else min(r_squared + wide, 1.0)

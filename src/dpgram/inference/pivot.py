@@ -118,8 +118,7 @@ def _lifted(combinations: Array, metric: Array, gap: Array) -> Array:
         over = only / metric
         return over * (gap / _dot(over, only))
     over = combinations / metric[:, None, :]
-    inner = np.einsum("kcp,kep->kce", over, combinations)
-    return np.einsum("kcp,kc->kp", over, np.linalg.solve(inner, gap[:, :, None])[:, :, 0])
+    return (np.linalg.solve(over @ combinations.mT, gap[:, :, None]).mT @ over)[:, 0]
 
 
 @dataclass(frozen=True)

@@ -4,17 +4,18 @@ What a submodel S of p coefficients is worth is its squared error on rows to com
 
     risk(S) = n sigma_S^2 + tr G_S Cov(b_S),
 
-sigma_S^2 the variance of its errors and b_S its debiased coefficients. Cov has two sources: rows give sigma_S^2 G_S^-1 and with it
-p sigma_S^2, the privacy noise gives ``tr G_S Noise_S``. n sigma_S^2 is the sum of squared errors within the table plus p sigma_S^2,
-and ``error_squares`` estimates that sum without bias, the squares that noise seems to explain having been taken off it already. So
+sigma_S^2 the variance of its errors and b_S its debiased coefficients. Cov has two sources: rows give D sigma_S^2 G_S^-1 and with it
+p D sigma_S^2, where D is the design effect (1 for independent rows), the privacy noise gives ``tr G_S Noise_S``. n sigma_S^2 is the sum
+of squared errors within the table plus p D sigma_S^2, and ``error_squares`` estimates that sum without bias, the squares that noise
+seems to explain having been taken off it already. So
 
-    error_squares(S) + 2 p sigma_S^2 + tr G_S Noise_S
+    error_squares(S) + 2 p D sigma_S^2 + tr G_S Noise_S
 
 is unbiased for the risk of one given S: Mallows' Cp with the noise added, and once only. (In terms of the squares that a feature seems
 to explain, which the noise makes larger, the noise counts twice, like the rows: a feature enters when its estimate is more than sqrt(2)
 of its whole standard errors from zero.) The smallest of many is too small, because the search looks for it. The best k of q groups are
 charged for that, as by Foster and Stine (1999): 2 log(q/1) + ... + 2 log(q/k) times the risk that one coefficient adds on average,
-(p sigma_S^2 + tr G_S Noise_S) / p. It is the price at which about the same share of what is chosen is false, however large q is."""
+(p D sigma_S^2 + tr G_S Noise_S) / p. It is the price at which about the same share of what is chosen is false, however large q is."""
 
 from __future__ import annotations
 
@@ -176,7 +177,7 @@ class Risks:
     """For each of some submodels, in scaled units of the label."""
 
     error_squares: Array  # (k,) what is left over, unbiased
-    variance: Array  # (k,) of the errors, floored at zero
+    variance: Array  # (k,) of the errors, floored at zero, times the design effect
     noise: Array  # (k,) what the privacy noise in the coefficients adds to the squared errors of prediction
 
 
@@ -189,7 +190,7 @@ def risks(evidence: Evidence, plan: Design, places: Array) -> Risks:
         seen = channel(evidence, plan.submodels(places[start : start + CHUNK]))
         spent = noise_variances(seen) + seen.spread * (seen.weight * seen.estimate) ** 2
         unit = np.square(seen.label_scale)
-        parts.append((unit * seen.error_squares(), unit * seen.error_variance, unit * np.sum(spent / seen.per_row, axis=-1)))
+        parts.append((unit * seen.error_squares(), unit * seen.sampling_variance, unit * np.sum(spent / seen.per_row, axis=-1)))
     return Risks(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
 

@@ -7,18 +7,18 @@ from typing import Any
 
 from dpgram.accounting.compose import Cost, GaussianCost, PlainCost
 from dpgram.accounting.total import loss_distribution
+from dpgram.artifact.combined import CombinedRelease
 from dpgram.artifact.release import GramRelease
 from dpgram.errors import MechanismError, MissingExtraError
 from dpgram.mechanisms import registry
 
 
 def cost_of(release: GramRelease) -> Cost:
-    """What is known of the release's privacy curve, from what it says of itself."""
-    mechanism = registry.find(release.mechanism)
-    task = registry.task(
-        mechanism, release.budget, release.neighbours, len(release.columns), release.row_bound, release.calibration
-    )
-    return mechanism.cost(task, release.parameters)
+    """What is known of the release's privacy curve, from what it says of itself. Of a combined release it is only its budget."""
+    if isinstance(release, CombinedRelease):
+        return PlainCost(release.budget.epsilon, release.budget.delta)
+    given = (release.budget, release.neighbours, len(release.columns), release.row_bound, release.calibration)
+    return registry.cost_of(release.mechanism, *given, release.parameters)
 
 
 def dp_event(release: GramRelease) -> Any:

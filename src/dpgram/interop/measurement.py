@@ -24,7 +24,7 @@ def opendp_measurement(
     ----------
     schema : Schema
         What is declared about the tables. The metric is ChangeOneDistance for the neighbours "replace", and SymmetricDistance for
-        "add-remove".
+        "add-remove". With a ``unit_id`` it is a metric of its own that counts units, because OpenDP's count rows.
     epsilon, delta : float
         The privacy budget of one release.
     mechanism : str
@@ -58,6 +58,8 @@ def opendp_measurement(
     cost = known_cost(chosen, task)
     replaced = schema.neighbours is Neighbours.REPLACE
     metric = dp.change_one_distance() if replaced else dp.symmetric_distance()
+    if schema.unit_id is not None:  # a row that gets another id changes two units
+        metric = dp.user_distance(f"units, neighbours = {schema.neighbours.value}")
 
     def distance(d_in: int) -> int:
         if d_in < 0:
@@ -71,7 +73,7 @@ def opendp_measurement(
         if distance(d_in) == 0:
             return 0.0, 0.0
         if d_in > 1:
-            raise ValueError("the cost is known only for tables that differ in one row")
+            raise ValueError("the cost is known only for tables that differ in one row or unit")
         return epsilon, delta
 
     measure, privacy_map = (

@@ -5,6 +5,8 @@ notes each of them before it is drawn; if it ended early, what was not noted can
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -21,6 +23,25 @@ class Reservation:
     budget: Budget
     what: str  # in words; public facts only
     seal: str = ""  # the hash of its line, where the ledger is a file
+
+
+@dataclass(frozen=True)
+class Protected:
+    """What a release takes for one unit: all rows of one id, or a single row where rows have no ids."""
+
+    unit_id: str | None  # the column of ids; None: that a unit has one row is assumed, not enforced
+    rows_per_unit: int = 1  # how many rows of an id count in full
+
+    @property
+    def in_words(self) -> str:
+        if self.unit_id is None:
+            return "one row per unit assumed"
+        return f"enforced by {self.unit_id}, {self.rows_per_unit:,} row{'' if self.rows_per_unit == 1 else 's'}"
+
+
+def takes_protected(ledger: Ledger) -> bool:
+    """Whether ``reserve`` of this ledger wants to know it. One of somebody's own need not."""
+    return "protected" in inspect.signature(ledger.reserve).parameters
 
 
 @runtime_checkable
@@ -96,6 +117,20 @@ def check_relation(counted: Neighbours, released: Neighbours) -> None:
         raise LedgerError(
             f"the ledger is for neighbours = {counted.value!r}, but the release is for {released.value!r}. Their costs cannot be added. "
             f"Use one ledger for each, or the same neighbours for both."
+        )
+
+
+def check_protected(unit: str, known: Iterable[Protected], released: Protected) -> None:
+    """Raise unless the release takes the same rows for one ``unit`` as the releases that are ``known``."""
+    other = next((each for each in known if each.unit_id != released.unit_id), None)
+    if other is not None:
+        told = [
+            f"ids in {one.unit_id!r}" if one.unit_id is not None else "no ids, so one row each" for one in (other, released)
+        ]
+        raise LedgerError(
+            f"in this ledger units have {told[0]}, but in the release they have {told[1]}, so their costs cannot be added for one "
+            f"{unit!r}: use the same unit_id in the schema, or another ledger, or open one with mixed_units=True (--mixed-units) if both "
+            f"mean the same."
         )
 
 

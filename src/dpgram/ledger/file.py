@@ -25,7 +25,7 @@ from dpgram.accounting.compose import Cost, GaussianCost, PlainCost
 from dpgram.accounting.gaussian import calibrate_mu
 from dpgram.accounting.total import Spending
 from dpgram.errors import LedgerError, LedgerFullError
-from dpgram.ledger.base import Drawn, Reservation, check_next_round, check_relation, check_settled
+from dpgram.ledger.base import Drawn, Protected, Reservation, check_next_round, check_protected, check_relation, check_settled
 from dpgram.ledger.lines import FIRST, FORMAT, Committed, KnownCost, Line, Opened, Reserved, RoundNoted, Settled, chained
 from dpgram.terms.budget import SMALLEST_EPSILON, Budget, Neighbours
 
@@ -49,6 +49,7 @@ class Entry(Reservation):
     committed: str | None = None  # when; None: reserved, and then the release failed or is still under way; it counts as spent
     drawn: Drawn | None = None  # the rounds noted so far, where the release notes them
     settled: str | None = None  # when; from then on only ``drawn`` counts
+    protected: Protected | None = None  # what was taken for one unit; None where nobody said so
 
     @property
     def counted(self) -> tuple[Budget, Cost] | None:
@@ -118,6 +119,7 @@ class FileLedger:
         dataset: str,
         neighbours: Neighbours | str = Neighbours.REPLACE,
         composition: str = "composed",
+        mixed_units: bool = False,
     ) -> FileLedger:
         """Create the ledger of a dataset. Do it once per dataset.
 
@@ -136,6 +138,9 @@ class FileLedger:
         composition : {"composed", "plain"}
             How costs are added. "composed" uses exact privacy curves where they are known, so more releases are possible.
             "plain" adds epsilons and deltas.
+        mixed_units : bool
+            Whether releases may differ in their ``unit_id``, or some have none. Then it is up to you that a unit means the same in
+            all of them.
 
         Returns
         -------
@@ -168,6 +173,7 @@ class FileLedger:
             neighbours=relation.value,
             unit=unit,
             composition=composition,  # type: ignore[arg-type]
+            mixed_units=mixed_units,
         )
         draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
         for leftover in SIDE_FILES:
@@ -204,6 +210,7 @@ class FileLedger:
         unit: str | None = None,
         cost: Cost | None = None,
         by_rounds: bool = False,
+        protected: Protected | None = None,
     ) -> Reservation:
         """Set budget aside for a release. It is on disk when this returns, and counts as spent from then on.
 
@@ -223,6 +230,8 @@ class FileLedger:
             What is known of the release's privacy curve besides the budget.
         by_rounds : bool
             Whether every round of the release will be recorded before it is drawn.
+        protected : Protected, optional
+            Which rows the release takes for one unit. It must be as in the ledger's other releases.
 
         Returns
         -------
@@ -244,6 +253,9 @@ class FileLedger:
                     f"the ledger protects one {account.opened.unit!r}, but the release's schema says unit = {unit!r}. Their costs "
                     f"cannot be added. Use one ledger for each, or the same unit for both."
                 )
+            if protected is not None and not account.opened.mixed_units:
+                spent = (entry.protected for entry in account.entries if entry.counted is not None)
+                check_protected(account.opened.unit, (each for each in spent if each is not None), protected)
             if not account.fits(budget, known):
                 raise LedgerFullError(
                     asked=(budget.epsilon, budget.delta),
@@ -258,6 +270,8 @@ class FileLedger:
                 cost=KnownCost.of(known),
                 what=what,
                 by_rounds=by_rounds,
+                unit_id=None if protected is None else protected.unit_id,
+                rows_per_unit=None if protected is None else protected.rows_per_unit,
             )
             seal = _append_for_good(database, account, line)
         return Reservation(account.lines + 1, budget, what, seal)
@@ -374,7 +388,11 @@ class FileLedger:
                         raise LedgerError(f"{self.path} has format {line.format}, but {known}. Update dpgram.")
                 case Reserved():
                     asked, drawn = Budget(line.epsilon, line.delta), Drawn() if line.by_rounds else None
-                    entries[number] = Entry(number, asked, line.what, hash_, time=line.time, cost=line.cost.cost(), drawn=drawn)
+                    told = None if line.rows_per_unit is None else Protected(line.unit_id, line.rows_per_unit)
+                    cost = line.cost.cost()
+                    entries[number] = Entry(
+                        number, asked, line.what, hash_, time=line.time, cost=cost, drawn=drawn, protected=told
+                    )
                 case _ if line.number not in entries:
                     self._broken(number)
                 case RoundNoted():

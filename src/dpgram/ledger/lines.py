@@ -33,6 +33,7 @@ class Opened(_Strict, tag_field="line", tag="opened"):
     neighbours: Literal["replace", "add-remove"]
     unit: str
     composition: Literal["composed", "plain"]
+    mixed_units: bool = False  # releases may take other rows for one unit, at the custodian's word
 
 
 class KnownCost(_Strict):
@@ -59,6 +60,8 @@ class Reserved(_Strict, tag_field="line", tag="reserved"):
     cost: KnownCost
     what: str
     by_rounds: bool = False  # every round is noted before it is drawn
+    unit_id: str | None = None  # the column of ids by which units are enforced
+    rows_per_unit: int | None = None  # that count in full; None where nobody said so, as in lines of older versions
 
 
 class RoundNoted(_Strict, tag_field="line", tag="drawing"):

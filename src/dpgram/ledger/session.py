@@ -14,11 +14,11 @@ import os
 import threading
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import NoReturn
 
 from dpgram.accounting.compose import Cost
 from dpgram.accounting.total import Spending, decimal, rounded_down, rounded_up
 from dpgram.errors import BudgetSpentError, LedgerError
+from dpgram.ledger.away import AwayLedger
 from dpgram.ledger.base import Drawn, Reservation, check_next_round, check_relation, check_settled
 from dpgram.terms.budget import Budget, Neighbours
 
@@ -45,7 +45,8 @@ class SessionLedger:
     A release that would exceed the budget is refused before noise is drawn. Costs are added plainly. Use ``FileLedger`` if the account
     must outlive the program, or if several processes need it.
 
-    Threads can share the ledger. A copy is the same ledger, so the copies that scikit-learn makes share one budget. It cannot be pickled.
+    Threads can share the ledger. A copy is the same ledger, so the copies that scikit-learn makes share one budget. In another
+    process, or loaded from a file, it accepts no release, and says so.
 
     Parameters
     ----------
@@ -259,11 +260,8 @@ class SessionLedger:
     def __deepcopy__(self, memo: dict) -> SessionLedger:
         return self
 
-    def __reduce__(self) -> NoReturn:
-        raise LedgerError(
-            "a SessionLedger cannot be pickled, because two copies would each allow the whole budget. Fit with n_jobs=None or in "
-            "threads, or use a FileLedger. To save a fitted estimator, call estimator.set_params(ledger=None) first."
-        )
+    def __reduce__(self) -> tuple[type[AwayLedger], tuple]:
+        return AwayLedger, ()  # a copy elsewhere would allow the whole budget again
 
     def __repr__(self) -> str:
         epsilon, delta = self.spent

@@ -181,6 +181,15 @@ def share_shrunk(dim: int, kept: float, mean_square: float | None = None) -> flo
     return float(np.mean([np.exp(x) * chdtrc(dim, dim * np.exp(x)) / _left(dim, x) for x in lengths])) if lengths else 0.0
 
 
+def share_kept(dim: int, mean_square: float) -> float:
+    """The mean weight that shrinking to norm one left the squares of normal rows, where ``mean_square`` is their mean by these weights.
+
+    >>> [round(share_kept(20, square), 2) for square in (0.3, 0.8, 0.95)]
+    [1.0, 0.97, 0.92]
+    """
+    return _weight(dim, _root(lambda x: mean_square - _left(dim, x) * np.exp(-x) / _weight(dim, x)))
+
+
 def _weight(dim: int, log_room: float) -> float:
     """The mean of min(1, room / r^2) for a normal row with r^2 of mean one."""
     dim = max(dim, 3)

@@ -35,8 +35,9 @@ class Task:
     """What a mechanism is to achieve. All of it is public.
 
     ``calibration`` is "exact" (the tight curves) or "paper" (Sheffet's printed formulas). ``rows`` is the number of rows where
-    it is public and known. ``experiment`` lets a printed formula through that is less private than it says: it is never set
-    by a release."""
+    it is public and known. A unit adds at most as much to a sum as ``rows_per_unit`` rows. Where units have ids, ``units`` is their number
+    where that is public and known, and ``rows`` is None. ``experiment`` lets a printed formula through that is less private than it says:
+    it is never set by a release."""
 
     budget: Budget
     neighbours: Neighbours
@@ -45,10 +46,18 @@ class Task:
     calibration: str = EXACT_CURVE
     options: Mapping[str, float | str] = field(default_factory=dict)
     rows: int | None = None
+    units: int | None = None  # the number of units, where they have ids, likewise
+    rows_per_unit: int = 1
+    counts_partly: bool = False  # whether a row can count as less than one: then the number of rows says less than the sums do
     experiment: bool = False
     intercept: bool = False  # whether the first column is one in every row
     half_ranges: tuple[float, ...] = ()  # of the encoded columns, where they are declared: 1 for numbers, 0.5 for indicators
     schema: Schema | None = None  # what is declared about the columns, where the rows are those of a table
+
+    @property
+    def by_unit(self) -> bool:
+        """Whether a unit's rows are protected together: then the number of rows is not public."""
+        return self.rows_per_unit > 1 or (self.schema is not None and self.schema.unit_id is not None)
 
     @property
     def spans(self) -> tuple[float, ...]:
@@ -167,6 +176,7 @@ class Mechanism:
     start: Callable[[Task, RandomSource], Conversation]
     options: Mapping[str, Option] = field(default_factory=dict)  # by name
     cost: Callable[[Task, Parameters], Cost] = plain_cost  # what is known of its curve, for composition
+    takes_units: bool = False  # whether its proof holds for all rows of a unit together, of which there can be several
     several: bool = False  # whether it asks more than one question, and so announces its rounds
     batched: bool = False  # whether a source that draws many copies at once makes many releases at once
 

@@ -1,8 +1,9 @@
 """Gaussian noise for a symmetric Gram sum (Analyze Gauss).
 
-Statement: if every row has ||z||_2 <= row_bound, the Gram plus symmetric noise that is N(0, t^2) off the diagonal and
-N(0, 2 t^2) on it is a Gaussian mechanism of shift mu = ``gram_sensitivity`` / (sqrt(2) t), so it has the exact curve
-``gaussian_delta``. Neighbours: REPLACE and ADD_REMOVE. The printed version has the same sd everywhere and a sensitivity that
+Statement: if every row has ||z||_2 <= row_bound, and the rows of a unit count as ``rows_per_unit`` of them at most, the Gram plus
+symmetric noise that is N(0, t^2) off the diagonal and N(0, 2 t^2) on it is a Gaussian mechanism of shift
+mu = ``gram_sensitivity`` / (sqrt(2) t), so it has the exact curve ``gaussian_delta``.
+Neighbours: REPLACE and ADD_REMOVE. The printed version has the same sd everywhere and a sensitivity that
 is too small for REPLACE; its true curve is computed and put on the label.
 Proof: proofs/gaussian_noise.md, in real arithmetic; proofs/exact_release.md and proofs/floating_point.md carry it to what is published."""
 
@@ -36,10 +37,10 @@ REPAIR = Option(
 
 
 @proven("gaussian_noise.md#theorem-1")
-def gram_sensitivity(row_bound: float, neighbours: Neighbours) -> float:
+def gram_sensitivity(row_bound: float, neighbours: Neighbours, rows_per_unit: int) -> float:
     """Largest Frobenius change of the Gram sum between two neighbouring tables."""
-    rows_apart = {Neighbours.ADD_REMOVE: 1.0, Neighbours.REPLACE: math.sqrt(2)}  # orthogonal rows reach sqrt(2)
-    return rows_apart[neighbours] * row_bound**2
+    units_apart = {Neighbours.ADD_REMOVE: 1.0, Neighbours.REPLACE: math.sqrt(2)}  # orthogonal rows reach sqrt(2)
+    return units_apart[neighbours] * row_bound**2 * rows_per_unit  # all rows of a unit can be the same
 
 
 @proven("gaussian_noise.md#theorem-2")
@@ -61,7 +62,8 @@ def diagonal_sd(off: float) -> float:
 
 
 def calibrate(task: Task) -> Parameters:
-    return gaussian_parameters(task, gram_sensitivity(task.row_bound, task.neighbours), printed=task.row_bound**2)
+    sensitivity = gram_sensitivity(task.row_bound, task.neighbours, task.rows_per_unit)
+    return gaussian_parameters(task, sensitivity, printed=task.row_bound**2)
 
 
 def gaussian_cost(task: Task, parameters: Parameters) -> Cost:
@@ -117,6 +119,7 @@ MECHANISM = Mechanism(
     calibrate=calibrate,
     start=start,
     cost=gaussian_cost,
+    takes_units=True,
     batched=True,
     options=by_name(REPAIR),
 )

@@ -1,7 +1,7 @@
 """Looks at columns before the first round: noisy counts of rows in public bins tell the scale of columns whose bounds are wide.
 
-Statement: a row adds at most one to the bins of each of c columns, so the counts of two neighbouring tables differ by at most
-``counts_sensitivity`` in Euclidean norm, and a look with noise of standard deviation s is a Gaussian mechanism of shift
+Statement: a unit adds at most ``rows_per_unit`` to the bins of each of c columns, all together, so the counts of two neighbouring tables
+differ by at most ``counts_sensitivity`` in Euclidean norm, and a look with noise of standard deviation s is a Gaussian mechanism of shift
 ``look_shift``. Looks and rounds whose shifts are chosen from what was published before, and whose squares surely add up to mu^2
 at most, are together a Gaussian mechanism of shift mu.
 Proof: proofs/learnt_scales.md."""
@@ -53,16 +53,16 @@ class LookRules(Protocol):
 
 
 @proven("learnt_scales.md#lemma-1")
-def counts_sensitivity(columns: int, neighbours: Neighbours) -> float:
+def counts_sensitivity(columns: int, neighbours: Neighbours, rows_per_unit: int) -> float:
     """Largest Euclidean change of the counts in bins of so many columns between two neighbouring tables; rounded up."""
-    bins_moved = {Neighbours.ADD_REMOVE: 1, Neighbours.REPLACE: 2}[neighbours]  # of each column
-    return math.nextafter(math.sqrt(bins_moved * columns), math.inf)
+    bins_moved = {Neighbours.ADD_REMOVE: 1, Neighbours.REPLACE: 2}[neighbours]  # of each column, by all rows of a unit
+    return math.nextafter(math.sqrt(bins_moved * columns * rows_per_unit**2), math.inf)
 
 
 @proven("learnt_scales.md#lemma-1")
-def look_shift(sd: float, columns: int, neighbours: Neighbours) -> float:
+def look_shift(sd: float, columns: int, neighbours: Neighbours, rows_per_unit: int) -> float:
     """mu of a look at so many columns whose counts get noise of ``sd``; rounded up."""
-    return math.nextafter(counts_sensitivity(columns, neighbours) / sd, math.inf)
+    return math.nextafter(counts_sensitivity(columns, neighbours, rows_per_unit) / sd, math.inf)
 
 
 @proven("learnt_scales.md#theorem-1")
@@ -75,14 +75,15 @@ def shift_left(mu: float, shifts: Sequence[float]) -> float:
 
 
 @proven("learnt_scales.md#theorem-3")
-def noted_shift(place: int, first: float, mu: float, dim: int, rows: float | None) -> float:
+def noted_shift(place: int, first: float, mu: float, task: Task, rows: float | None) -> float:
     """What is noted with drawing number ``place`` of a release that looks at columns: at least the shift of all that was drawn by then.
 
     It depends on public numbers alone, and not on what was drawn: ``first`` is the shift of the first look. No early round has more than
     one over their number of what is left, and none can be the last before all that there are at least."""
     if place == 1:
         return first
-    fewest = min(len(whitening.rules(dim, rows, left).shares) for left in (mu, mu * math.sqrt(1 - MOST_SPENT)))
+    lefts = (mu, mu * math.sqrt(1 - MOST_SPENT))
+    fewest = min(len(whitening.rules(task.dim, rows, left / task.rows_per_unit).shares) for left in lefts)
     if place > fewest:
         return mu
     return min(mu, mu * math.sqrt(MOST_SPENT + (place - 1) / fewest) * (1 + 2.0**-50))
@@ -104,23 +105,23 @@ def learn(
         answer = yield CountsQuestion(bins, sample=sample)
         rows = rows if answer.rows is None else float(answer.rows)
         summed = None if rows is None else rows * (sample or 1.0)
-        sd = counts_sd(len(bins.inner), summed, mu, task.neighbours, place=len(seen))
+        sd = counts_sd(len(bins.inner), summed, mu, task, place=len(seen))
         if sd is None:
             break
-        shifts = (*shifts, look_shift(sd, len(bins.inner), task.neighbours))
+        shifts = (*shifts, look_shift(sd, len(bins.inner), task.neighbours, task.rows_per_unit))
         shift_left(mu, shifts)  # or an error, before anything is drawn
-        spent = noted_shift(len(shifts), shifts[0], mu, task.dim, rows)
+        spent = noted_shift(len(shifts), shifts[0], mu, task, rows)
         yield Drawing(len(seen) + 1, len(seen) + 2, GaussianCost(spent))
         noisy = add_symmetric_noise(known(answer.gram, rng), sd, sd, rng)
         matrix, _ = publish(noisy, SymmetricGaussian(sd, sd), rng)
         seen.append(ranges.Look(bins, bins.unpacked(matrix), sd))
-    found = rules.intervals(seen, declared, summed)
+    found = rules.intervals(seen, declared, None if task.counts_partly else summed)
     return Looked(task.having_learnt(found), shifts, tuple(look.sd for look in seen))
 
 
-def counts_sd(columns: int, rows: float | None, mu: float, neighbours: Neighbours, *, place: int) -> float | None:
+def counts_sd(columns: int, rows: float | None, mu: float, task: Task, *, place: int) -> float | None:
     """The noise of look number ``place``, from 0, at so many columns; None where it would tell nothing."""
-    sensitivity = counts_sensitivity(columns, neighbours)
+    sensitivity = counts_sensitivity(columns, task.neighbours, task.rows_per_unit)
     share = ranges.share(columns, rows, mu, moved=sensitivity**2 / columns, place=place)
     return sensitivity / (mu * math.sqrt(share)) if share > 0 else None
 
@@ -133,5 +134,5 @@ def wide_columns(task: Task) -> ranges.Intervals:
 def planned(task: Task, mu: float, rows: float | None) -> Looked:
     """What looks are expected to spend where bounds fit: that of the first look."""
     columns = len(wide_columns(task))
-    sd = counts_sd(columns, rows, mu, task.neighbours, place=0) if columns else None
-    return Looked(task) if sd is None else Looked(task, (look_shift(sd, columns, task.neighbours),), (sd,))
+    sd = counts_sd(columns, rows, mu, task, place=0) if columns else None
+    return Looked(task) if sd is None else Looked(task, (look_shift(sd, columns, task.neighbours, task.rows_per_unit),), (sd,))

@@ -24,10 +24,12 @@ from dpgram.terms.words import SCALED, Point, Words
 
 
 @proven("noisy_inverse.md#theorem-1")
-def inverse_sensitivity(row_bound: float, rho: float, neighbours: Neighbours) -> float:
+def inverse_sensitivity(row_bound: float, rho: float, neighbours: Neighbours, rows_per_unit: int) -> float:
     """Largest Frobenius change of the inverse Gram between neighbours whose eigenvalues are all at least (1 + rho) B^2."""
-    one_row = 1 / (row_bound**2 * (1 + rho) * (2 + rho))
-    return one_row * (math.sqrt(2) if neighbours is Neighbours.REPLACE else 1.0)
+    one_unit = rows_per_unit / (row_bound**2 * (1 + rho) * (1 + rows_per_unit + rho))
+    if rows_per_unit > 1 + rho:  # a unit in several directions then moves the inverse further than one along a single one
+        one_unit = math.sqrt(rows_per_unit / (1 + rho)) / (2 * row_bound**2 * (1 + rho))
+    return one_unit * (math.sqrt(2) if neighbours is Neighbours.REPLACE else 1.0)
 
 
 def calibrate(task: Task) -> Parameters:
@@ -39,7 +41,7 @@ def calibrate(task: Task) -> Parameters:
         )
     if not rho > 0:
         raise MechanismError(f"rho is {rho:g} and must be positive.")
-    sensitivity = inverse_sensitivity(task.row_bound, rho, task.neighbours)
+    sensitivity = inverse_sensitivity(task.row_bound, rho, task.neighbours, task.rows_per_unit)
     if task.calibration == PAPER:
         require(task.budget.epsilon < 1, "epsilon < 1")
         require(task.budget.delta < 1 / math.e, "delta < 1/e")
@@ -99,6 +101,7 @@ MECHANISM = Mechanism(
     calibrate=calibrate,
     start=start,
     cost=gaussian_cost,
+    takes_units=True,
     batched=True,
     options=by_name(
         Option("rho", float, "your public claim that every eigenvalue of the Gram matrix is at least (1 + rho) row_bound^2")

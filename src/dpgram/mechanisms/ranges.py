@@ -46,7 +46,7 @@ class Look:
 def share(columns: int, rows: float | None, mu: float, *, moved: float, place: int) -> float:
     """The share of mu^2 for look number ``place``, from 0, at so many columns; none where it would tell nothing.
 
-    ``moved`` is the square of what a row can change of one column's counts."""
+    ``moved`` is the square of what a unit can change of one column's counts."""
     most = MOST_SHARE if place == 0 else MOST_SHARE / 2
     if rows is None:
         return LEAST_SHARE

@@ -2,10 +2,10 @@
 
 Statement: if round i adds symmetric Gaussian noise of off-diagonal sd t_i to the Gram of rows z = T_i a, shrunk to ||z||_2 <= 1 after
 the map, and T_i is made of what rounds 1 to i - 1 published, then all that is published together is a Gaussian mechanism of shift
-mu = sqrt(sum mu_i^2), mu_i = ``gram_sensitivity``(1) / (sqrt(2) t_i), and has the exact curve ``gaussian_delta``. The last round may share
+mu = sqrt(sum mu_i^2), mu_i = ``gram_sensitivity`` / (sqrt(2) t_i), and has the exact curve ``gaussian_delta``. The last round may share
 long rows between sums at several scales, each with noise of that sd in its own units: its mu_i is the same. The mu_i are fixed before
-the first noise of a round is drawn; looks at columns (looks.py) may come first, and their squares count in the sum. Neighbours:
-REPLACE and ADD_REMOVE. Nothing is assumed of the data.
+the first noise of a round is drawn; looks at columns (looks.py) may come first, and their squares count in the sum. A unit of
+``rows_per_unit`` rows moves each sum by as many times as much. Neighbours: REPLACE and ADD_REMOVE. Nothing is assumed of the data.
 Proof: proofs/whitened_noise.md, on top of proofs/gaussian_noise.md; proofs/exact_release.md and proofs/floating_point.md carry it to what
 is published."""
 
@@ -54,25 +54,34 @@ MAPPED_BOUND = 1.0  # the clip of every round is folded into its map
 
 
 @proven("whitened_noise.md#theorem-1")
-def round_sds(mu: float, shares: tuple[float, ...], neighbours: Neighbours) -> tuple[float, ...]:
+def round_sds(mu: float, shares: tuple[float, ...], neighbours: Neighbours, rows_per_unit: int) -> tuple[float, ...]:
     """The off-diagonal noise sd of each round, where round i has the share ``shares[i]`` of mu^2; rounded up."""
-    sensitivity = gram_sensitivity(MAPPED_BOUND, neighbours)
+    sensitivity = gram_sensitivity(MAPPED_BOUND, neighbours, rows_per_unit)
     return tuple(math.nextafter(sensitivity / (math.sqrt(2) * mu * math.sqrt(share)), math.inf) for share in shares)
 
 
 @proven("whitened_noise.md#theorem-1")
-def total_shift(sds: tuple[float, ...], neighbours: Neighbours, looks: tuple[float, ...] = ()) -> float:
+def total_shift(sds: tuple[float, ...], neighbours: Neighbours, rows_per_unit: int, looks: tuple[float, ...] = ()) -> float:
     """mu of all rounds together, and of ``looks`` of these shifts before them."""
-    sensitivity = gram_sensitivity(MAPPED_BOUND, neighbours)
+    sensitivity = gram_sensitivity(MAPPED_BOUND, neighbours, rows_per_unit)
     return math.hypot(*looks, *(shift(off, diagonal_sd(off), sensitivity) for off in sds))
 
 
+@proven("units.md#theorem-5")
 def hinted_rows(task: Task) -> float | None:
     """The number of rows as far as it is public before any row is read."""
     hint = task.number("table_rows")
     if hint is not None and not hint >= 1:
         raise MechanismError(f"table_rows is {hint:g} and must be a number of rows, 1 or more.")
-    return float(task.rows) if task.rows is not None else hint
+    if task.rows is not None:
+        return float(task.rows)
+    return float(task.units * task.rows_per_unit) if hint is None and task.units is not None else hint
+
+
+@proven("units.md#theorem-5")
+def rules_for(task: Task, rows: float | None, mu: float) -> whitening.Rules:
+    """The rules for about so many rows. Noise hides a whole unit, so of ``mu`` one row has its part: rules weigh noise against rows."""
+    return whitening.rules(task.dim, rows, mu / task.rows_per_unit)
 
 
 def calibrate(task: Task) -> Parameters:
@@ -80,12 +89,13 @@ def calibrate(task: Task) -> Parameters:
     check(task)
     mu = calibrate_mu(task.budget)
     rows = hinted_rows(task)
-    if rows is None and task.neighbours is Neighbours.REPLACE:  # the first pass counts the rows, which are public
+    if rows is None and task.neighbours is Neighbours.REPLACE:  # the first pass counts the rows or units, which are public
         return {"mu": mu, "delta_at_epsilon": gaussian_delta(task.budget.epsilon, mu)}
-    sample = whitening.sampled(whitening.rules(task.dim, rows, mu), rows, task)
+    sample = whitening.sampled(rules_for(task, rows, mu), rows, task)
     looked = planned(task, mu, rows if rows is None else rows * (sample or 1.0))
     left = shift_left(mu, looked.shifts)
-    return with_rounds(task, round_sds(left, whitening.rules(task.dim, rows, left).shares, task.neighbours), looked, sample)
+    sds = round_sds(left, rules_for(task, rows, left).shares, task.neighbours, task.rows_per_unit)
+    return with_rounds(task, sds, looked, sample)
 
 
 def check(task: Task) -> None:
@@ -95,9 +105,11 @@ def check(task: Task) -> None:
         raise MechanismError(
             f"whitened-noise takes at most {MOST_COLUMNS} encoded columns, but there are {task.dim}. Use gaussian-noise."
         )
-    if task.neighbours is Neighbours.ADD_REMOVE and not task.intercept and hinted_rows(task) is None:
+    hidden = task.neighbours is Neighbours.ADD_REMOVE or task.by_unit
+    if hidden and not task.intercept and hinted_rows(task) is None:
+        why = "With a unit_id" if task.by_unit else 'Under neighbours = "add-remove"'
         raise MechanismError(
-            'whitened-noise needs to know roughly how many rows there are. Under neighbours = "add-remove" this number is protected, and '
+            f"whitened-noise needs to know roughly how many rows there are. {why} this number is protected, and "
             "without an intercept the release does not show it. Give a public guess (table_rows), or set intercept = true in the schema."
         )
 
@@ -105,8 +117,8 @@ def check(task: Task) -> None:
 def with_rounds(task: Task, sds: tuple[float, ...], looked: Looked | None = None, sample: float | None = None) -> Parameters:
     """The parameters of all looks and rounds, with their true curve."""
     looked = looked or Looked(task)
-    mu = total_shift(sds, task.neighbours, looked.shifts)
-    sensitivity = gram_sensitivity(MAPPED_BOUND, task.neighbours)
+    mu = total_shift(sds, task.neighbours, task.rows_per_unit, looked.shifts)
+    sensitivity = gram_sensitivity(MAPPED_BOUND, task.neighbours, task.rows_per_unit)
     parameters = {
         "mu": mu,
         "delta_at_epsilon": gaussian_delta(task.budget.epsilon, mu),
@@ -122,7 +134,9 @@ def with_rounds(task: Task, sds: tuple[float, ...], looked: Looked | None = None
     if sample is not None and sample < 1.0:
         parameters["sample"] = sample
     hint = task.number("table_rows")
-    if hint is not None and task.neighbours is Neighbours.ADD_REMOVE:  # else the rules follow the table's own number
+    if hint is not None and (
+        task.by_unit or task.neighbours is Neighbours.ADD_REMOVE
+    ):  # else the rules follow the table's own number
         parameters["table_rows"] = hint
     return parameters
 
@@ -140,7 +154,7 @@ def start(
     ask_back(task, MECHANISM.name, expected["delta_at_epsilon"])
     mu = calibrate_mu(task.budget)  # not that of rounds, rounded twice: what is released would not be what was calibrated
     rows = hinted_rows(task)
-    sample = whitening.sampled(whitening.rules(task.dim, rows, mu), rows, task)
+    sample = whitening.sampled(rules_for(task, rows, mu), rows, task)
     looked = yield from learn(task, rng, mu, rows, sample)
     task, before = looked.task, len(looked.shifts)
     left = shift_left(mu, looked.shifts)
@@ -148,10 +162,11 @@ def start(
     asked = scales_of(through, task) if expected.get("rounds") == 1 else ONE_CLIP, sample
     answer = yield GramQuestion(MAPPED_BOUND, through, None, asked[0], task.learnt, sample)
     rows = rows if answer.rows is None else float(answer.rows)
-    rules = whitening.rules(task.dim, rows, left)  # public: the number of rows is, or stands in for, a public one
-    sds = round_sds(left, rules.shares, task.neighbours)
+    rules = rules_for(task, rows, left)  # public: the number of rows is, or stands in for, a public one
+    sds = round_sds(left, rules.shares, task.neighbours, task.rows_per_unit)
     parameters = with_rounds(task, sds, looked, sample)
     ask_back(task, MECHANISM.name, parameters["delta_at_epsilon"])
+    task = replace(task, rows=answer.rows)
     seen: list[Round] = []
     for place, off in enumerate(sds, 1):
         if seen:
@@ -164,9 +179,9 @@ def start(
         ):  # the first sum is asked for again where it turns out to be the last, or not to be
             answer = yield GramQuestion(MAPPED_BOUND, through, before + len(sds), scales, task.learnt, sample)
         on = diagonal_sd(off)
-        spent = total_shift(sds[:place], task.neighbours)
+        spent = total_shift(sds[:place], task.neighbours, task.rows_per_unit)
         if before:
-            spent = noted_shift(before + place, looked.shifts[0], mu, task.dim, rows)
+            spent = noted_shift(before + place, looked.shifts[0], mu, task, rows)
         yield Drawing(before + place, before + len(sds), GaussianCost(spent))
         published = []
         for _, matrix in zip(scales, (answer.gram, *answer.outer), strict=True):
@@ -205,6 +220,7 @@ MECHANISM = Mechanism(
     calibrate=calibrate,
     start=start,
     cost=gaussian_cost,
+    takes_units=True,
     several=True,
     options=by_name(
         LOOKS,
@@ -212,7 +228,7 @@ MECHANISM = Mechanism(
         Option(
             "table_rows",
             float,
-            "a public guess of the number of rows under add-remove, by default the noisy count of the first round",
+            "a public guess of the number of rows where it is protected, by default what the first round or the number of units says",
         ),
     ),
 )

@@ -7,10 +7,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 import numpy as np
 
+from dpgram.linalg.clipped import rows_before_clipping
 from dpgram.linalg.rounds import WIDEST, in_own_columns, looks, pooled, pooled_there, unmapped
 from dpgram.linalg.symmetric import log_det_repair
 from dpgram.mechanisms.conversation import Outcome, Task
@@ -33,6 +33,8 @@ FIRST_CLIP = 0.01  # of the squared row bound: the first round only steers, and 
 POOLING_STEPS = 12  # enough for an estimate that only steers
 STEERING = 0.25  # strength of the prior that lifts small eigenvalues between rounds
 LEAST_KEPT = 0.02
+SURELY = 2.0  # standard deviations
+BEYOND_DOUBT = 4.0  # of the largest of many noisy counts
 ENOUGH = 40.0  # rows that steer, times mu_i / d^1.5
 FEWEST_STEERING = 200_000  # of them
 COINS = 2**16  # a sample is a multiple of one over this
@@ -52,7 +54,7 @@ INDICATOR_LEVERAGE, NUMBER_LEVERAGE = 1.0, 0.005  # of the clip: how far a row m
 class Rules:
     """What is fixed before any noise is drawn: each round's share of mu^2."""
 
-    mu: float
+    mu: float  # the shift that one row can make: where a unit has several, its part of the whole
     shares: tuple[float, ...]
 
     def clip(self, place: int, dim: int, rows: float) -> float:
@@ -86,7 +88,7 @@ class Rules:
 
 
 def rules(dim: int, rows: float | None, mu: float) -> Rules:
-    """The rules for about so many rows, or for nobody knows how many, and a total shift of ``mu``."""
+    """The rules for about so many rows, or for nobody knows how many, and a shift of all rounds of ``mu`` for one row."""
     if rows is None:
         return _rules(mu, ROUNDS, UNKNOWN_SHARE)
     noisy = dim**1.5 / (max(rows, 1.0) * mu)
@@ -115,7 +117,7 @@ def first_map(dim: int, row_bound: float, stretches: Sequence[float] | float = 1
 
 def next_map(seen: Sequence[Round], rules: Rules, rows: float | None, task: Task) -> PublicMap:
     """The map that whitens rows by all that was published, and brings those of the clipped length to one."""
-    count = row_count(seen, rows)
+    count = steering_count(seen, rows, task)
     stretch = np.array(task.stretches)
     moments = steering_estimate(seen, rows, task) / count * np.outer(stretch, stretch)  # in units of where numbers mostly lie
     summed = count if len(seen) == len(rules.shares) - 1 else count * seen[-1].sampled  # by the next round
@@ -135,10 +137,50 @@ def row_count(seen: Sequence[Round], rows: float | None) -> float:
     return max(counted(r) for r in seen) if rows is None else rows
 
 
+def steering_count(seen: Sequence[Round], rows: float | None, task: Task) -> float:
+    """About how many rows count, for a map: of ``rows``, where some may not, what rounds can have counted at most.
+
+    The first round does not say, because it clips most rows."""
+    if rows is None or not (task.counts_partly and task.intercept):
+        return row_count(seen, rows)
+    return min([rows, *sorted(counted(r) + SURELY * count_sd(r) for r in seen[1:])[-1:]])
+
+
+def count_so_far(seen: Sequence[Round], rows: float | None, task: Task) -> float:
+    """How many rows count, for rounds that steer: their number where it is known, else what rounds counted of clipped rows.
+
+    Where rows can count as less than one, early rounds may be over a sample, and their counts are noisy: then it is the last round's, or
+    what another surely counted beyond it. No more can have counted than there are rows, or than units can have."""
+    if not task.counts_partly:
+        return row_count(seen, rows if task.neighbours is Neighbours.REPLACE else None)
+    return _possible(counted(seen[-1]), seen, task)
+
+
+def final_count(seen: Sequence[Round], rows: float | None, task: Task) -> float:
+    """How many rows count, when all rounds were seen: their number where it is known, else an estimate that undoes the last clipping."""
+    if rows is not None and not task.counts_partly and task.neighbours is Neighbours.REPLACE:
+        return rows
+    return _possible(rows_before_clipping(seen[-1], white=len(seen) > 1)[0], seen, task)
+
+
+def _possible(count: float, seen: Sequence[Round], task: Task) -> float:
+    """``count``, or what a round surely counted beyond it; no more than there are rows, or than units can have."""
+    most = [float(each) for each in (task.rows, task.units and task.units * task.rows_per_unit) if each is not None]
+    surely = max(counted(r) - BEYOND_DOUBT * count_sd(r) for r in seen)
+    return min([max(count, surely), *most])
+
+
+def count_sd(seen: Round) -> float:
+    """The standard deviation of what a round counts: of its noise, and of which rows are in its sample."""
+    length = float(np.linalg.norm(np.linalg.solve(seen.through.T, np.eye(len(seen.through))[0])))
+    noise = math.sqrt(2) * seen.sd_off_diagonal * length**2 / seen.sampled
+    return math.hypot(noise, math.sqrt(counted(seen) * (1 - seen.sampled) / seen.sampled))
+
+
 def steering_estimate(seen: Sequence[Round], rows: float | None, task: Task) -> Array:
     """A positive definite estimate of the Gram, from the rounds so far."""
-    known = row_count(seen, rows) if task.intercept else None
-    through, matrix, sd = pooled(looks(weighed(seen, rows, task), known), steps=POOLING_STEPS)
+    known, count = (f(seen, rows, task) if task.intercept else None for f in (steering_count, count_so_far))
+    through, matrix, sd = pooled(looks(weighed(seen, count), known), steps=POOLING_STEPS)
     return in_own_columns(log_det_repair(matrix, sd, strength=STEERING), through, rows=known)
 
 
@@ -171,23 +213,16 @@ def inverse_root(matrix: Array) -> Array:
 
 def counted(seen: Round) -> float:
     """The number of rows, those that were shrunk counting less, by the intercept's own entry; never below one."""
-    return max(_first_entry(seen.gram.tobytes(), seen.through.tobytes(), len(seen.gram)) / seen.sampled, 1.0)
+    return max(float(unmapped(seen.gram, seen.through)[0, 0]) / seen.sampled, 1.0)
 
 
-@lru_cache(maxsize=16)  # after every round, all rounds so far are asked
-def _first_entry(gram: bytes, through: bytes, dim: int) -> float:
-    """That of an unmapped matrix."""
-    return float(unmapped(*(np.frombuffer(each).reshape(dim, dim) for each in (gram, through)))[0, 0])
-
-
-def weighed(seen: Sequence[Round], rows: float | None, task: Task) -> tuple[Round, ...]:
+def weighed(seen: Sequence[Round], count: float | None) -> tuple[Round, ...]:
     """The rounds, each with the average share of a row's square that shrinking left, as far as all that was published can tell.
 
-    With an intercept by its own entry, which counts the rows. Without, by traces, if the last map made rows white; that leaves
-    open the share of the last round, which counts as one."""
-    if task.intercept:
-        many = max(row_count(seen, rows if task.neighbours is Neighbours.REPLACE else None), 1.0)
-        shares = [counted(r) / many for r in seen]
+    With an intercept by its own entry, which without shrinking would be ``count``. Without one (None) by traces, if the last map made
+    rows white; that leaves open the share of the last round, which counts as one."""
+    if count is not None:
+        shares = [counted(r) / max(count, 1.0) for r in seen]
     else:
         back = np.linalg.inv(seen[-1].through)
         sizes = [float(np.trace(r.gram)) / r.sampled / float(np.sum((r.through @ back) ** 2)) for r in seen]
@@ -203,14 +238,15 @@ def unwhitened(last: Round) -> Array:
 
 def finished(seen: Sequence[Round], rows: float | None, task: Task) -> Outcome:
     """What is made of all rounds in the end."""
-    rounds = weighed(seen, rows, task)
+    rounds = weighed(seen, final_count(seen, rows, task) if task.intercept else None)
     if task.dim <= MANY_COLUMNS:
         return Outcome(unwhitened(rounds[-1]), WhitenedGaussian(rounds), choices(rounds))
     last = on_grid(rounds[-1])
     gram, together = unwhitened(last), None
     if len(rounds) > 1:
         counts = max(float(gram[0, 0]), 1.0) if task.intercept else None
-        together = pooled_rounds((*rounds[:-1], last), rows if task.neighbours is Neighbours.REPLACE else counts)
+        known = rows if task.neighbours is Neighbours.REPLACE and not task.counts_partly else counts
+        together = pooled_rounds((*rounds[:-1], last), known)
     return Outcome(gram, WhitenedGaussian((last,), together), choices(rounds))
 
 

@@ -4,9 +4,9 @@
 #include "kernel.h"
 
 #define DECLARE(isa)                                                                                                    \
-    int points##isa(const struct column *, int32_t, int64_t, int64_t, double, double *, int64_t);                      \
-    int mapped##isa(const struct column *, int32_t, int64_t, int64_t, double, const struct map *, double *, double *, int64_t, \
-                    struct gathered *);                                                                                         \
+    int points##isa(const struct column *, int32_t, int64_t, int64_t, double, const double *, double *, int64_t);      \
+    int mapped##isa(const struct column *, int32_t, int64_t, int64_t, double, const double *, const struct map *,      \
+                    double *, double *, int64_t, struct gathered *);                                                   \
     void gram##isa(const double *, int64_t, int64_t, int64_t, int64_t, double *);
 
 DECLARE(_plain)
@@ -15,9 +15,9 @@ DECLARE(_avx2)
 DECLARE(_avx512)
 #endif
 
-typedef int (*points_function)(const struct column *, int32_t, int64_t, int64_t, double, double *, int64_t);
-typedef int (*mapped_function)(const struct column *, int32_t, int64_t, int64_t, double, const struct map *, double *, double *,
-                               int64_t, struct gathered *);
+typedef int (*points_function)(const struct column *, int32_t, int64_t, int64_t, double, const double *, double *, int64_t);
+typedef int (*mapped_function)(const struct column *, int32_t, int64_t, int64_t, double, const double *, const struct map *,
+                               double *, double *, int64_t, struct gathered *);
 typedef void (*gram_function)(const double *, int64_t, int64_t, int64_t, int64_t, double *);
 
 /* 0: whatever every machine of the family has; 1: AVX2 and FMA; 2: AVX-512. */
@@ -62,10 +62,10 @@ int32_t dpgram_layouts(int64_t size_of_column, int64_t size_of_map) {
     return size_of_column != (int64_t)sizeof(struct column) || size_of_map != (int64_t)sizeof(struct map);
 }
 
-/* Rows start..start+n as grid points, d by n; see rows.c. */
-int32_t dpgram_points(int32_t isa, const struct column *columns, int32_t d, int64_t start, int64_t n, double most, double *out,
-                      int64_t ld) {
-    return points_of(isa)(columns, d, start, n, most, out, ld);
+/* Rows start..start+n as grid points, d by n, multiplied with `factors`, unless that is NULL; see rows.c. */
+int32_t dpgram_points(int32_t isa, const struct column *columns, int32_t d, int64_t start, int64_t n, double most,
+                      const double *factors, double *out, int64_t ld) {
+    return points_of(isa)(columns, d, start, n, most, factors, out, ld);
 }
 
 /* Doubles of scratch for rows through a map. */
@@ -73,8 +73,8 @@ int64_t dpgram_map_scratch(int32_t d) { return (int64_t)d * MAP_LD; }
 
 /* The same rows through a map that has one clip; `ld` is at least n rounded up to MAP_STEP, and `out` has d rows rounded up to MAP_PANEL. */
 int32_t dpgram_mapped_points(int32_t isa, const struct column *columns, int32_t d, int64_t start, int64_t n, double most,
-                             const struct map *map, double *scratch, double *out, int64_t ld) {
-    return mapped_of(isa)(columns, d, start, n, most, map, scratch, out, ld, NULL);
+                             const double *factors, const struct map *map, double *scratch, double *out, int64_t ld) {
+    return mapped_of(isa)(columns, d, start, n, most, factors, map, scratch, out, ld, NULL);
 }
 
 /* Doubles of scratch that dpgram_add needs, through a map or not, at one scale and `outer` more. */
@@ -102,10 +102,11 @@ static void add_gathered(gram_function gram_at, struct gathered *from, int64_t k
 }
 
 /* Adds the Gram of n rows, at most 2^22, to total: d by d, the upper triangle alone. The rows are multiplied by `map`, unless it is NULL;
- * where it has scales, total holds as many more matrices, for each of them one. Zero, or one if a bound could not be kept; total is then
+ * where it has scales, total holds as many more matrices, for each of them one. Row r is then multiplied with factors[r], unless that is
+ * NULL. Zero, or one if a bound could not be kept; total is then
  * worthless. */
-int32_t dpgram_add(int32_t isa, const struct column *columns, int32_t d, int64_t n, double most, const struct map *map,
-                   double *scratch, int64_t *total) {
+int32_t dpgram_add(int32_t isa, const struct column *columns, int32_t d, int64_t n, double most, const double *factors,
+                   const struct map *map, double *scratch, int64_t *total) {
     const int64_t dpad = (d + PAD - 1) / PAD * PAD, ld = GRAM_ROWS + 8;
     double *points = (double *)(((uintptr_t)scratch + LINE - 1) / LINE * LINE); /* no load then crosses two lines of the cache */
     double *sums = points + dpad * ld, *work = sums + dpad * dpad;
@@ -122,8 +123,8 @@ int32_t dpgram_add(int32_t isa, const struct column *columns, int32_t d, int64_t
         memset(sums, 0, sizeof(double) * (size_t)(dpad * dpad));
         for (int64_t start = block; start < end; start += GRAM_ROWS) {
             const int64_t m = end - start < GRAM_ROWS ? end - start : GRAM_ROWS, whole = (m + 7) / 8 * 8;
-            if (map ? mapped_at(columns, d, start, m, most, map, work, points, ld, &gathered)
-                    : points_at(columns, d, start, m, most, points, ld))
+            if (map ? mapped_at(columns, d, start, m, most, factors, map, work, points, ld, &gathered)
+                    : points_at(columns, d, start, m, most, factors, points, ld))
                 return 1;
             for (int32_t c = 0; c < d; c++)
                 for (int64_t r = m; r < whole; r++) points[c * ld + r] = 0.0;

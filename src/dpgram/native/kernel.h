@@ -7,7 +7,7 @@
 
 /* Times are ticks since 1970 in 64 bits, and read as days; eight truth values are packed into a byte of BITS. */
 enum cells { F64, F32, I8, I16, I32, I64, U8, U16, U32, U64, TIME_S, TIME_MS, TIME_US, TIME_NS, BITS };
-enum rule { CONSTANT_ONE, NUMBER, TRUTH, LEVEL };
+enum rule { CONSTANT_ONE, NUMBER, TRUTH, LEVEL, ABSENT };
 
 /* One encoded column of some rows. */
 struct column {
@@ -16,11 +16,12 @@ struct column {
     const uint8_t *valid;   /* one bit per row, zero where the cell is missing; NULL if none is */
     int64_t first_valid;    /* the place of the first row's bit */
     int32_t cells, rule;
+    int32_t drop;           /* whether a row does not count where this cell is missing */
     double lower, upper;    /* NUMBER: clamped to this, in own units */
     double centre, half;    /* NUMBER: then (x - centre) / half */
-    double fill;            /* what a missing cell becomes, in own units; LEVEL: a missing cell is level 0 */
+    double fill;            /* what a missing cell becomes, in own units; LEVEL: a missing cell is NaN or NO_LEVEL */
     double level;           /* LEVEL: one where the cell is this, else zero */
-};
+};                          /* ABSENT: one where the cell is missing or not finite, else zero */
 
 /* A public map of d columns, by which rows of grid points are multiplied before the clip, and the scales of the clip but the first. */
 struct map {
@@ -58,6 +59,8 @@ struct gathered {
 #define MAPPED 2097152.0                                  /* 2^21: mapped points are below it before the clip */
 #define MAPPED_BITS 21
 #define JUST_BELOW_ONE (1.0 - 1.0 / 1125899906842624.0)   /* 1 - 2^-50 */
+
+#define NO_LEVEL 65535.0                                  /* a cell of a LEVEL that is in none of them */
 
 #define SWITCH 0.8                                        /* of a scale: longer squares go to the next one */
 #define LEAST_POWER (1.0 / GRID)                          /* of two: what was scaled by less is beyond every scale */

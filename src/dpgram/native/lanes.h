@@ -19,8 +19,12 @@ typedef __m512d lanes;
 #define l_mul(a, b) _mm512_mul_pd(a, b)
 #define l_div(a, b) _mm512_div_pd(a, b)
 #define l_trunc(x) _mm512_roundscale_pd(x, 3)
-/* x where it is finite, else y */
-#define l_finite_or(x, y) _mm512_mask_blend_pd(_mm512_cmp_pd_mask(_mm512_abs_pd(x), l_set(DBL_MAX), _CMP_LE_OQ), y, x)
+typedef __mmask8 chosen; /* one for each lane */
+#define t_finite(x) _mm512_cmp_pd_mask(_mm512_abs_pd(x), l_set(DBL_MAX), _CMP_LE_OQ)
+#define t_and(a, b) ((chosen)((a) & (b)))
+#define t_all ((chosen)0xff)
+#define t_is_all(t) ((t) == t_all)
+#define l_pick(t, x, y) _mm512_mask_blend_pd(t, y, x) /* x where t is true, else y */
 
 #elif LANES == 4
 
@@ -36,8 +40,12 @@ typedef __m256d lanes;
 #define l_mul(a, b) _mm256_mul_pd(a, b)
 #define l_div(a, b) _mm256_div_pd(a, b)
 #define l_trunc(x) _mm256_round_pd(x, 3)
-#define l_finite_or(x, y) \
-    _mm256_blendv_pd(y, x, _mm256_cmp_pd(_mm256_andnot_pd(l_set(-0.0), x), l_set(DBL_MAX), _CMP_LE_OQ))
+typedef __m256d chosen;
+#define t_finite(x) _mm256_cmp_pd(_mm256_andnot_pd(l_set(-0.0), x), l_set(DBL_MAX), _CMP_LE_OQ)
+#define t_and(a, b) _mm256_and_pd(a, b)
+#define t_all _mm256_cmp_pd(l_set(0.0), l_set(0.0), _CMP_EQ_OQ)
+#define t_is_all(t) (_mm256_movemask_pd(t) == 0xf)
+#define l_pick(t, x, y) _mm256_blendv_pd(y, x, t)
 
 #else
 
@@ -54,7 +62,12 @@ typedef double lanes;
 #define l_mul(a, b) ((a) * (b))
 #define l_div(a, b) ((a) / (b))
 #define l_trunc(x) trunc(x)
-#define l_finite_or(x, y) (fabs(x) <= DBL_MAX ? (x) : (y))
+typedef int chosen;
+#define t_finite(x) (fabs(x) <= DBL_MAX)
+#define t_and(a, b) ((a) & (b))
+#define t_all 1
+#define t_is_all(t) (t)
+#define l_pick(t, x, y) ((t) ? (x) : (y))
 
 #endif
 #endif

@@ -20,7 +20,8 @@ FILE = Path(__file__).parent / "_kernel.so"
 CELLS = ("f8", "f4", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")  # in the order of kernel.h
 TIMES = {unit: len(CELLS) + place for place, unit in enumerate(("s", "ms", "us", "ns"))}  # ticks since 1970, by their unit
 BITS = len(CELLS) + len(TIMES)
-ONE, NUMBER, TRUTH, LEVEL = range(4)
+ONE, NUMBER, TRUTH, LEVEL, ABSENT = range(5)
+NO_LEVEL = 2**16 - 1  # a cell of a LEVEL that is in none of them
 ROWS_PER_TOTAL = 2**22  # at most: 2^22 products of at most 2^40 stay below 2^63
 INSTRUCTIONS = ("plain", "AVX2", "AVX-512")
 
@@ -34,6 +35,7 @@ COLUMN = np.dtype(
         ("first_valid", np.int64),
         ("cells", np.int32),
         ("rule", np.int32),
+        ("drop", np.int32),
         ("lower", np.float64),
         ("upper", np.float64),
         ("centre", np.float64),
@@ -76,12 +78,23 @@ class MapPanels:
         self.table = np.array([(*places, count - threes, threes, len(self._scales))], dtype=MAP)
 
 
-ARGUMENTS = {  # of the kernel's functions, as kernel.h declares them
+ARGUMENTS: dict[str, tuple] = {  # of the kernel's functions, as dispatch.c and units.c declare them
     "dpgram_scratch": (c_int32, c_int32),
-    "dpgram_add": (c_int32, c_void_p, c_int32, c_int64, c_double, c_void_p, c_void_p, c_void_p),
-    "dpgram_points": (c_int32, c_void_p, c_int32, c_int64, c_int64, c_double, c_void_p, c_int64),
+    "dpgram_add": (c_int32, c_void_p, c_int32, c_int64, c_double, c_void_p, c_void_p, c_void_p, c_void_p),
+    "dpgram_points": (c_int32, c_void_p, c_int32, c_int64, c_int64, c_double, c_void_p, c_void_p, c_int64),
     "dpgram_add_sums": (c_int32, c_void_p, c_void_p),
     "dpgram_levels": (c_void_p, c_void_p, c_int64, c_int64, c_void_p, c_int64, c_void_p),
+    "dpgram_siphash": (c_void_p, c_void_p, c_int64, c_void_p),
+    "dpgram_number_keys": (c_void_p, c_int32, c_void_p, c_int64, c_int64, c_void_p),
+    "dpgram_text_keys": (c_void_p, c_void_p, c_int64, c_void_p, c_int64, c_int64, c_void_p, c_void_p),
+    "dpgram_units_new": (c_int64, c_void_p),
+    "dpgram_units_free": (c_void_p,),
+    "dpgram_units_size": (c_void_p, c_void_p),
+    "dpgram_counting_new": (c_void_p,),
+    "dpgram_counting_free": (c_void_p,),
+    "dpgram_units_add": (c_void_p, c_void_p, c_int64),
+    "dpgram_counting_finish": (c_void_p,),
+    "dpgram_units_counts": (c_void_p, c_void_p, c_int64, c_void_p),
 }
 
 
@@ -90,45 +103,58 @@ class Kernel:
 
     def __init__(self, file: Path, isa: int | None = None):
         library = ctypes.CDLL(str(file))
-        layouts = getattr(library, "dpgram_layouts", None)
-        if layouts is None or layouts(c_int64(COLUMN.itemsize), c_int64(MAP.itemsize)) != 0:
+        complete = all(hasattr(library, function) for function in (*ARGUMENTS, "dpgram_layouts"))
+        if not complete or library.dpgram_layouts(c_int64(COLUMN.itemsize), c_int64(MAP.itemsize)) != 0:
             raise OSError(f"{file} was compiled for another version of dpgram: install dpgram again.")
         library.dpgram_scratch.restype = c_int64
+        library.dpgram_units_new.restype = library.dpgram_counting_new.restype = c_void_p
         for function, types in ARGUMENTS.items():
             getattr(library, function).argtypes = types
-        self._library = library
+        self.functions = library
         self.isa = library.dpgram_best_isa() if isa is None else isa
 
     def scratch(self, dim: int, scales: int = 1) -> Array:
         """Room for ``add`` to work in, for one thread."""
-        return np.empty(self._library.dpgram_scratch(dim, scales - 1))
+        return np.empty(self.functions.dpgram_scratch(dim, scales - 1))
 
     def add(
-        self, columns: Array, rows: int, largest_square: int, scratch: Array, total: Array, through: MapPanels | None = None
+        self,
+        columns: Array,
+        rows: int,
+        largest_square: int,
+        scratch: Array,
+        total: Array,
+        through: MapPanels | None = None,
+        factors: Array | None = None,
     ) -> None:
         """Add the Gram of the rows, at most ROWS_PER_TOTAL, to the upper triangle of ``total``, (columns, columns) in int64.
 
-        They are multiplied by ``through``, where it is given, before they are shrunk to ``largest_square``. Of a map with several scales
-        ``total`` holds a matrix for each."""
+        They are multiplied by ``through``, where it is given, before they are shrunk to ``largest_square``, and after that by ``factors``,
+        one for each row. Of a map with several scales ``total`` holds a matrix for each."""
         mapped = None if through is None else through.table.ctypes.data
-        room, sums = scratch.ctypes.data, total.ctypes.data
-        if self._library.dpgram_add(self.isa, columns.ctypes.data, len(columns), rows, largest_square, mapped, room, sums):
+        parts = _one_for_each(rows, factors)
+        table, room, sums = columns.ctypes.data, scratch.ctypes.data, total.ctypes.data
+        if self.functions.dpgram_add(self.isa, table, len(columns), rows, largest_square, _begin(parts), mapped, room, sums):
             raise BoundBrokenError
 
-    def points(self, columns: Array, rows: int, largest_square: float, out: Array | None = None) -> Array:
-        """The rows as grid points, (columns, rows), each with a sum of squares of at most ``largest_square``.
+    def points(
+        self, columns: Array, rows: int, largest_square: float, out: Array | None = None, factors: Array | None = None
+    ) -> Array:
+        """The rows as grid points, (columns, rows), each with a sum of squares of at most ``largest_square``, then times its factor.
 
         ``out`` may hold more rows, and a multiple of 8; it is overwritten."""
         if out is None:
             out = np.empty((len(columns), max(8, -(-rows // 8) * 8)))
+        parts = _one_for_each(rows, factors)
         table, points = columns.ctypes.data, out.ctypes.data
-        if self._library.dpgram_points(self.isa, table, len(columns), 0, rows, largest_square, points, out.shape[1]):
+        room = out.shape[1]
+        if self.functions.dpgram_points(self.isa, table, len(columns), 0, rows, largest_square, _begin(parts), points, room):
             raise BoundBrokenError
         return out[:, :rows]
 
     def add_sums(self, sums: Array, total: Array) -> None:
         """Add whole numbers in float64 to the upper triangle of ``total``, both (columns, columns)."""
-        self._library.dpgram_add_sums(len(total), sums.ctypes.data, total.ctypes.data)
+        self.functions.dpgram_add_sums(len(total), sums.ctypes.data, total.ctypes.data)
 
     def levels(self, places: tuple[int, int, int], rows: int, levels: Array) -> Array:
         """``levels[place]`` for each of some cells, the last of them where a cell is missing; uint16.
@@ -136,9 +162,20 @@ class Kernel:
         ``places`` are the addresses of whole numbers of 32 bits and of validity bits, zero if no cell is missing, and the place of the
         first such bit. One that is no place among the levels but the last is an IndexError."""
         found = np.empty(rows, np.uint16)
-        if self._library.dpgram_levels(*places, rows, levels.ctypes.data, len(levels) - 1, found.ctypes.data):
+        if self.functions.dpgram_levels(*places, rows, levels.ctypes.data, len(levels) - 1, found.ctypes.data):
             raise IndexError
         return found
+
+
+def _one_for_each(rows: int, factors: Array | None) -> Array | None:
+    """The factors as the kernel reads them; None where there are none."""
+    if factors is not None and factors.shape != (rows,):
+        raise ValueError("there must be one factor for each row.")
+    return None if factors is None else np.ascontiguousarray(factors, dtype=np.float64)
+
+
+def _begin(array: Array | None) -> int | None:
+    return None if array is None else array.ctypes.data
 
 
 @cache

@@ -117,8 +117,8 @@ static struct scale scale_of(const struct column *column, int product) {
 
 /* One step: SCALE divides by the half-width, or multiplies with its inverse where that is a power of two and gives the same bits;
  * LAST is the last clamp, or nothing. */
-#define STEP(x, s, SCALE, LAST)                     \
-    x = l_finite_or(x, (s).fill);                   \
+#define STEP(x, finite, s, SCALE, LAST)             \
+    x = l_pick(finite, x, (s).fill);                \
     x = l_min(l_max(x, (s).lower), (s).upper);      \
     x = SCALE(l_sub(x, (s).centre), (s).factor);    \
     LAST(x, s)                                      \
@@ -134,7 +134,7 @@ static void numbers(const struct column *column, int64_t n, double *out, double 
 #define NUMBERS(SCALE)                                                              \
     for (int64_t r = 0; r < n; r += LANES) {                                        \
         lanes x = l_load(out + r);                                                  \
-        STEP(x, s, SCALE, CLAMP)                                                    \
+        STEP(x, t_finite(x), s, SCALE, CLAMP)                                       \
         l_store(out + r, x);                                                        \
         if (squares) l_store(squares + r, l_add(l_load(squares + r), l_mul(x, x))); \
     }
@@ -146,8 +146,8 @@ static void numbers(const struct column *column, int64_t n, double *out, double 
 }
 
 /* The same for four columns at a time, each `ld` doubles from the one before it in `out`, from cells that may lie elsewhere. Those that
- * will be wanted `ahead` rows from here are asked for in passing; beyond the end of a table that does no harm. */
-static void four_numbers(const struct column *columns, int64_t n, int64_t ahead, const double *const *from, double *out,
+ * will be wanted `ahead` rows from here are asked for in passing; beyond the end of a table that does no harm. Whether a cell was not finite. */
+static int four_numbers(const struct column *columns, int64_t n, int64_t ahead, const double *const *from, double *out,
                          int64_t ld, double *squares) {
     const double *f0 = from[0], *f1 = from[1], *f2 = from[2], *f3 = from[3];
     double *o0 = out, *o1 = o0 + ld, *o2 = o1 + ld, *o3 = o2 + ld;
@@ -158,6 +158,7 @@ static void four_numbers(const struct column *columns, int64_t n, int64_t ahead,
     }
     const struct scale s0 = scale_of(columns, product), s1 = scale_of(columns + 1, product), s2 = scale_of(columns + 2, product),
                        s3 = scale_of(columns + 3, product);
+    chosen finite = t_all;
 #define FOUR_NUMBERS(SCALE, LAST)                                                                    \
     for (int64_t r = 0; r < n; r += LANES) {                                                         \
         __builtin_prefetch(f0 + r + ahead);                                                          \
@@ -165,10 +166,12 @@ static void four_numbers(const struct column *columns, int64_t n, int64_t ahead,
         __builtin_prefetch(f2 + r + ahead);                                                          \
         __builtin_prefetch(f3 + r + ahead);                                                          \
         lanes x0 = l_load(f0 + r), x1 = l_load(f1 + r), x2 = l_load(f2 + r), x3 = l_load(f3 + r);    \
-        STEP(x0, s0, SCALE, LAST)                                                                    \
-        STEP(x1, s1, SCALE, LAST)                                                                    \
-        STEP(x2, s2, SCALE, LAST)                                                                    \
-        STEP(x3, s3, SCALE, LAST)                                                                    \
+        const chosen t0 = t_finite(x0), t1 = t_finite(x1), t2 = t_finite(x2), t3 = t_finite(x3);     \
+        finite = t_and(finite, t_and(t_and(t0, t1), t_and(t2, t3)));                                 \
+        STEP(x0, t0, s0, SCALE, LAST)                                                                \
+        STEP(x1, t1, s1, SCALE, LAST)                                                                \
+        STEP(x2, t2, s2, SCALE, LAST)                                                                \
+        STEP(x3, t3, s3, SCALE, LAST)                                                                \
         l_store(o0 + r, x0);                                                                         \
         l_store(o1 + r, x1);                                                                         \
         l_store(o2 + r, x2);                                                                         \
@@ -185,6 +188,7 @@ static void four_numbers(const struct column *columns, int64_t n, int64_t ahead,
     } else {
         FOUR_NUMBERS(l_div, CLAMP)
     }
+    return !t_is_all(finite);
 }
 
 static void truths(const struct column *column, int64_t n, double *out, double *restrict squares) {
@@ -202,6 +206,14 @@ static void levels(const struct column *column, int64_t n, double *out, double *
     const double wanted = column->level;
     for (int64_t r = 0; r < n; r++) {
         const double x = out[r] == wanted ? GRID : 0.0;
+        out[r] = x;
+        if (squares) squares[r] += x * x;
+    }
+}
+
+static void absences(int64_t n, double *out, double *restrict squares) {
+    for (int64_t r = 0; r < n; r++) {
+        const double x = fabs(out[r]) <= DBL_MAX ? 0.0 : GRID;
         out[r] = x;
         if (squares) squares[r] += x * x;
     }
@@ -279,10 +291,38 @@ static int all_numbers(const struct column *columns) {
     return columns[0].rule == NUMBER && columns[1].rule == NUMBER && columns[2].rule == NUMBER && columns[3].rule == NUMBER;
 }
 
-/* n rows as grid points before the clip, and their sums of squares, unless `squares` is NULL. */
-static void encode(const struct column *columns, int32_t d, int64_t start, int64_t n, int64_t ahead, double *out, int64_t ld,
-                   double *squares) {
+/* Whether a row may have to be dropped for its cell of a column. */
+static int may_drop(const struct column *column) {
+    return column->drop && (column->valid || column->rule != NUMBER || column->cells == F64 || column->cells == F32);
+}
+
+#define DROP_UNLESS(there)                          \
+    for (int64_t r = 0; r < n; r++) {               \
+        const double x = cells[r];                  \
+        factors[r] = (there) ? factors[r] : 0.0;    \
+        dropped |= !(there);                        \
+    }
+
+/* Makes the factors of rows zero whose cell of a column is missing; n is a multiple of 8. Whether there is one. */
+static int drop_missing(const struct column *column, int64_t n, const double *cells, double *restrict factors) {
+    int64_t dropped = 0;
+    if (column->rule == NUMBER) {
+        DROP_UNLESS(fabs(x) <= DBL_MAX)
+    } else if (column->rule == TRUTH) {
+        DROP_UNLESS((x == 0.0) | (x == 1.0))
+    } else {
+        DROP_UNLESS(x < NO_LEVEL)
+    }
+    return (int)dropped;
+}
+
+/* n rows as grid points before the clip, and their sums of squares, unless `squares` is NULL. Makes the factors of rows zero that do not
+ * count, and returns whether there are any. */
+static int encode(const struct column *columns, int32_t d, int64_t start, int64_t n, int64_t ahead, double *out, int64_t ld,
+                  double *squares, double *factors) {
     const int64_t whole = (n + 7) / 8 * 8;
+    double again[MOST_SUB_ROWS];
+    int dropped = 0;
     int32_t c = 0;
     while (c < d) {
         const struct column *column = columns + c;
@@ -297,17 +337,25 @@ static void encode(const struct column *columns, int32_t d, int64_t start, int64
                     else read_column(column + k, start, n, to + k * ld);
                 }
             }
-            four_numbers(column, whole, ahead, from, to, ld, squares);
+            const int missing = four_numbers(column, whole, ahead, from, to, ld, squares);
+            for (int k = 0; missing && k < 4; k++) {
+                if (!may_drop(column + k)) continue;
+                read_column(column + k, start, n, again); /* what was read may be overwritten by now */
+                dropped |= drop_missing(column + k, whole, again, factors);
+            }
             c += 4;
             continue;
         }
         if (column->rule == CONSTANT_ONE) ones(whole, to, squares);
         else read_column(column, start, n, to);
+        if (may_drop(column)) dropped |= drop_missing(column, whole, to, factors);
         if (column->rule == NUMBER) numbers(column, whole, to, squares);
         else if (column->rule == TRUTH) truths(column, n, to, squares);
         else if (column->rule == LEVEL) levels(column, n, to, squares);
+        else if (column->rule == ABSENT) absences(n, to, squares);
         c++;
     }
+    return dropped;
 }
 
 /* Shrinks the rows whose sum of squares is above `most`; n is a multiple of 8. Zero, or one if a row would not go below it. */
@@ -335,19 +383,43 @@ static int shrink(int32_t d, int64_t n, double most, double *out, int64_t ld, co
     return broken;
 }
 
+/* The factors of n rows from `start` on, and ones up to a multiple of 8. Whether one of them is not one. */
+static int read_factors(const double *factors, int64_t start, int64_t n, double *restrict out) {
+    int64_t partly = 0;
+    for (int64_t r = 0; r < (n + 7) / 8 * 8; r++) out[r] = 1.0;
+    for (int64_t r = 0; factors && r < n; r++) {
+        out[r] = factors[start + r];
+        partly |= out[r] != 1.0;
+    }
+    return (int)partly;
+}
+
+/* Multiplies n rows with their factors and truncates them; n is a multiple of 8. Zero, or one if a factor is not within [0, 1]. */
+static int take_parts(int32_t d, int64_t n, const double *factors, double *out, int64_t ld) {
+    int64_t broken = 0;
+    for (int64_t r = 0; r < n; r++) broken |= !((factors[r] >= 0.0) & (factors[r] <= 1.0));
+    for (int32_t c = 0; c < d; c++, out += ld)
+        for (int64_t r = 0; r < n; r += LANES) l_store(out + r, l_trunc(l_mul(l_load(out + r), l_load(factors + r))));
+    return (int)broken;
+}
+
 /* Rows start..start+n as n columns of `out`, d by n with `ld` doubles from one column of the table to the next, and sums of
- * squares at most `most`. Up to seven more columns of `out` are overwritten. Zero, or one if the bound could not be kept. */
-int ISA_NAME(points)(const struct column *columns, int32_t d, int64_t start, int64_t n, double most, double *out, int64_t ld) {
-    double squares[MOST_SUB_ROWS];
+ * squares at most `most`; after that each is multiplied with its factor, one for every row of the table, unless there are none, and
+ * with zero where it does not count. Up to seven more columns of `out` are overwritten. Zero, or one if the bound could not be kept. */
+int ISA_NAME(points)(const struct column *columns, int32_t d, int64_t start, int64_t n, double most, const double *factors,
+                     double *out, int64_t ld) {
+    double squares[MOST_SUB_ROWS], parts[MOST_SUB_ROWS];
     int64_t sub = SUB_POINTS / d / 8 * 8;
     sub = sub < LEAST_SUB_ROWS ? LEAST_SUB_ROWS : sub > MOST_SUB_ROWS ? MOST_SUB_ROWS : sub;
     for (int64_t at = 0; at < n; at += sub) {
         const int64_t m = n - at < sub ? n - at : sub, whole = (m + 7) / 8 * 8;
         for (int64_t r = 0; r < whole; r++) squares[r] = 0.0;
-        encode(columns, d, start + at, m, 2 * sub, out + at, ld, squares);
+        int partly = read_factors(factors, start + at, m, parts);
+        partly |= encode(columns, d, start + at, m, 2 * sub, out + at, ld, squares, parts);
         int over = 0;
         for (int64_t r = 0; r < m; r++) over |= squares[r] > most;
         if (over && shrink(d, whole, most, out + at, ld, squares)) return 1;
+        if (partly && take_parts(d, whole, parts, out + at, ld)) return 1;
     }
     return 0;
 }
@@ -387,8 +459,9 @@ static int64_t share(double s, double squares, const struct map *map, double *in
 }
 
 /* Shares a row, which was multiplied with `power` before it was truncated, between the first scale, whose part stays, and its own, if it is
- * a long one, whose part is gathered. Zero, or one if a bound could not be kept. */
-static int share_row(int32_t d, const struct map *map, double power, double square, double *row, int64_t ld, struct gathered *to) {
+ * a long one, whose part is gathered, multiplied with `factor`. Zero, or one if a bound could not be kept. */
+static int share_row(int32_t d, const struct map *map, double power, double square, double factor, double *row, int64_t ld,
+                     struct gathered *to) {
     const double p = power > LEAST_POWER ? power : LEAST_POWER, s = square / (GRID * GRID) / (p * p);
     if (!(s > 1.0)) return 0;
     double inner, outer, one = 0.0, other = 0.0;
@@ -397,7 +470,7 @@ static int share_row(int32_t d, const struct map *map, double power, double squa
     for (int32_t c = 0; c < d; c++) {
         const double x = trunc(row[c * ld] * inner), y = trunc(row[c * ld] * outer);
         row[c * ld] = x;
-        second[c * OUTER_LD] = y;
+        second[c * OUTER_LD] = trunc(y * factor);
         one += x * x;
         other += y * y;
     }
@@ -408,25 +481,26 @@ static int share_row(int32_t d, const struct map *map, double power, double squa
 /* The same as `points` for rows that are multiplied by a map before they are shrunk; `most` is at most 4^20. `out` has d rows rounded up to
  * MAP_PANEL, and room in each for n rounded up to MAP_STEP. `work` holds d columns of MAP_LD doubles. Where the map has scales, what of
  * long rows is not for the first is added to `to`, which has room for n of each. */
-int ISA_NAME(mapped)(const struct column *columns, int32_t d, int64_t start, int64_t n, double most, const struct map *map,
-                     double *work, double *out, int64_t ld, struct gathered *to) {
-    double squares[MAP_ROWS];
+int ISA_NAME(mapped)(const struct column *columns, int32_t d, int64_t start, int64_t n, double most, const double *factors,
+                     const struct map *map, double *work, double *out, int64_t ld, struct gathered *to) {
+    double squares[MAP_ROWS], parts[MAP_ROWS];
     for (int64_t at = 0; at < n; at += MAP_ROWS) {
         const int64_t m = n - at < MAP_ROWS ? n - at : MAP_ROWS, whole = (m + 7) / 8 * 8;
         const int64_t steps = (m + MAP_STEP - 1) / MAP_STEP * MAP_STEP;
-        encode(columns, d, start + at, m, 2 * MAP_ROWS, work, MAP_LD, NULL);
+        int partly = read_factors(factors, start + at, m, parts);
+        partly |= encode(columns, d, start + at, m, 2 * MAP_ROWS, work, MAP_LD, NULL, parts);
         for (int32_t c = 0; c < d; c++)
             for (int64_t r = m; r < steps; r++) work[c * MAP_LD + r] = 0.0;
         ISA_NAME(images)(map, work, MAP_LD, d, steps, out + at, ld, squares, columns, start + at + MAP_AHEAD);
         int over = 0;
         for (int64_t r = 0; r < m; r++) over |= squares[r] > most;
-        if (!over) continue;
-        for (int64_t r = 0; r < m; r++) {
+        for (int64_t r = 0; over && r < m; r++) {
             if (!(squares[r] > most)) continue;
             const double power = squares[r] >= MAPPED * MAPPED ? brought_down(d, out + at + r, ld, squares + r) : 1.0;
-            if (map->outer && share_row(d, map, power, squares[r], out + at + r, ld, to)) return 1;
+            if (map->outer && share_row(d, map, power, squares[r], parts[r], out + at + r, ld, to)) return 1;
         }
-        if (!map->outer && shrink(d, whole, most, out + at, ld, squares)) return 1;
+        if (over && !map->outer && shrink(d, whole, most, out + at, ld, squares)) return 1;
+        if (partly && take_parts(d, whole, parts, out + at, ld)) return 1;
     }
     return 0;
 }

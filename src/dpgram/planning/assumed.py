@@ -15,12 +15,13 @@ import numpy as np
 from scipy.special import ndtr
 
 from dpgram.errors import PlanError
-from dpgram.terms.columns import MISSING, OTHER, Boolean, Categorical, Column, Date, Numeric, bounds
+from dpgram.terms.columns import INDICATOR, MISSING, OTHER, Boolean, Categorical, Column, Date, Numeric, bounds
 from dpgram.terms.dates import DAY, days_of_seconds
 from dpgram.terms.schema import INTERCEPT, Schema
 
 Array = np.ndarray
 ROWS = 16_384  # of an assumed table: their moments are within a few per cent of the law's
+MISSING_SHARE = 0.1  # of the cells of a column whose missing ones have an indicator; all other cells are there
 
 
 @dataclass(frozen=True)
@@ -39,11 +40,18 @@ class Assumptions:
         Share of the target's variance that the features explain.
     spreads : mapping of str to float
         The spread of single columns, by name.
+    counted : float
+        How much a row counts on average, 1 if in full. Rows with a missing cell may count as nothing, rows with a weight as the weight
+        divided by ``largest_weight``, and rows of a unit that has more than ``rows_per_unit`` of them as less than one.
+    design_effect : float, optional
+        By what the variance from the sampling of rows is multiplied, because rows of one unit resemble each other. By default
+        ``rows_per_unit``, the worst case. It is 1 if all rows are independent.
 
     Raises
     ------
     PlanError
-        If a number is out of range. Spreads are above 0 and at most 1. The others are at least 0 and below 1.
+        If a number is out of range. Spreads and ``counted`` are above 0 and at most 1, ``design_effect`` is above 0. The others are at
+        least 0 and below 1.
 
     Examples
     --------
@@ -56,6 +64,8 @@ class Assumptions:
     correlation: float = 0.2
     signal: float = 0.5
     spreads: Mapping[str, float] = field(default_factory=dict)
+    counted: float = 1.0
+    design_effect: float | None = None
 
     def __post_init__(self) -> None:
         for name, value in [("spread", self.spread), *((f"spread of {column!r}", v) for column, v in self.spreads.items())]:
@@ -65,6 +75,14 @@ class Assumptions:
         for name, value in (("correlation", self.correlation), ("signal", self.signal)):
             if not 0 <= _number(name, value) < 1:
                 raise PlanError(f"the {name} is {value:g} and must be at least 0 and below 1.")
+        if not 0 < _number("counted share", self.counted) <= 1:
+            raise PlanError(
+                f"the counted share is {self.counted:g} and must be above 0 and at most 1. It is 1 if all rows count in full."
+            )
+        if self.design_effect is not None and not _number("design effect", self.design_effect) > 0:
+            raise PlanError(
+                f"the design effect is {self.design_effect:g} and must be positive. It is 1 if all rows are independent."
+            )
 
     def to_dict(self) -> dict:
         """Return the assumptions as plain data.
@@ -72,20 +90,38 @@ class Assumptions:
         Returns
         -------
         dict
-            The numbers by name. ``spreads`` is left out if it is empty.
+            The numbers by name. ``spreads``, ``counted`` and ``design_effect`` are left out if they were not given.
         """
-        spreads = {"spreads": dict(self.spreads)} if self.spreads else {}
-        return {"spread": self.spread, **spreads, "correlation": self.correlation, "signal": self.signal}
+        told: dict = {"spread": self.spread}
+        if self.spreads:
+            told["spreads"] = dict(self.spreads)
+        told |= {"correlation": self.correlation, "signal": self.signal}
+        if self.counted != 1:
+            told["counted"] = self.counted
+        return told if self.design_effect is None else {**told, "design_effect": self.design_effect}
 
     @property
     def in_words(self) -> str:
         """The assumptions in one sentence."""
         own = "".join(f", {value:g} for {name}" for name, value in self.spreads.items())
+        counted = f"; a row counts as {self.counted:.0%} of one on average" if self.counted != 1 else ""
+        alike = f"; the design effect is {self.design_effect:g}" if self.design_effect is not None else ""
         return (
             f"columns are centred in their bounds, with a standard deviation of {self.spread:g} times half the width of the bounds{own}; "
             f"any two features have correlation {self.correlation:g}; the features explain {self.signal:.0%} of the target's variance; "
-            f"all categories are equally frequent"
+            f"all categories are equally frequent{counted}{alike}"
         )
+
+
+def assumed_in_words(schema: Schema, assumptions: Assumptions) -> str:
+    """What is assumed of a table under this schema, in one sentence."""
+    marked = any(column.missing == INDICATOR for column in schema.columns)
+    in_full = assumptions.counted == 1 and (schema.unit_id is not None or schema.weight is not None)
+    return (
+        assumptions.in_words
+        + ("; every row counts in full, whatever its unit and weight" if in_full else "")
+        + (f"; {MISSING_SHARE:.0%} of the cells are missing where they have an indicator" if marked else "")
+    )
 
 
 def default_target(schema: Schema) -> str:
@@ -131,7 +167,11 @@ def _assumed_numbers(schema: Schema, assumptions: Assumptions, target: str, rows
     share = assumptions.signal if names else 0.0
     for name in explained:
         latent[name] = math.sqrt(share) * signal + math.sqrt(1 - share) * rng.standard_normal(rows)
-    return {c.name: _numbers(c, latent[c.name], assumptions.spreads.get(c.name, assumptions.spread)) for c in schema.columns}
+    drawn = {c.name: _numbers(c, latent[c.name], assumptions.spreads.get(c.name, assumptions.spread)) for c in schema.columns}
+    for place, column in enumerate(schema.columns):
+        if column.missing == INDICATOR:  # whose own encoded column would be constant else
+            drawn[column.name][np.random.default_rng([seed, place]).random(rows) < MISSING_SHARE] = np.nan
+    return drawn
 
 
 def _numbers(column: Column, latent: Array, spread: float) -> Array:
@@ -153,7 +193,8 @@ def _cells(column: Column, numbers: Array) -> Array:
         case Numeric():
             return numbers
         case Date():
-            return np.rint(numbers * DAY).astype("datetime64[s]")
+            seconds = np.where(np.isnan(numbers), 0.0, np.rint(numbers * DAY)).astype("datetime64[s]")
+            return np.where(np.isnan(numbers), np.datetime64("NaT"), seconds)
         case Boolean():
             return numbers == 1.0
         case Categorical():

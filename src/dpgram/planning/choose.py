@@ -46,12 +46,12 @@ def choose(
     once = "" if rereadable else f" {ONCE}"
     if ground is None:
         why = f"the schema has no regression to look at, or more than {WIDEST} encoded columns"
-    elif rows is None and schema.neighbours is Neighbours.ADD_REMOVE:
+    elif rows is None and (schema.neighbours is Neighbours.ADD_REMOVE or schema.unit_id is not None):
         name, why = _protected_rows(schema, budget, calibration, rereadable)
     elif rows is None:
         why = f"the number of rows of a stream is not known before it is read, and table_rows was not given.{once}"
     else:
-        names = [name for name in listed(None) if rereadable or not registry.find(name).several]
+        names = [name for name in listed(None, schema=schema) if rereadable or not registry.find(name).several]
         copies = min(FEWEST, default_copies(ground))
         made = forecast(ground, budget, rows, mechanisms=names, calibration=calibration, copies=copies)
         if made.best:
@@ -67,7 +67,8 @@ def choose(
 
 def _protected_rows(schema: Schema, budget: Budget, calibration: str, rereadable: bool) -> tuple[str, str]:
     """What is taken where the number of rows is protected and no public guess was given, and why."""
-    protected = 'the number of rows is protected under neighbours = "add-remove", and table_rows was not given'
+    protects = "with a unit_id" if schema.unit_id is not None else 'under neighbours = "add-remove"'
+    protected = f"the number of rows is protected {protects}, and table_rows was not given"
     if not rereadable:
         return PLAIN, f"{protected}. {ONCE}"
     counting = registry.find(COUNTING)

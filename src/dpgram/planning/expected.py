@@ -116,9 +116,9 @@ def expect(
     schema = ground.schema
     own = {name: value for name, value in (options or {}).items() if name in mechanism.options}
     try:
-        if TABLE_ROWS in mechanism.options and schema.neighbours is Neighbours.ADD_REMOVE:
-            own[TABLE_ROWS] = rows
         task = registry.schema_task(mechanism, budget, schema, calibration, own)
+        if TABLE_ROWS in mechanism.options and _public(task, rows) is None:
+            task = replace(task, options={**task.options, TABLE_ROWS: rows})
         task = replace(task, rows=_public(task, rows))
         drawn = draw(ground, mechanism, task, rows, copies or default_copies(ground))
     except (MechanismError, ModelError, BudgetError) as error:  # a part of a tiny budget can be too small
@@ -130,7 +130,7 @@ def expect(
     moved = ground.shrinking(*drawn.shrunk_by)
     errors = drawn.errors + moved.bias
     put_back = np.clip(-np.median(drawn.errors, axis=0), np.minimum(moved.bias, 0.0), np.maximum(moved.bias, 0.0))
-    between = moved.per_row / math.sqrt(rows)
+    between = moved.per_row / math.sqrt(ground.effective(rows))
     whole = np.hypot(between, np.where(known, sampling, 0.0))
     columns = {
         "size": np.abs(ground.truth),
@@ -197,7 +197,8 @@ def draw(ground: Ground, mechanism: Mechanism, task: Task, rows: int, copies: in
     first: _Shrunk | None = None
     for grams, noise, by in made(ground, mechanism, task, rows, copies):
         first = first or by
-        evidence = Evidence.made(ground.schema, grams, noise, _public(task, rows))
+        most = rows if task.neighbours is Neighbours.REPLACE else None  # also of units: their number is public, and bounds it
+        evidence = Evidence.made(ground.schema, grams, noise, most).assuming(ground.design_effect)
         seen = channel(evidence, ground.design)
         se = np.where(weakly_identified(seen), np.inf, uncertainty(seen).se)
         reach = quantile(CONFIDENCE, seen.degrees)
@@ -227,7 +228,7 @@ MadeUpReleases = Iterator[tuple[Array, NoiseModel, _Shrunk]]
 def _all_at_once(ground: Ground, mechanism: Mechanism, task: Task, rows: int, copies: int) -> MadeUpReleases:
     """Releases of a mechanism that asks for one sum, those with the same noise together."""
     by = _Shrunk(task.row_bound, None, ground.moments(task.row_bound))
-    answer = GramAnswer(rows * by.moments, _public(task, rows))
+    answer = GramAnswer(rows * ground.counted * by.moments, _public(task, rows))
     outcome = hold(mechanism.start(task, _ManyAtOnce(copies)), lambda question: answer)
     alike: dict[NoiseModel, list[int]] = {}
     for place in range(copies):
@@ -263,7 +264,7 @@ def _one_by_one(ground: Ground, mechanism: Mechanism, task: Task, rows: int, cop
         if question.sample is None or question.sample not in read:
             read.append(question.sample)
         if isinstance(question, CountsQuestion):
-            counts = _fitting_counts(question.bins, ground.schema, rows)
+            counts = _fitting_counts(question.bins, ground.schema, rows * ground.counted)
             return GramAnswer(counts * (question.sample or 1.0), _public(task, rows))
         through = None if question.through is None else question.through.matrix
         key = (question.row_bound, b"" if through is None else through.tobytes(), question.scales)
@@ -272,7 +273,7 @@ def _one_by_one(ground: Ground, mechanism: Mechanism, task: Task, rows: int, cop
             first[key] = each
         maps.add(key[1])  # a sum at other scales is the same round's
         asked.append(_Shrunk(question.row_bound, through, each[0], len(read), len(maps)))
-        summed = rows * (question.sample or 1.0)
+        summed = rows * ground.counted * (question.sample or 1.0)
         gram, *outer = (summed * (moments if through is None else through @ moments @ through.T) for moments in each)
         return GramAnswer(gram, _public(task, rows), tuple(outer))
 
@@ -292,7 +293,7 @@ def _moments(ground: Ground, question: GramQuestion, through: Array | None) -> l
     return ground.moments_at(through, question.scales)
 
 
-def _fitting_counts(bins: Bins, schema: Schema, rows: int) -> Array:
+def _fitting_counts(bins: Bins, schema: Schema, rows: float) -> Array:
     """Rows spread evenly over the declared bounds: a plan takes them to fit, and knows what it costs to find that out."""
     declared = schema.looked_at
     widths = [np.diff([declared[name][0], *inner, declared[name][1]]) for name, inner in bins.inner.items()]
@@ -300,7 +301,7 @@ def _fitting_counts(bins: Bins, schema: Schema, rows: int) -> Array:
 
 
 def _public(task: Task, rows: int) -> int | None:
-    return rows if task.neighbours is Neighbours.REPLACE else None
+    return rows if task.neighbours is Neighbours.REPLACE and not task.by_unit else None
 
 
 def default_copies(ground: Ground) -> int:

@@ -15,7 +15,7 @@ from dpgram.mechanisms import registry
 from dpgram.planning.expected import Coefficient, Expected, How, expect
 from dpgram.planning.ground import Ground
 from dpgram.terms.budget import Budget
-from dpgram.terms.schema import INTERCEPT
+from dpgram.terms.schema import INTERCEPT, Schema
 
 CONDITIONAL = "noisy-inverse"  # promises nothing unless a claim is true: forecast only with the claim, and never chosen
 ABOUT_EQUAL = 1.05  # mechanisms whose errors differ by less are not told apart
@@ -54,7 +54,7 @@ def forecast(
     ``rows`` is a public number: the table's own under REPLACE, somebody's guess under ADD_REMOVE. ``mechanisms`` are all
     unconditional ones by default, and the conditional one where its claim is given."""
     check_rows(rows)
-    names = listed(mechanisms, how.get("options"))
+    names = listed(mechanisms, how.get("options"), ground.schema)
     everything = [expect(ground, registry.find(name), budget, int(rows), **how) for name in names]
     usable = sorted((e for e in everything if e.typical is not None), key=lambda expected: expected.error)
     fair = [expected for expected in usable if expected.mechanism != CONDITIONAL] or usable
@@ -84,11 +84,17 @@ def _about_equal(one: Expected, best: Expected) -> bool:
     return not one.error > margin * best.error
 
 
-def listed(mechanisms: Sequence[str] | None, options: Mapping[str, float | str] | None = None) -> list[str]:
-    """The mechanisms to forecast; raises where one is unknown, or an option that none of them has."""
+def listed(
+    mechanisms: Sequence[str] | None, options: Mapping[str, float | str] | None = None, schema: Schema | None = None
+) -> list[str]:
+    """The mechanisms to forecast; raises where one is unknown, or an option that none of them has.
+
+    Where nobody names them they are all, but for those that cannot protect a unit's rows together where the ``schema`` has ids."""
     options = options or {}
     claimed = options.get("rho") is not None
-    names = list(mechanisms or [name for name in registry.MECHANISMS if name != CONDITIONAL or claimed])
+    by_unit = schema is not None and schema.unit_id is not None
+    able = [name for name, each in registry.MECHANISMS.items() if each.takes_units or not by_unit]
+    names = list(mechanisms or [name for name in able if name != CONDITIONAL or claimed])
     known = {option for name in names for option in registry.find(name).options}
     for option in options:
         if option not in known:

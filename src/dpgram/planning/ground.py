@@ -43,6 +43,17 @@ class Ground:
     size: Array  # (p,) a coefficient's standardised value over its own: sd of its column over sd of the target
     places: Array  # the coefficients among which a typical one is looked for: numbers, where there are any
     left_out: tuple[str, ...]  # features that are constant in the rows
+    counted: float = 1.0  # how much a row counts on average
+    given_design_effect: float | None = None  # see evidence.design_effect; the worst case where none was given
+
+    @property
+    def design_effect(self) -> float:
+        """By what the variance from the sampling of rows is multiplied."""
+        return float(self.schema.most_rows) if self.given_design_effect is None else self.given_design_effect
+
+    def effective(self, rows: float) -> float:
+        """As many independent rows, which count in full, tell as much as so many rows of the table."""
+        return rows * self.counted / self.design_effect
 
     @property
     def typical(self) -> int:
@@ -56,6 +67,7 @@ class Ground:
 
     def sampling_sd(self, rows: float) -> Array:
         """Standard errors of least squares on a table of so many rows, not private; infinite where there are too few."""
+        rows = self.effective(rows)
         return self.per_row / math.sqrt(rows) if rows > len(self.truth) else np.full(len(self.truth), np.inf)
 
     def norms(self, through: Array | None = None) -> Array:
@@ -127,6 +139,15 @@ class Ground:
     def with_bound(self, row_bound: float) -> Ground:
         """This ground under a schema with another row bound."""
         return replace(self, schema=replace(self.schema, row_bound=row_bound))
+
+
+def alike_in_words(ground: Ground) -> str:
+    """What is assumed of the rows of a unit, where nobody gave a design effect and there can be several."""
+    if ground.given_design_effect is not None or ground.schema.most_rows == 1:
+        return ""
+    return (
+        f"; all rows of one {ground.schema.unit} have the same error, the worst case (design effect {ground.design_effect:g})"
+    )
 
 
 def ground_of(schema: Schema, rows: Array, target: str, features: Sequence[str] | None = None) -> Ground:

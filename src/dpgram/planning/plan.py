@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,13 @@ from threadpoolctl import threadpool_limits
 from dpgram.errors import PlanError
 from dpgram.mechanisms.conversation import EXACT_CURVE
 from dpgram.planning.answers import Answer, Unidentified, Width, smallest, unidentified
-from dpgram.planning.assumed import Assumptions, assumed_rows, default_target
+from dpgram.planning.assumed import Assumptions, assumed_in_words, assumed_rows, default_target
 from dpgram.planning.bounds import BoundTrade, bound_hardly_matters, row_bounds
 from dpgram.planning.curves import Quantity, plain_data
 from dpgram.planning.expected import How
 from dpgram.planning.forecast import Forecast, forecast
-from dpgram.planning.ground import NORMAL_MEDIAN, Ground, ground_of
-from dpgram.terms.budget import Budget
+from dpgram.planning.ground import NORMAL_MEDIAN, Ground, alike_in_words, ground_of
+from dpgram.terms.budget import Budget, warn_of_delta
 from dpgram.terms.schema import Schema
 
 Array = np.ndarray
@@ -153,11 +153,14 @@ def make_plan(
     named = default_target(schema) if target is None else target
     if sample is None:
         guess = Assumptions() if assumptions is None else assumptions
-        stands_for, words, data = assumed_rows(schema, guess, named), guess.in_words, guess.to_dict()
+        stands_for, words, data = assumed_rows(schema, guess, named), assumed_in_words(schema, guess), guess.to_dict()
     else:
         words = f"the moments of a sample of {len(sample):,} rows, which the custodian says is public"
         stands_for, data = sample, None
     ground = ground_of(schema, stands_for, named, features)
+    if assumptions is not None:
+        ground = replace(ground, counted=assumptions.counted, given_design_effect=assumptions.design_effect)
+    words += alike_in_words(ground)
     answer = None
     how: How = {"calibration": calibration, "options": options}
     if target_width is not None:
@@ -173,6 +176,10 @@ def make_plan(
     why_not = bound_hardly_matters(made.best) if made.best else ""
     trade = row_bounds(ground, made.best, budget, rows, **how) if made.best and not why_not else ()
     hidden = unidentified(made, ground, mechanisms=mechanisms, **how)
+    units = -(-rows // schema.most_rows)  # as a plan takes them: all of their rows count in full
+    warn_of_delta(
+        budget, units, "rows" if schema.unit_id is None else "units", stacklevel=5
+    )  # at the caller of ``dpgram.plan``
     return Plan(made, ground, words, data, trade, why_not, answer, hidden)
 
 

@@ -52,7 +52,8 @@ class Channel(Seen):
     axes: Array  # (..., p, p) the directions, in the basis
     values: Array  # (..., p) eigenvalues of the regressors' matrix
     law: Law
-    rows: float | Array  # the effective number of rows: one that was shrunk counts for the square of its factor
+    rows: float | Array  # the number of rows that counted: one that was shrunk counts for the square of its factor
+    design_effect: float  # see evidence.design_effect
     dim: int  # of the matrix
     by_clipping: float = 0.0  # the variance that rows beyond the clip leave in what was observed, in every direction
 
@@ -111,12 +112,21 @@ class Channel(Seen):
     @cached_property
     def error_variance(self) -> Array:
         """Variance of the errors of the unit label, floored at zero."""
-        return np.maximum(self.error_squares(), 0.0) / np.maximum(self.rows - self.gain.shape[-1], 1.0)
+        return np.maximum(self.error_squares(), 0.0) / self.rows_left(self.rows)
+
+    def rows_left(self, rows: float | Array) -> float | Array:
+        """By what to divide squares that ``rows`` left unexplained: each coefficient takes as many rows as the design effect says."""
+        return np.maximum(rows - self.design_effect * self.gain.shape[-1], self.design_effect)
+
+    @property
+    def sampling_variance(self) -> Array:
+        """Variance of the errors times the design effect: what independent rows that all count as one would vary as much with."""
+        return self.design_effect * self.error_variance
 
     @property
     def by_rows(self) -> Array:
         """The variance that the sampling of rows gives what was observed."""
-        return self.error_variance[..., None] * self.per_row
+        return self.sampling_variance[..., None] * self.per_row
 
     @property
     def by_table(self) -> Array:
@@ -187,6 +197,7 @@ def _seen(evidence: Evidence, law: Law, basis: Basis, design: Design, dim: int, 
         values=values,
         law=law,
         rows=evidence.rows,
+        design_effect=evidence.design_effect,
         dim=dim,
         by_clipping=by_clipping,
     )

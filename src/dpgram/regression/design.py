@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpgram.errors import ModelError, UnknownColumnError
-from dpgram.terms.columns import Categorical
+from dpgram.errors import ModelError, UnknownColumnError, suggestion
+from dpgram.terms.columns import INDICATOR, MISSING, Boolean, Categorical
+from dpgram.terms.derived import Interval, Product
 from dpgram.terms.schema import INTERCEPT, Schema
 
 Array = np.ndarray
@@ -171,10 +172,66 @@ def _target(schema: Schema, name: str) -> int:
         raise ModelError(
             f"{name!r} is the column of ones, so it cannot be a target. Name one of {', '.join(schema.all_names)}."
         )
+    check_target(schema, name)
     if len(places) > 1:
         choices = ", ".join(schema.encoded_names[j] for j in places)
         raise ModelError(f"{name!r} has several levels, so it cannot be a target. Name one of its levels: {choices}.")
     return places[0]
+
+
+def check_target(schema: Schema, name: str, places: Iterable[int] | None = None) -> None:
+    """Raise where missing cells of a column, or of one that it is computed from, are filled and marked: it would be part made up.
+
+    ``places`` are those of the released columns that it is a combination of, where it is none of them itself."""
+    filled = _filled(schema, schema.places.get(name, ()) if places is None else places)
+    if filled:
+        whose = "its" if name in filled else f"it is computed from {filled[0]!r}, whose"
+        raise ModelError(
+            f"{name!r} cannot be a target, because {whose} missing cells count as the middle of its bounds. Ask the custodian for a "
+            f'release with missing = "drop-row" for this column, or use {filled[0]}[{MISSING}] to explain which cells are missing.'
+        )
+
+
+def yes_or_no(schema: Schema, design: Design) -> bool:
+    """Whether the target can only be 0 or 1: a truth value, a level, a mark of missing cells, or a product of such."""
+    weights, encoded = dict(design.columns[-1]), schema.encoded
+    if design.label_unit != 1.0:
+        return False
+    if list(weights.values()) == [1.0]:
+        return is_indicator(schema, next(iter(weights)))
+    levels = [j for j in weights if encoded[j].column is not None]  # of a reference level: the intercept less all the others
+    category = encoded[levels[0]].column or ""
+    return isinstance(schema.by_name.get(category), Categorical) and weights == {
+        0: 1.0,
+        **dict.fromkeys(schema.places[category], -1.0),
+    }
+
+
+def is_indicator(schema: Schema, place: int) -> bool:
+    """Whether the released column at ``place`` can only be 0 or 1."""
+    e, kinds = schema.encoded[place], (Boolean, Categorical)
+    if e.absent or isinstance(schema.by_name.get(e.column or ""), kinds):
+        return True
+    derived = next((d for d in schema.derived if d.name == e.column and isinstance(d, Product | Interval)), None)
+    return isinstance(derived, Interval) or (
+        derived is not None and all(isinstance(schema.by_name.get(name), kinds) for name in e.parents)
+    )
+
+
+def unmarked(schema: Schema, design: Design) -> list[tuple[str, str]]:
+    """Coefficients of computed columns with filled cells that no other coefficient marks, and the columns they are missing in."""
+    return [
+        (name, source)
+        for name, weights in zip(design.names, design.columns, strict=False)
+        for source in _filled(schema, weights)
+        if source != name and f"{source}[{MISSING}]" not in design.names
+    ]
+
+
+def _filled(schema: Schema, places: Iterable[int]) -> list[str]:
+    """The declared columns with an indicator whose cells decide those of the encoded columns at ``places``, other than indicators."""
+    sources = frozenset().union(*(e.sources for e in (schema.encoded[j] for j in places) if not e.absent))
+    return [column.name for column in schema.columns if column.missing == INDICATOR and column.name in sources]
 
 
 def feature_places(schema: Schema, names: Sequence[str] | None, targets: Sequence[int]) -> list[int]:
@@ -210,6 +267,13 @@ def _places(schema: Schema, name: str) -> tuple[int, ...]:
             f"{name!r} is the reference level, so it has no column of its own. The other levels are compared with it. "
             f"Name {category.name!r} for all levels, or one of {', '.join(level_names(category)[1:])}."
         )
+    for column in schema.columns:
+        if isinstance(column, Categorical) and name.startswith(f"{column.name}[") and name.endswith("]"):
+            level = name[len(column.name) + 1 : -1]
+            raise ModelError(
+                f"column {column.name!r} has no level {level!r}.{suggestion(level, column.levels)} Its levels are "
+                f"{', '.join(column.levels)}."
+            )
     raise UnknownColumnError(name=name, known=schema.all_names)
 
 

@@ -21,8 +21,8 @@ Array = np.ndarray
 class Moments:
     """Means and covariance of some columns in their own units, estimated from a release.
 
-    ``rows`` is the public number of rows where no row can have been shrunk, else a noisy estimate of it, in which shrunk rows
-    count for less."""
+    ``rows`` is the public number of rows where every row counted as one, else a noisy estimate, in which rows of a smaller share and
+    shrunk ones count for less."""
 
     names: tuple[str, ...]
     rows: float
@@ -77,7 +77,8 @@ def moments(evidence: Evidence, columns: Sequence[str] | None = None) -> Moments
     count, cross = gram[0, 0], gram[0, places]
     inner = gram[np.ix_(places, places)] - np.outer(cross, cross) / count  # a Schur complement: definite like the whole
     covariance = half[:, None] * (inner + inner.T) / 2 / count * half
-    rows = evidence.public_rows if evidence.public_rows and evidence.never_shrunk else float(count)
+    known = evidence.schema.counts_partly or (evidence.public_rows and evidence.never_shrunk)
+    rows = evidence.rows if known else float(count)
     return Moments(tuple(encoded[j].name for j in places), rows, centre + half * cross / count, covariance, half)
 
 

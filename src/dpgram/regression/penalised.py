@@ -157,9 +157,10 @@ def noise_penalty(evidence: Evidence, of: NormalEquations) -> float:
     """The lasso penalty at which pure noise gives no coefficient: the largest cross product that noise alone is likely to make.
 
     Cross products carry noise of sd t |u| in scaled units, u the residual's combination of columns, at most about
-    sqrt(2 log(2 p)) sds over p features; the sampling of rows adds sigma sqrt(n)."""
+    sqrt(2 log(2 p)) sds over p features; the sampling of rows adds sigma sqrt(n), times the root of the design effect."""
     q = max(len(of.cross), 1)
-    sampling = np.sqrt(max(of.square, 0.0) * np.median(np.diag(of.features)) / of.rows) if len(of.cross) else 0.0
+    varied = evidence.design_effect * max(of.square, 0.0)
+    sampling = np.sqrt(varied * np.median(np.diag(of.features)) / of.rows) if len(of.cross) else 0.0
     view = evidence.plain
     lengths, left = of.half, 1.0
     if view.turn is not None:  # each feature, and what is left of the label, has a length of its own there
@@ -178,6 +179,6 @@ def check_penalty(name: str, value: object, most: float = np.inf) -> float:
     return float(value)
 
 
-def check_solver() -> None:
+def check_solver(purpose: str = "the lasso and the elastic net") -> None:
     if find_spec("sklearn") is None:
-        raise MissingExtraError(package="scikit-learn", extra="sklearn", purpose="the lasso and the elastic net")
+        raise MissingExtraError(package="scikit-learn", extra="sklearn", purpose=purpose)

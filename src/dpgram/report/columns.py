@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from dpgram.terms.columns import Boolean, Categorical, Column, Date, Numeric
+from dpgram.terms.columns import MISSING, Boolean, Categorical, Column, Date, Numeric
 from dpgram.terms.derived import DatePart, Derived, Interval, Log1p, Power, Product
 from dpgram.terms.schema import Schema
 
@@ -13,8 +13,7 @@ def declared(column: Column) -> str:
     """What was declared about a column, in words."""
     match column:
         case Numeric():
-            missing = _number(column.missing) if isinstance(column.missing, float) else "the midpoint"
-            return f"clamped to [{_number(column.lower)}, {_number(column.upper)}]; missing cells become {missing}"
+            return f"clamped to [{_number(column.lower)}, {_number(column.upper)}]; {_missing(column)}"
         case Categorical():
             listed = ", ".join(json.dumps(c, ensure_ascii=False) for c in column.categories)
             other = (
@@ -22,14 +21,29 @@ def declared(column: Column) -> str:
                 if column.other
                 else "; values that are not listed count as missing"
             )
-            missing = "a level of their own" if column.missing == "level" else "the reference"
-            return f"one of {listed}; the first is the reference{other}; missing cells become {missing}"
+            return f"one of {listed}; the first is the reference{other}; {_missing(column)}"
         case Boolean():
-            return f"0 or 1; missing cells become {int(column.missing)}"
+            return f"0 or 1; {_missing(column)}"
         case Date():
-            missing = "the midpoint" if column.missing == "midpoint" else column.missing
-            span = f"clamped to [{column.lower}, {column.upper}]"
-            return f"{span}, in days since 1970-01-01 (UTC); missing cells become {missing}"
+            return f"clamped to [{column.lower}, {column.upper}], in days since 1970-01-01 (UTC); {_missing(column)}"
+
+
+def _missing(column: Column) -> str:
+    """What became of missing cells, in words."""
+    match column.missing:
+        case "drop-row":
+            return "rows with a missing cell do not count"
+        case "indicator":
+            return f"missing cells become the midpoint, and 1 in {column.name}[{MISSING}]"
+        case "level":
+            value = "a level of their own"
+        case "reference" | "midpoint":
+            value = f"the {column.missing}"
+        case float():
+            value = _number(column.missing)
+        case _:
+            value = str(int(column.fill)) if isinstance(column, Boolean) else str(column.missing)
+    return f"missing cells become {value}"
 
 
 def scaled(column: Column, schema: Schema) -> str:

@@ -18,6 +18,7 @@ class Group(Enum):
     GUARANTEE = "Guarantee"
     MECHANISM = "Mechanism"
     NOISE = "Noise"
+    COUNTING = "How rows count"
     COLUMNS = "Declared columns"
     DERIVED = "Derived columns"
     FILE = "What is in the file"

@@ -10,25 +10,26 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from dpgram.artifact.combined import CombinedRelease, leaves_of
 from dpgram.artifact.release import GramRelease
 from dpgram.mechanisms.conversation import Mechanism
 from dpgram.mechanisms.registry import MECHANISMS
 from dpgram.report.columns import computed, declared, scaled
+from dpgram.report.combined import SPENDS_NOTHING, combination_facts, what_it_does
+from dpgram.report.counting import (
+    counting_facts,
+    number_facts,
+    protected_numbers,
+    public_numbers,
+    relation_in_words,
+    unit_facts,
+)
 from dpgram.report.fact import Fact, Group, Planned, Rounds
 from dpgram.report.notes import notes
-from dpgram.terms.budget import Neighbours
 from dpgram.terms.schema import Schema
 from dpgram.terms.words import SCALED, Point, Words, words_of
 
 OF_ROUND = re.compile(r"round_(\d+)_(.+)")
-ROWS_OF = {"table": "one row", "result": "one row of the result of a query, lazy frame or stream"}
-ASSUMED = {
-    "table": "each {unit} has one row. This is not checked. A {unit} with several rows is protected less",
-    "result": (
-        "each {unit} has one row in the result. This is not checked. A {unit} with several rows is protected less. A join can multiply "
-        "rows, and an aggregate can mix the rows of several in one"
-    ),
-}
 SEEDED = "the noise comes from a seed, so anyone who knows the seed can subtract it"
 CALIBRATIONS = {
     "exact": "exact: noise from the mechanism's privacy curve, or from a proven bound on it, rounded towards more privacy",
@@ -39,12 +40,14 @@ CALIBRATIONS = {
 def facts(of: GramRelease | Planned) -> list[Fact]:
     """Everything known about a release, or about one that is planned."""
     known = MECHANISMS.get(of.mechanism)
-    said = notes(of.schema, of.budget, int(of.parameters.get("rounds", 1)), known.proof if known else "")
+    parts = len(of.leaves) if isinstance(of, CombinedRelease) else 1
+    said = notes(of.schema, of.budget, int(of.parameters.get("rounds", 1)), known.proof if known else "", parts)
     more = [Fact(Group.NOTES, point, (), name, text) for point, name, text in said]
     before = [*_guarantee(of), *_mechanism(of)]
+    about_rows = [*counting_facts(of.schema), *_columns(of.schema)]
     if isinstance(of, Planned):
-        return [*before, *_columns(of.schema), *more]
-    return [*before, *_noise(of), *_columns(of.schema), *_file(of), *more]
+        return [*before, *about_rows, *more]
+    return [*before, *_noise(of), *about_rows, *_file(of), *more]
 
 
 def label_data(of: GramRelease | Planned) -> dict[str, Any]:
@@ -80,45 +83,44 @@ def _title(group: Group, of: GramRelease | Planned) -> str:
 
 
 def _guarantee(of: GramRelease | Planned) -> list[Fact]:
-    group, unit, relation, budget = Group.GUARANTEE, of.schema.unit, of.schema.neighbours, of.budget
+    group, relation, differ, budget = Group.GUARANTEE, of.schema.neighbours.value, relation_in_words(of.schema), of.budget
     return [
         Fact(Group.NOTES, Point.IMPLEMENTATION, ("private",), "" if of.private else "NOT PRIVATE", of.private, SEEDED),
         Fact(group, Point.EPSILON, ("epsilon",), "epsilon", budget.epsilon, f"{budget.epsilon:g}"),
         Fact(group, Point.DELTA, ("delta",), "delta", budget.delta, f"{budget.delta:g}"),
-        Fact(group, Point.NEIGHBOURS, ("neighbours",), "neighbours", relation.value, f"{relation.value}: {relation.in_words}"),
-        Fact(group, Point.NEIGHBOURS, ("neighbours_in_words",), "", relation.in_words),
-        Fact(group, Point.UNIT, ("unit",), "unit of privacy", unit, f"{ROWS_OF[of.rows_of]}: {unit}"),
-        Fact(group, Point.UNIT, ("rows_of",), "", of.rows_of),
-        Fact(group, Point.UNIT, ("unit_assumption",), "assumed", ASSUMED[of.rows_of].format(unit=unit)),
+        Fact(group, Point.NEIGHBOURS, ("neighbours",), "neighbours", relation, f"{relation}: {differ}"),
+        Fact(group, Point.NEIGHBOURS, ("neighbours_in_words",), "", differ),
+        *unit_facts(of),
         Fact(group, Point.MECHANISM, ("conditional",), "CONDITIONAL" if of.condition else "", of.condition or None),
-        *_rows_and_account(of),
+        *(combination_facts(of) if isinstance(of, CombinedRelease) else []),
+        *_account(of),
+        *number_facts(of),
     ]
 
 
-def _rows_and_account(of: GramRelease | Planned) -> list[Fact]:
+def _account(of: GramRelease | Planned) -> list[Fact]:
     if isinstance(of, Planned):
-        words = "will be public" if of.schema.neighbours is Neighbours.REPLACE else "stay protected"
-        return [Fact(Group.GUARANTEE, Point.NEIGHBOURS, (), "rows", words)]
-    account, rows = "no ledger, so the cost of other releases of the same rows is not known here", "protected"
+        return []
+    if isinstance(of, CombinedRelease):
+        return [Fact(Group.GUARANTEE, Point.COMPOSITION, ("ledger_entry",), "charged to", None, SPENDS_NOTHING)]
+    account = "no ledger, so the cost of other releases of the same rows is not known here"
     if of.ledger_entry is not None:
         line, _, seal = of.ledger_entry.partition(":")
         account = f"line {line} of the custodian's ledger ({seal[:16]})"
-    if of.rows is not None:
-        rows = f"{of.rows:,} (public under these neighbours)"
-    return [
-        Fact(Group.GUARANTEE, Point.COMPOSITION, ("ledger_entry",), "charged to", of.ledger_entry, account),
-        Fact(Group.GUARANTEE, Point.NEIGHBOURS, ("rows",), "rows", of.rows, rows),
-    ]
+    return [Fact(Group.GUARANTEE, Point.COMPOSITION, ("ledger_entry",), "charged to", of.ledger_entry, account)]
 
 
 def _mechanism(of: GramRelease | Planned) -> list[Fact]:
     group, known = Group.MECHANISM, MECHANISMS.get(of.mechanism)
     made = of if isinstance(of, GramRelease) else None
-    words = words_of("row_bound", known.words if known else {})
+    does = what_it_does(of) if isinstance(of, CombinedRelease) else known.summary if known else ""
+    makers = {of.mechanism} if made is None else {leaf.mechanism for leaf in leaves_of(made)}
+    maker = MECHANISMS.get(next(iter(makers))) if len(makers) == 1 else None
+    words = words_of("row_bound", maker.words if maker else {})
     bound = f"{words.show(of.row_bound, of.parameters)} {words.unit or SCALED}; longer rows are clipped to it"
     return [
         Fact(group, Point.MECHANISM, ("mechanism",), "mechanism", of.mechanism),
-        *([Fact(group, Point.MECHANISM, (), "what it does", known.summary)] if known else []),
+        *([Fact(group, Point.MECHANISM, (), "what it does", does)] if does else []),
         Fact(group, Point.MECHANISM, ("chosen_by",), "chosen by" if of.choice else "", of.choice or None),
         Fact(group, Point.COMPARISON, ("calibration",), "calibration", of.calibration, CALIBRATIONS.get(of.calibration, "")),
         *parameter_facts(known, of.parameters, made=made is not None),
@@ -168,18 +170,21 @@ def _table(words: Mapping[str, Words], parameters: Mapping[str, float]) -> Round
 
 
 def _passes(mechanism: Mechanism | None, of: GramRelease | Planned) -> list[Fact]:
-    """How often the table will be read, where a mechanism reads it several times."""
-    if isinstance(of, GramRelease) or mechanism is None or not mechanism.several:
+    """How often the table will be read, where that is more than once."""
+    if isinstance(of, GramRelease) or mechanism is None or not (mechanism.several or of.schema.unit_id):
         return []
     rounds = int(of.parameters.get("rounds", 0))
-    if "sample" in of.parameters:
+    if not mechanism.several:
+        told = "once"
+    elif "sample" in of.parameters:
         told = "twice: once for a sample of rows that early rounds use, and once for the last round"
     elif rounds > 1:
         told = "once if its rows fit into memory, otherwise once for each round and each look at columns"
     else:
         told = "once" if rounds else "once or several times, depending on the number of rows, which is counted first"
+    ids = " Before that, the column of ids is read, to count the rows of each unit." if of.schema.unit_id else ""
     again = "CSV files, query results and streams are read once, and kept until the release is made"
-    return [Fact(Group.MECHANISM, Point.MECHANISM, (), "passes", f"the table is read {told}. {again}")]
+    return [Fact(Group.MECHANISM, Point.MECHANISM, (), "passes", f"the table is read {told}.{ids} {again}")]
 
 
 def _arithmetic(of: GramRelease | Planned) -> str:
@@ -225,16 +230,15 @@ def _file(release: GramRelease) -> list[Fact]:
     public = [
         "the schema: names, kinds, bounds, categories, derived columns and unit",
         "the budget, the mechanism, the noise scale and the row bound",
-        *(["the number of rows"] if release.rows is not None else []),
+        *public_numbers(release),
     ]
     protected = ["the Gram matrix, which contains noise, and every number computed from it"]
     if any(OF_ROUND.fullmatch(name) for name in words):
         protected.append("the matrices of all rounds, which contain noise, and the maps and shares computed from them")
+    if isinstance(release, CombinedRelease):
+        protected.append("the matrices of all parts, which contain noise, and what was computed from them")
     protected += [f"the {one.name}, and the parameters chosen from it" for one in words.values() if one.protected]
-    if release.neighbours is Neighbours.ADD_REMOVE:
-        protected.append(
-            "the number of rows; the intercept's entry is a noisy estimate of it, in which clipped rows count for less"
-        )
+    protected += protected_numbers(release)
     exact = {name: str(value) for name, value in release.exact_parameters.items()}
     return [
         Fact(group, Point.COMPOSITION, ("public",), "public", public),

@@ -57,6 +57,13 @@ def draw_coefficients(fit: dict, ax: Any = None) -> Any:
     )
 
 
+def draw_logit(fit: dict, ax: Any = None) -> Any:
+    """Coefficients of a logit with intervals. The intercept is left out."""
+    ax = _intervals(ax, [(fit["target"], fit)], f"Logit of {fit['target']}{mark(fit['private'])}")
+    ax.set_xlabel("change of the log odds, for one unit of the feature")
+    return ax
+
+
 def draw_comparison(comparison: dict, ax: Any = None) -> Any:
     models = comparison["models"]
     private = all(fit["private"] for fit in models.values())
@@ -64,7 +71,7 @@ def draw_comparison(comparison: dict, ax: Any = None) -> Any:
 
 
 def _intervals(ax: Any, models: Sequence[tuple[str, dict]], title: str, second: str | None = None) -> Any:
-    ax = _axis(ax)
+    ax = new_axis(ax)
     listed = [coefficient_rows(fit) for _, fit in models]
     shown = [[c for c in rows if c["name"] != "(intercept)"] or rows for rows in listed]
     names = list(dict.fromkeys(c["name"] for one in shown for c in one))
@@ -93,9 +100,54 @@ def _intervals(ax: Any, models: Sequence[tuple[str, dict]], title: str, second: 
     return ax
 
 
+def draw_controls(data: dict, ax: Any = None) -> Any:
+    """The coefficient with its interval at each step, from top to bottom, and a line at its first value."""
+    ax = new_axis(ax)
+    steps = data["steps"]
+    height = [len(steps) - 1 - k for k in range(len(steps))]
+    ax.axvline(0, color="0.6", lw=0.8)
+    ax.axvline(steps[0]["coefficient"], color="0.6", lw=0.8, ls="--")
+    known = [(y, s) for y, s in zip(height, steps, strict=True) if s["lower"] is not None and s["upper"] is not None]
+    values = [s["coefficient"] for _, s in known]
+    reach = [[s["coefficient"] - s["lower"] for _, s in known], [s["upper"] - s["coefficient"] for _, s in known]]
+    ax.errorbar(values, [y for y, _ in known], xerr=reach, fmt="o-", ms=4.5, lw=1.3, capsize=2.5, color=COLOURS[0])
+    for y, s in zip(height, steps, strict=True):
+        if s["lower"] is None or s["upper"] is None:
+            ax.text(
+                0.5, y, WHOLE_LINE, transform=ax.get_yaxis_transform(), ha="center", va="center", fontsize=8, style="italic"
+            )
+    names = [s["name"] if k == 0 else f"+ {s['name']}" for k, s in enumerate(steps)]
+    ax.set_yticks(height, [as_words(name) for name in names])
+    ax.set_ylim(-0.7, len(steps) - 0.3)
+    title = f"Coefficient of {data['coefficient']}, target {data['target']}{mark(data['private'])}"
+    _label(ax, title, f"coefficient, with {data['confidence']:.0%} confidence interval")
+    return ax
+
+
+def draw_iv(fit: dict, ax: Any = None) -> Any:
+    """Coefficients with their sets; what has no end goes to the edge of the picture. The intercept is left out: its scale is another."""
+    ax = new_axis(ax)
+    rows = coefficient_rows(fit)
+    shown = [c for c in rows if c["name"] != "(intercept)"] or rows
+    values = [end for c in shown for piece in c["set"] for end in piece if end is not None] + [c["coefficient"] for c in shown]
+    room = 0.1 * (max(values) - min(values)) or 1.0
+    edges = min(values) - room, max(values) + room
+    ax.axvline(0, color="0.6", lw=0.8)
+    for height, c in enumerate(reversed(shown)):
+        for low, high in c["set"]:
+            ends = edges[0] if low is None else low, edges[1] if high is None else high
+            ax.plot(ends, (height, height), color=COLOURS[0], lw=1.6, ls="-" if c["identified"] else ":")
+        ax.plot(c["coefficient"], height, "o", ms=4.5, color=COLOURS[0])
+    ax.set_xlim(*edges)
+    ax.set_yticks(range(len(shown)), [as_words(c["name"]) for c in reversed(shown)])
+    ax.set_ylim(-0.7, len(shown) - 0.3)
+    _label(ax, f"Regression of {fit['target']} with instruments{mark(fit['private'])}", "coefficient, in own units")
+    return ax
+
+
 def draw_matrix(names: Sequence[str], matrix: Sequence[Sequence[float]], title: str, ax: Any = None) -> Any:
     """A matrix of correlations as a heat map, with its numbers where they can be read."""
-    ax = _axis(ax)
+    ax = new_axis(ax)
     ax.figure.colorbar(ax.imshow(matrix, cmap="RdBu_r", vmin=-1, vmax=1), ax=ax, shrink=0.8)
     ax.set_xticks(range(len(names)), [as_words(name) for name in names], rotation=90, fontsize=8)
     ax.set_yticks(range(len(names)), [as_words(name) for name in names], fontsize=8)
@@ -109,7 +161,7 @@ def draw_matrix(names: Sequence[str], matrix: Sequence[Sequence[float]], title: 
 
 def draw_shares(shares: Sequence[float], title: str, ax: Any = None) -> Any:
     """How much of the variance each component explains, and all up to it."""
-    ax = _axis(ax)
+    ax = new_axis(ax)
     places = range(1, len(shares) + 1)
     ax.bar(places, shares, color=COLOURS[0], label="each component")
     ax.plot(places, list(accumulate(shares)), "o-", color=COLOURS[1], ms=4, label="cumulative")
@@ -135,7 +187,7 @@ def as_words(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def _axis(ax: Any) -> Any:
+def new_axis(ax: Any) -> Any:
     if ax is not None:
         return ax
     check_matplotlib()
@@ -148,7 +200,7 @@ def draw_path(
     names: Sequence[str], penalties: Sequence[float], coefficients: Sequence[Sequence[float]], title: str, ax: Any
 ) -> Any:
     """Each slope against the penalty, on a logarithmic axis, labelled at its end."""
-    ax = _axis(ax)
+    ax = new_axis(ax)
     for k, name in enumerate(names):
         if name != "(intercept)":
             line = [row[k] for row in coefficients]
@@ -161,7 +213,7 @@ def draw_path(
 
 def draw_trade_off(audits: Sequence[dict], ax: Any = None) -> Any:
     """What the tests of an audit miss, for each share of false alarms, beside what is proven that they must miss."""
-    ax = _axis(ax)
+    ax = new_axis(ax)
     for colour, audit in zip(COLOURS * len(audits), audits, strict=False):
         ax.plot(audit["false_alarms"], audit["misses"], "o", ms=3, color=colour, label=f"drawn: {audit['pair']}")
     ax.plot(audits[0]["false_alarms"], audits[0]["proven_misses"], color="black", lw=1, label="proven: no test can be below")

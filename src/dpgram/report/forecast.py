@@ -64,7 +64,10 @@ def captions(plan: Plan) -> dict[str, str]:
     names = plan.ground.design.names
     typical = names[plan.ground.typical]
     numbers = len(plan.ground.places)
-    hint = " (your public guess; the table's own number is protected)" if schema.neighbours is Neighbours.ADD_REMOVE else ""
+    protected = schema.neighbours is Neighbours.ADD_REMOVE or schema.unit_id is not None
+    hint = " (your public guess; the table's own number is protected)" if protected else ""
+    if schema.unit_id is not None:
+        hint += f". All rows of one {schema.unit} together count as at most {schema.most_rows:,}, and the noise is that of so many rows"
     left = f" Left out, because constant in the sample: {', '.join(plan.ground.left_out)}." if plan.ground.left_out else ""
     return {
         "mechanisms": (

@@ -9,9 +9,10 @@ from dpgram.terms.schema import Schema
 from dpgram.terms.words import Point
 
 
-def notes(schema: Schema, budget: Budget, rounds: int, proof: str) -> list[tuple[Point, str, str]]:
+def notes(schema: Schema, budget: Budget, rounds: int, proof: str, parts: int = 1) -> list[tuple[Point, str, str]]:
     """What is to be said at each point besides the label's facts: (point, name, text)."""
     published = "one noisy matrix" if rounds == 1 else f"the noisy matrices of {rounds} rounds"
+    published = published if parts == 1 else f"the noisy matrices of {parts} releases"
     return [
         (Point.EPSILON, "in plain words", meaning(schema, budget)),
         (Point.EPSILON, "not promised",
@@ -23,7 +24,8 @@ def notes(schema: Schema, budget: Budget, rounds: int, proof: str) -> list[tuple
         (Point.BOUNDS, "largest possible row", f"{schema.largest_norm:.6g} in scaled units"),
         (Point.BOUNDS, "columns of the matrix", str(len(schema.encoded_names))),
         (Point.ACCURACY, "intervals", "standard errors and intervals include the noise; they assume errors with constant variance"),
-        (Point.BIAS, "the numbers", "they describe the table after clamping and filling; intervals assume that clamping causes no bias"),
+        (Point.BIAS, "the numbers",
+         "they describe the table after clamping, with missing cells treated as declared; intervals assume that this causes no bias"),
         (Point.QUERIES, "cost of a question", "none: every regression, correlation or prediction is computed from the release"),
         (Point.TRUST, "trusted with the rows", "the custodian"),
         (Point.TRUST, "published", f"{published}, and what this label says"),
@@ -37,13 +39,14 @@ def notes(schema: Schema, budget: Budget, rounds: int, proof: str) -> list[tuple
 def meaning(schema: Schema, budget: Budget) -> str:
     """Epsilon and delta in plain words."""
     factor, belief = math.exp(min(budget.epsilon, 700.0)), 1 / (1 + math.exp(-budget.epsilon))
+    one = schema.unit if schema.unit_id is None else f"{schema.unit} with all its rows"
     change = "had been replaced by any other" if schema.neighbours is Neighbours.REPLACE else "had not been in the table"
     chance = f"one in {1 / budget.delta:,.0f}" if budget.delta > 1e-15 else f"{budget.delta:g}"
     times = f"{factor:.3g}" if factor < 100 else f"{factor:,.0f}" if factor < 1e7 else f"{factor:.1e}"
     share = math.ceil(1e4 * belief) / 100  # rounded up, because it is an upper bound
     sure = f"at most {share:.4g} %" if share < 100 else "nearly 100 %"
     return (
-        f"If one {schema.unit} {change}, every possible release would have nearly the same probability. The two probabilities differ by a "
+        f"If one {one} {change}, every possible release would have nearly the same probability. The two probabilities differ by a "
         f"factor of at most e^epsilon = {times}, except with probability delta = {budget.delta:g} ({chance}). In terms of belief: someone "
         f"who thinks that two such tables are equally likely can go from 50 % to {sure} certainty about one of them, with the same "
         f"exception."

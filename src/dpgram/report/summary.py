@@ -7,14 +7,22 @@ import math
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
+import numpy as np
+
 from dpgram.artifact.release import GramRelease
 from dpgram.errors import MissingExtraError
+from dpgram.evidence.evidence import Evidence
+from dpgram.report.markup import latex, markdown
+
+Array = np.ndarray
 
 WHOLE_LINE = "not identified at this budget"
 RIGHT = " style='text-align:right'"
+RULE = " style='border-top:1px solid'"
 
 
 @dataclass(frozen=True)
@@ -23,6 +31,7 @@ class Block:
 
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
+    rules: Sequence[int] = ()  # places of rows with a line above them
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,10 +61,12 @@ class Summary:
         lines = [self.title.center(width).rstrip(), *(["=" * width] if self.facts else [])]
         half = width // 2 - 1
         for k in range(0, len(self.facts), 2):
-            pair = [f"{name + ':':<18}{value:>{half - 18}}" for name, value in self.facts[k : k + 2]]
+            pair = [f"{name + ':':<19}{value:>{half - 19}}" for name, value in self.facts[k : k + 2]]
             lines.append("  ".join(pair).rstrip())
-        for block in blocks:
-            lines += ["=" * width, block[0], "-" * width, *block[1:]]
+        for block, text in zip(self.blocks, blocks, strict=True):
+            lines += ["=" * width, text[0]]
+            for place, line in enumerate(text[1:]):
+                lines += [*(["-" * width] if place == 0 or place in block.rules else []), line]
         lines.append("=" * width)
         for note in self.notes:
             lines += textwrap.wrap(note, width, subsequent_indent="  ")
@@ -69,13 +80,43 @@ class Summary:
             parts.append(f"<table>{''.join(f'<tr>{_cells(fact)}</tr>' for fact in self.facts)}</table>")
         for block in self.blocks:
             body = "".join(
-                f"<tr><th style='text-align:left'>{html.escape(name)}</th>{_cells(cells, RIGHT)}</tr>"
-                for name, *cells in block.rows
+                f"<tr{RULE if place in block.rules else ''}><th style='text-align:left'>{html.escape(name)}</th>"
+                f"{_cells(cells, RIGHT)}</tr>"
+                for place, (name, *cells) in enumerate(block.rows)
             )
             head = "".join(f"<th>{html.escape(cell)}</th>" for cell in block.header)
             parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
         parts += [f"<p>{html.escape(note)}</p>" for note in self.notes]
         return "".join(parts) + "</div>"
+
+    def to_latex(self, *, caption: str | None = None, label: str | None = None) -> str:
+        """Return the tables in LaTeX.
+
+        The document needs the package booktabs.
+
+        Parameters
+        ----------
+        caption : str, optional
+            Caption of the table. With a caption or a label it is a floating table.
+        label : str, optional
+            Label to refer to the table.
+
+        Returns
+        -------
+        str
+            LaTeX text, with all names escaped.
+        """
+        return latex(self, caption=caption, label=label)
+
+    def to_markdown(self) -> str:
+        """Return the title, the tables and the notes in Markdown.
+
+        Returns
+        -------
+        str
+            Markdown text with pipe tables, with all names escaped.
+        """
+        return markdown(self)
 
 
 def _cells(texts: Iterable[str], style: str = "") -> str:
@@ -115,7 +156,36 @@ def origin(release: GramRelease) -> dict[str, Any]:
         "neighbours": release.neighbours.value,
         "mechanism": release.mechanism,
         "rows": release.rows,
+        "units": release.units,
     }
+
+
+def rows_that_counted(evidence: Evidence) -> dict[str, Any]:
+    """How many rows counted, with a standard error: zero where the number is public, None where it is a lower bound. And why it is one."""
+    rows, se = evidence.counted
+    schema, why = evidence.schema, []
+    if schema.drops_rows:
+        why.append("rows with a missing cell do not count where the schema says drop-row")
+    if schema.unit_id is not None:
+        why.append(f"the rows of a unit count as {schema.most_rows:,} at most")
+    if schema.weight is not None:
+        why.append("a row counts by its weight, divided by the largest weight")
+    if evidence.kept is None and evidence.row_bound < schema.largest_norm:
+        why.append("clipped rows count for less")
+    note = "a noisy estimate" + "".join(f"; {reason}" for reason in why)
+    return {
+        "counted_rows": rows,
+        "counted_rows_se": None if evidence.counts_at_least else se,
+        "counted_rows_note": note if se or evidence.counts_at_least else None,
+    }
+
+
+def counted(data: dict) -> str:
+    """The number of rows that counted, in words."""
+    rows, se = f"{data['counted_rows']:,.0f}", data["counted_rows_se"]
+    if se is None:
+        return f"at least about {rows}"
+    return f"about {rows} (s.e. {se:,.0f})" if se else rows
 
 
 def cautions(release: GramRelease) -> list[str]:
@@ -124,6 +194,18 @@ def cautions(release: GramRelease) -> list[str]:
         [] if release.private else ["NOT PRIVATE: the noise came from a seed, so anyone who knows the seed can subtract it."]
     )
     return seeded + ([f"CONDITIONAL: {release.condition}."] if release.condition else [])
+
+
+def clipping_notes(release: GramRelease, evidence: Evidence) -> list[str]:
+    """What clipping of rows means for a regression from the release, in words."""
+    notes = []
+    if evidence.rows < 0.98 * (evidence.public_rows or math.inf) and release.row_bound < release.schema.largest_norm:
+        notes.append(
+            "Rows longer than the row bound were clipped to it. The intervals do not include the bias that this can cause."
+        )
+    if evidence.kept is not None:
+        notes.append(evidence.shrinking)
+    return notes
 
 
 def number(value: float | None) -> str:
@@ -146,13 +228,38 @@ def framed_rows(fit: dict) -> list[dict]:
     return [{key: absent[key] if value is None else value for key, value in row.items()} for row in coefficient_rows(fit)]
 
 
-def data_frame(data: Sequence[dict] | dict[str, Any], *, index: str | list[str]) -> Any:
-    """Rows, or columns by name, as a pandas data frame, for those who have pandas."""
+@cache
+def installed_pandas() -> Any:
+    """pandas, imported at first use; None where it is not installed."""
     if find_spec("pandas") is None:
-        raise MissingExtraError(package="pandas", extra="frames", purpose="a data frame")
+        return None
     import pandas as pd
 
-    return pd.DataFrame(data).set_index(index)
+    return pd
+
+
+def labelled(names: Sequence[str], values: Array) -> Any:
+    """Numbers by name: a pandas series, or a dict where pandas is not installed."""
+    pandas = installed_pandas()
+    if pandas is None:
+        return dict(zip(names, values.tolist(), strict=True))
+    return pandas.Series(values.copy(), index=list(names))
+
+
+def labelled_ends(names: Sequence[str], lower: Array, upper: Array) -> Any:
+    """Intervals by name: a data frame with columns 0 and 1, or a dict of pairs where pandas is not installed."""
+    pandas, ends = installed_pandas(), np.column_stack([lower, upper])
+    if pandas is None:
+        return dict(zip(names, map(tuple, ends.tolist()), strict=True))
+    return pandas.DataFrame(ends, index=list(names))
+
+
+def data_frame(data: Sequence[dict] | dict[str, Any], *, index: str | list[str]) -> Any:
+    """Rows, or columns by name, as a pandas data frame, for those who have pandas."""
+    pandas = installed_pandas()
+    if pandas is None:
+        raise MissingExtraError(package="pandas", extra="frames", purpose="a data frame")
+    return pandas.DataFrame(data).set_index(index)
 
 
 def summarise(fit: dict) -> Summary:
@@ -190,10 +297,13 @@ def summarise(fit: dict) -> Summary:
     if show_second:
         kind = "with the smallest expected error" if second == "shrunk" else "of this estimator"
         explained.append(f"{second}: coefficients {kind}. predict uses them.")
-    if fit["rows"] is None:
-        explained.append("Effective rows: a noisy estimate of the number of rows, in which clipped rows count for less.")
-    elif round(fit["effective_rows"]) != fit["rows"]:
-        explained.append("Effective rows: an estimate in which clipped rows count for less.")
+    if fit["counted_rows_note"] is not None:
+        explained.append(f"Rows that counted: {fit['counted_rows_note']}.")
+    if fit["design_effect"] != 1:
+        explained.append(
+            "Design effect: by what units and weights multiply the sampling variance, in the worst case unless it was given. Effective "
+            "rows: the rows that counted, divided by it."
+        )
     if fit["degrees_of_freedom"] is not None:
         explained.append("Df of noise: intervals and tests use t and F distributions with this many degrees of freedom.")
     return Summary(
@@ -216,44 +326,17 @@ def _facts(fit: dict) -> list[tuple[str, str]]:
         ("Epsilon, delta", f"{fit['epsilon']:g}, {fit['delta']:g}"),
         ("No. Observations", _observations(fit)),
         ("Neighbours", fit["neighbours"]),
-        ("Effective rows", f"{fit['effective_rows']:,.0f}"),
+        ("Rows that counted", counted(fit)),
         ("Intervals", fit["intervals"]),
         ("Confidence", f"{fit['confidence']:g}"),
     ]
+    if fit["design_effect"] != 1:
+        facts += [("Design effect", number(fit["design_effect"])), ("Effective rows", f"{fit['effective_rows']:,.0f}")]
+    if fit["units"] is not None:
+        facts.append(("No. Units", f"{fit['units']:,}"))
     if fit["degrees_of_freedom"] is not None:
         facts.append(("Df of noise", number(fit["degrees_of_freedom"])))
     return facts
-
-
-def compare_models(data: dict) -> Summary:
-    """Several fits side by side: coefficient over its standard error in brackets, stars for small p-values."""
-    models = data["models"]
-    names = list(dict.fromkeys(name for fit in models.values() for name in fit["coefficients"]))
-    rows: list[list[str]] = []
-    for name in names:
-        entries = [fit["coefficients"].get(name) for fit in models.values()]
-        rows.append([name, *("" if c is None else number(c["coefficient"]) + _stars(c) for c in entries)])
-        rows.append(["", *("" if c is None else f"({number(c['se'])})" if c["identified"] else "(not id.)" for c in entries)])
-    rows.append(["target", *(fit["target"] for fit in models.values())])
-    rows.append(["R-squared", *("" if f["r_squared"] is None else f"{f['r_squared']:.3f}" for f in models.values())])
-    rows.append(["Residual sd", *(number(f["residual_variance"] ** 0.5) for f in models.values())])
-    rows.append(["epsilon", *(f"{f['epsilon']:g}" for f in models.values())])
-    notes = [
-        "Debiased coefficients, with standard errors in brackets. These include sampling, privacy noise and clipping.",
-        "*** p<0.001, ** p<0.01, * p<0.05.",
-    ]
-    if any(not c["identified"] for fit in models.values() for c in fit["coefficients"].values()):
-        notes.append(f"(not id.): {WHOLE_LINE}, so the interval is infinite.")
-    if not data["same_release"]:
-        notes.append("These fits come from different releases. Each release has its own noise and its own budget.")
-    notes += sorted(
-        {note for fit in models.values() for note in fit["notes"] if note.startswith(("NOT PRIVATE", "CONDITIONAL"))}
-    )
-    return Summary("Private linear regressions", [], [Block(["", *models], rows)], notes)
-
-
-def _stars(c: dict) -> str:
-    return "*" * sum(c["p_value"] < limit for limit in (0.05, 0.01, 0.001)) if c["identified"] else ""
 
 
 def matrix_summary(data: dict, kind: str, matrix: Sequence[Sequence[float]]) -> Summary:
@@ -267,7 +350,9 @@ def matrix_summary(data: dict, kind: str, matrix: Sequence[Sequence[float]]) -> 
     blocks = [
         Block(header, [[name, *map(number, row)] for name, row in zip(names, rows, strict=True)]) for header, rows in tables
     ]
-    return Summary(f"Private {'partial correlation' if kind == 'partial' else kind}", _origin(data), blocks, data["notes"])
+    return Summary(
+        f"Private {'partial correlation' if kind == 'partial' else kind}", release_facts(data), blocks, data["notes"]
+    )
 
 
 def components_summary(data: dict, count: int) -> Summary:
@@ -278,15 +363,18 @@ def components_summary(data: dict, count: int) -> Summary:
     rows.append(["share of variance", *(f"{data['shares'][k]:.3f}" for k in shown)])
     of = "the correlations" if data["standardised"] else "the covariance, in own units"
     title = f"Private principal components (of {of})"
-    return Summary(title, _origin(data), [Block(["", *(f"component {k + 1}" for k in shown)], rows)], data["notes"])
+    return Summary(title, release_facts(data), [Block(["", *(f"component {k + 1}" for k in shown)], rows)], data["notes"])
 
 
-def _origin(data: dict) -> list[tuple[str, str]]:
+def release_facts(data: dict) -> list[tuple[str, str]]:
+    """The header of every table that is no regression: what it says of the release."""
     return [
         ("Epsilon, delta", f"{data['epsilon']:g}, {data['delta']:g}"),
         ("No. Observations", _observations(data)),
         ("Mechanism", data["mechanism"]),
         ("Neighbours", data["neighbours"]),
+        ("Rows that counted", counted(data)),
+        *([("No. Units", f"{data['units']:,}")] if data["units"] is not None else []),
     ]
 
 

@@ -17,7 +17,10 @@ rows, so the clip takes it to the bound as it would have without, and in the sam
 
 At several scales R_k a row z of squared length s above 1 is shared between two sums: w_0 goes to the first, w_k to that of the first scale
 with s <= .8 R_k, both along z, with |w_0|^2 = cos t and |w_k|^2 = sin t, where cos t + R_k sin t = s. So |w_0|^4 + |w_k|^4 <= 1, whatever s
-is: both are rounded down like any other row. The sum of the k-th is in units of R_k."""
+is: both are rounded down like any other row. The sum of the k-th is in units of R_k.
+
+Last, a row that counts as a share of one is multiplied by its factor, at most the square root of that share, and rounded towards zero once
+more: each part of it becomes shorter by at least that factor (rows/shares.py)."""
 
 from __future__ import annotations
 
@@ -65,24 +68,29 @@ def largest_square(row_bound: float) -> int:
     return int(Fraction(row_bound) ** 2 * GRID**2)  # a positive Fraction is rounded down by int()
 
 
-def clip(encoded: Array, row_bound: float) -> BoundedRows:
-    """The columns of ``encoded``, entries in [-1, 1], as rows of norm at most ``row_bound``.
+def clip(encoded: Array, row_bound: float, factors: Array | None = None) -> BoundedRows:
+    """The columns of ``encoded``, entries in [-1, 1], as rows of norm at most ``row_bound``, multiplied by ``factors`` of at most one.
 
     NaN and infinity cannot get here from ``Encoder``; were they to, they count as zero and as the nearest bound."""
     if len(encoded) > MOST_ENCODED_COLUMNS:
         raise BoundBrokenError  # sums of squares would not be exact
-    return BoundedRows(_shrunk(_grid_points(encoded), row_bound), row_bound)
+    return BoundedRows(_times(_shrunk(_grid_points(encoded), row_bound), factors), row_bound)
 
 
-def mapped(encoded: Array, row_bound: float, through: PublicMap, scales: Scales = ONE_CLIP) -> BoundedRows:
-    """The columns of ``encoded``, entries in [-1, 1], multiplied by ``through`` and then shrunk to ``row_bound``, at most 1.
+def mapped(
+    encoded: Array, row_bound: float, through: PublicMap, scales: Scales = ONE_CLIP, factors: Array | None = None
+) -> BoundedRows:
+    """The columns of ``encoded``, entries in [-1, 1], multiplied by ``through`` and then shrunk to ``row_bound``, at most 1; last by
+    ``factors`` of at most one.
 
     Where the map's product is z, rows are within 2^-19 or so of min(1, row_bound / ||z||) z. NaN and infinity count as in ``clip``."""
     check_map(through, len(encoded), row_bound, scales)
-    return bounded_images(through.whole.astype(np.float64) @ _grid_points(encoded), row_bound, through, scales)
+    return bounded_images(through.whole.astype(np.float64) @ _grid_points(encoded), row_bound, through, scales, factors)
 
 
-def bounded_images(points: Array, row_bound: float, through: PublicMap, scales: Scales = ONE_CLIP) -> BoundedRows:
+def bounded_images(
+    points: Array, row_bound: float, through: PublicMap, scales: Scales = ONE_CLIP, factors: Array | None = None
+) -> BoundedRows:
     """The second half of ``mapped``, for a map that was checked: ``points`` are the products of its whole numbers with the rows' grid
     points, and are overwritten."""
     points *= np.ldexp(1.0, -through.exponents)[:, None]
@@ -92,9 +100,9 @@ def bounded_images(points: Array, row_bound: float, through: PublicMap, scales: 
         points *= powers
     np.trunc(points, out=points)
     if len(scales) == 1:
-        return BoundedRows(_shrunk(points, row_bound), row_bound, through.digest)
-    outer = _shared(points, powers, scales)
-    return BoundedRows(points, row_bound, digest_of(through, scales), outer)
+        return BoundedRows(_times(_shrunk(points, row_bound), factors), row_bound, through.digest)
+    outer = _shared(points, powers, scales, factors)
+    return BoundedRows(_times(points, factors), row_bound, digest_of(through, scales), outer)
 
 
 def check_map(through: PublicMap | None, dim: int, row_bound: float, scales: Scales = ONE_CLIP) -> None:
@@ -137,7 +145,15 @@ def _taken_to(most: float | Array, points: Array, squares: Array) -> Array:
     return np.trunc(points * (np.sqrt(most / squares) * JUST_BELOW_ONE))
 
 
-def _shared(points: Array, powers: Array, scales: Scales) -> tuple[Array, ...]:
+def _times(points: Array, factors: Array | None) -> Array:
+    """The points, which are overwritten: each column multiplied by its factor."""
+    if factors is not None:
+        points *= np.clip(factors, 0.0, 1.0)
+        np.trunc(points, out=points)
+    return points
+
+
+def _shared(points: Array, powers: Array, scales: Scales, factors: Array | None) -> tuple[Array, ...]:
     """What of long columns is for each scale but the first; what is for the first stays in ``points``, which are overwritten.
 
     ``powers`` of two were multiplied with the columns before they were truncated. A square is that of the row before."""
@@ -154,6 +170,7 @@ def _shared(points: Array, powers: Array, scales: Scales) -> tuple[Array, ...]:
     if not (one * one + other * other <= MOST_TOGETHER).all():
         raise BoundBrokenError
     points[:, long] = first
+    second = _times(second, None if factors is None else factors[long])
     return tuple(second[:, place == k] for k in range(len(steps)))
 
 

@@ -11,8 +11,8 @@ import pyarrow.types as pt
 from dpgram.encoding.derive import derived_values
 from dpgram.encoding.encode import Batch, Encoder, cells_in, cells_of
 from dpgram.errors import BoundBrokenError
-from dpgram.native.library import BITS, CELLS, COLUMN, LEVEL, NUMBER, ONE, TIMES, TRUTH, kernel
-from dpgram.terms.columns import Boolean, Categorical, Numeric, bounds
+from dpgram.native.library import ABSENT, BITS, CELLS, COLUMN, LEVEL, NO_LEVEL, NUMBER, ONE, TIMES, TRUTH, kernel
+from dpgram.terms.columns import DROP_ROW, INDICATOR, Boolean, Categorical, Numeric, bounds
 from dpgram.terms.schema import MOST_ENCODED_COLUMNS, EncodedColumn, Schema
 
 Array = np.ndarray
@@ -49,12 +49,16 @@ class CellTable:
             self.columns["rule"][0] = ONE
         for column in self._schema.columns:
             place = self._encoder.places[column.name].start
+            self.columns["drop"][place] = column.missing == DROP_ROW
             match column:
                 case Categorical():
                     for level in range(1, len(column.levels)):
                         self.columns["rule"][place + level - 1], self.columns["level"][place + level - 1] = LEVEL, level
                 case Boolean():
-                    self.columns["rule"][place], self.columns["fill"][place] = TRUTH, float(column.missing)
+                    self.columns["rule"][place], self.columns["fill"][place] = TRUTH, column.fill
+                case _ if column.missing == INDICATOR:
+                    self._declare_number(place, *bounds(column), self._schema.encoded[place].centre)
+                    self.columns["rule"][place + 1] = ABSENT
                 case _:
                     self._declare_number(place, *bounds(column), column.fill)
         for derived in self._schema.derived:
@@ -83,10 +87,10 @@ class CellTable:
         if matrix is None or matrix.dtype not in IN_NUMPY or not self._only_numbers:
             return False
         address, row, column = matrix.__array_interface__["data"][0], *matrix.strides
-        places = slice(int(self._schema.intercept), int(self._schema.intercept) + matrix.shape[1])
+        places = slice(int(self._schema.intercept), None)
         self._kept = [matrix]
         self.columns["valid"] = 0
-        self.columns["data"][places] = (address + column * np.arange(matrix.shape[1])).astype(np.uintp)
+        self.columns["data"][places] = (address + column * self._sources).astype(np.uintp)
         self.columns["stride"][places], self.columns["cells"][places] = row, IN_NUMPY[matrix.dtype]
         return True
 
@@ -96,20 +100,20 @@ class CellTable:
         for column in self._schema.columns:
             cells = batch.column(column.name)
             if column.name in self._encoder.parents:
-                values = parents[column.name] = cells_in(batch, column)
-                yield _reference_if_missing(values) if isinstance(column, Categorical) else values
-            elif not isinstance(column, Categorical):
-                yield cells_in(batch, column) if _kind(cells) is None else cells
-            elif isinstance(cells, pa.DictionaryArray):
+                parents[column.name] = cells_in(batch, column)
+                yield parents[column.name]
+            elif isinstance(column, Categorical) and isinstance(cells, pa.DictionaryArray):
                 yield self._levels[column.name].of(cells)
+            elif isinstance(column, Categorical) or _kind(cells) is None:
+                yield cells_in(batch, column)
             else:
-                yield _reference_if_missing(cells_in(batch, column))
+                yield cells
         for derived in self._schema.derived:
             yield from map(np.ascontiguousarray, derived_values(self._schema, derived, parents))
 
 
 class _Levels:
-    """The levels of a categorical column's cells, where a missing cell is the reference, unless it has a level of its own.
+    """The levels of a categorical column's cells. A missing cell is in NO_LEVEL, unless it has a level of its own.
 
     Where cells come with a dictionary of Arrow's, its values are looked at once, for all batches that have the same."""
 
@@ -122,16 +126,12 @@ class _Levels:
         """One number for each cell."""
         if self._values is None or not self._values.equals(cells.dictionary):
             each = np.append(cells_of(self._column, cells.dictionary), self._missing)
-            self._values, self._table = cells.dictionary, _reference_if_missing(each).astype(np.uint16)
+            self._values, self._table = cells.dictionary, np.where(np.isnan(each), NO_LEVEL, each).astype(np.uint16)
         compiled = kernel()
         assert compiled is not None
         indices = cells.indices.cast(pa.int32())  # perhaps new ones, which must outlive the call
         data, _, valid, first, _ = _address(indices)
         return compiled.levels((data, valid, first), len(cells), self._table)
-
-
-def _reference_if_missing(places: Array) -> Array:
-    return np.where(np.isnan(places), 0.0, places)
 
 
 def _kind(cells: pa.Array | Array) -> int | None:

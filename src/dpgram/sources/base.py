@@ -104,6 +104,10 @@ class Source:
         """How many rows ``pieces`` would give, where the source can tell without them; else None. Asked only where it is public."""
         return None
 
+    def tell_apart(self, name: str) -> None:
+        """From now on the cells of this column are as different as they are in the source: none is rounded on the way. It then may be
+        an untyped column of texts. For ids: two that became one would protect each other's rows less."""
+
     def one_state(self) -> AbstractContextManager[Any]:
         """Within it every pass sees one state of the table, as far as the source can see to that."""
         return nullcontext()

@@ -133,9 +133,13 @@ class DuckDBQuery(Query):
         self._connection, self._query = connection, query
         self._check_statement()
         relation = self._asked(lambda: connection.sql(query))
-        self._expressions = [_expression(f"c{place}", str(kind)) for place, kind in enumerate(relation.types)]
+        self._kinds = [str(kind) for kind in relation.types]
+        self._expressions = [_expression(f"c{place}", kind) for place, kind in enumerate(self._kinds)]
         empty = self._asked(lambda: connection.sql(f"{self._sql(self._expressions)} limit 0").to_arrow_table())
         self.columns = pa.schema(list(zip(relation.columns, empty.schema.types, strict=True)))
+
+    def _in_full(self, place: int) -> str | None:
+        return f"c{place}::varchar" if self._kinds[place] in HUGE else None
 
     def _check_statement(self) -> None:
         kinds = [str(statement.type) for statement in self._asked(lambda: self._connection.extract_statements(self._query))]

@@ -11,6 +11,7 @@ from dpgram.errors import TableError
 from dpgram.sources.arrow import ArrowFile
 from dpgram.sources.base import Part, Piece, Source, check_columns
 from dpgram.sources.csv import OPENERS, CsvFile
+from dpgram.sources.folders import check_alike, with_folders
 from dpgram.sources.parquet import ParquetFile
 
 FORMATS: dict[str, Callable[[Path], Source]] = {
@@ -85,7 +86,7 @@ def _open_file(path: Path) -> Source:
         raise TableError(f"{path}: the file format is not known. A table needs {KNOWN}.")
     if not os.access(path, os.R_OK):
         raise TableError(f"{path} cannot be read: permission denied.")
-    return opener(path)
+    return with_folders(opener(path), path)
 
 
 class ManyFiles(Source):
@@ -118,4 +119,5 @@ class ManyFiles(Source):
         """The files, all of which have the columns ``names``."""
         for file in self._files:
             check_columns(file, names)
+        check_alike(self.where, self._files, names)
         return self._files

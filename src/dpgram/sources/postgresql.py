@@ -75,6 +75,7 @@ EXPRESSIONS = {
     "oid": "{c}::int8",
     "bpchar": "{c}::text",
 }
+IN_FULL = "nullif(trim_scale({c}), 'NaN')::text"  # a number's text without zeros at its end: 7.00 and 7 are equal
 AS_TEXT = "{c}::text"  # enumerations, uuid, json and whatever else has no type in Arrow
 
 
@@ -119,8 +120,12 @@ class PostgreSQLQuery(Query):
         everything = self._sql(self._expressions)
         self._asked(lambda: self._run(f"{everything} limit 0"))  # finds out what planning alone does not: the right to read
         fields = self._asked(lambda: self._schema(everything))
-        types = [pa.float64() if _type_name(field) == "numeric" else field.type for field in fields]
+        self._rounded = [_type_name(field) == "numeric" for field in fields]
+        types = [pa.float64() if rounded else field.type for field, rounded in zip(fields, self._rounded, strict=True)]
         self.columns = pa.schema(list(zip(schema.names, types, strict=True)))
+
+    def _in_full(self, place: int) -> str | None:
+        return IN_FULL.format(c=self._expressions[place]) if self._rounded[place] else None
 
     def _begin(self) -> None:
         for setting in SESSION:

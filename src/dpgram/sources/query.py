@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from dpgram.errors import QueryError, TableError
+from dpgram.errors import LimitedQueryWarning, QueryError, TableError
 from dpgram.sources.base import Piece, Source, quiet_iterator, slices
 
 T = TypeVar("T")
@@ -27,6 +28,20 @@ SKIPPED = re.compile(
     flags=re.VERBOSE | re.DOTALL,
 )
 COMMENT_EDGE = re.compile(r"/\*|\*/")
+# A limit, or a sample, that leaves out rows. What stands before it may show that it is a name: people.limit, price as limit, $limit.
+LIMIT = re.compile(
+    r"(?P<name>[.$:@]\s*|\bas\s+)?\b(?:limit(?!\s+(?:all|null)\b)|fetch\s+(?:first|next)|using\s+sample|tablesample)\b",
+    flags=re.IGNORECASE,
+)
+
+OF_ROWS = (
+    "if one row is taken away, another one takes its place. So two tables that differ in one row can have results that differ in two rows. "
+    "The promise is about one row of the result, and it can protect a person less than it says."
+)
+OF_UNITS = (
+    "if a unit with k rows is taken away, k rows of up to k other units take their place. So two tables that differ in one unit can have "
+    "results that differ in k + 1 units. The promise is about one unit of the result, and it can protect a person less than it says."
+)
 
 
 def one_statement(query: object) -> str:
@@ -44,6 +59,22 @@ def one_statement(query: object) -> str:
     if not _has_words(statement):
         raise TableError("the query is empty, but one select is needed.")
     return statement
+
+
+def warn_of_limit(query: str, *, by_units: bool = False, stacklevel: int) -> None:
+    """Warn of a limit or a sample in the query: it may then give neighbouring tables results that are no neighbours.
+
+    ``by_units`` says that units have ids. Text, quoted names and comments are not looked at. A limit that a view or a function hides is
+    not seen."""
+    code = "".join(token if len(token) == 1 else " " if token.startswith(("--", "/*")) else '""' for _, token in _tokens(query))
+    if all(found["name"] for found in LIMIT.finditer(code)):
+        return
+    warnings.warn(
+        "the query has a limit or a sample, such as 'order by ... limit 100'. Which rows it returns then depends on other rows: "
+        f"{OF_UNITS if by_units else OF_ROWS} Use a 'where' that looks at one row at a time.",
+        LimitedQueryWarning,
+        stacklevel=stacklevel,
+    )
 
 
 class Query(Source):
@@ -94,6 +125,17 @@ class Query(Source):
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         for batch in self._fetched(names, self._declared(names)):
             yield Piece(batch, None)
+
+    def tell_apart(self, name: str) -> None:
+        for place, column in enumerate(self.columns):
+            if column.name == name and (text := self._in_full(place)) is not None:
+                self._expressions[place] = text
+                self.columns = self.columns.set(place, pa.field(name, pa.string()))
+                self.untyped = self.untyped | {name}
+
+    def _in_full(self, place: int) -> str | None:
+        """The column as text, all of its digits, if its expression rounds numbers; None if it does not."""
+        raise NotImplementedError
 
     def _declared(self, names: Sequence[str]) -> list[str]:
         return [self._expressions[self.columns.names.index(name)] for name in names]

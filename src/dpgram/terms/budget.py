@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from enum import Enum
 from numbers import Real
 
-from dpgram.errors import BudgetError, DpgramError
+from dpgram.errors import BudgetError, DpgramError, LargeDeltaWarning
 
 SMALLEST_EPSILON, SMALLEST_DELTA = 1e-6, 1e-30
 
@@ -120,3 +121,14 @@ def _number(name: str, value: object) -> float:
     if isinstance(value, Real) and not isinstance(value, bool):
         return float(value)
     raise BudgetError(f"{name} is a {type(value).__name__} and must be a number.")
+
+
+def warn_of_delta(budget: Budget, rows: int, what: str = "rows", *, stacklevel: int) -> None:
+    """Warn if delta is above one over the number of rows, or of what is protected; the number is public or a public guess."""
+    if budget.delta > 1 / rows:
+        warnings.warn(
+            f"delta is {budget.delta:g}, which is above 1/(number of {what}) = {1 / rows:.3g}. Such a budget would allow publishing "
+            f"a few {what} in the clear. Use a delta well below {1 / rows:.1g}.",
+            LargeDeltaWarning,
+            stacklevel=stacklevel,
+        )

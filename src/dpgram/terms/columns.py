@@ -14,6 +14,7 @@ from dpgram.errors import SchemaError
 from dpgram.terms.dates import days_of, iso_text
 
 OTHER, MISSING = "other", "missing"  # names of the two levels that are not declared categories
+DROP_ROW, INDICATOR, MIDPOINT = "drop-row", "indicator", "midpoint"  # what can become of a missing cell, besides a value
 EXACT_INTEGERS = 2**53
 
 
@@ -38,6 +39,7 @@ class Declaration:
     name: str
     kind: ClassVar[str]
     called: ClassVar[str] = "column"
+    unsaid: ClassVar[object] = DROP_ROW  # what ``missing`` is where neither column nor schema says anything
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -92,8 +94,10 @@ class Numeric(Declaration):
         Name of the column in the table.
     lower, upper : float
         Smallest and largest value that the column can take.
-    missing : float or "midpoint"
-        The value that replaces a missing cell: the midpoint of the bounds, or a number within them.
+    missing : {"drop-row", "indicator", "midpoint"} or float, optional
+        What becomes of a missing cell. With "drop-row", the default, its row does not count at all. With "indicator" the cell counts as the
+        middle of the bounds, and a column of its own, named like ``age[missing]``, is 1 in these rows. With "midpoint" or a number within
+        the bounds that value replaces it.
 
     Raises
     ------
@@ -109,7 +113,7 @@ class Numeric(Declaration):
 
     lower: float
     upper: float
-    missing: float | str = "midpoint"
+    missing: float | str | None = None
     kind: ClassVar[str] = "numeric"
 
     def __post_init__(self) -> None:
@@ -124,9 +128,9 @@ class Numeric(Declaration):
                 f"Shift or rescale the column in the table first."
             )
         missing = self.missing
-        if not (isinstance(missing, str) and missing == "midpoint"):
+        if not (missing is None or (isinstance(missing, str) and missing in (DROP_ROW, INDICATOR, MIDPOINT))):
             if isinstance(missing, bool) or not isinstance(missing, Real):
-                raise self._error(f'missing is {missing!r} and must be "midpoint" or a number.')
+                raise self._error(f'missing is {missing!r} and must be "drop-row", "indicator", "midpoint" or a number.')
             missing = float(missing)
             if not lower <= missing <= upper:
                 raise self._error(f"missing is {missing:g} and must lie within [{lower:g}, {upper:g}].")
@@ -145,8 +149,8 @@ class Numeric(Declaration):
 
     @property
     def fill(self) -> float:
-        """The number that replaces a missing cell."""
-        return self.lower / 2 + self.upper / 2 if isinstance(self.missing, str) else self.missing
+        """The number that replaces a missing cell, unless its row is dropped."""
+        return self.missing if isinstance(self.missing, float) else self.lower / 2 + self.upper / 2
 
 
 @dataclass(frozen=True)
@@ -163,8 +167,9 @@ class Categorical(Declaration):
         The values that the column can take, reference first. Strings are compared as text, integers as numbers.
     other : bool
         Whether a value that is not listed goes to a level named "other". If False, it counts as a missing cell.
-    missing : {"reference", "level"}
-        What a missing cell becomes: the reference, or a level of its own named "missing".
+    missing : {"reference", "level", "drop-row"}
+        What becomes of a missing cell. It counts as the reference, which is the default, or as a level of its own named "missing". With
+        "drop-row" its row does not count at all.
 
     Raises
     ------
@@ -180,8 +185,9 @@ class Categorical(Declaration):
 
     categories: tuple[str, ...] | tuple[int, ...]
     other: bool = False
-    missing: str = "reference"
+    missing: str | None = None
     kind: ClassVar[str] = "categorical"
+    unsaid: ClassVar[object] = "reference"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -200,8 +206,8 @@ class Categorical(Declaration):
         if len(set(categories)) < len(categories):
             raise self._error("a category is listed twice. List each one once.")
         self._check_truth("other")
-        if self.missing not in ("reference", "level"):
-            raise self._error(f'missing is {self.missing!r} and must be "reference" or "level".')
+        if self.missing not in (None, "reference", "level", DROP_ROW):
+            raise self._error(f'missing is {self.missing!r} and must be "reference", "level" or "drop-row".')
         for level, used in ((OTHER, self.other), (MISSING, self.missing == "level")):
             if used and level in categories:
                 raise self._error(
@@ -237,30 +243,37 @@ class Boolean(Declaration):
     ----------
     name : str
         Name of the column in the table.
-    missing : bool
-        The value that replaces a missing cell.
+    missing : bool or "drop-row"
+        The value that replaces a missing cell, False by default. With "drop-row" its row does not count at all.
 
     Raises
     ------
     SchemaError
-        If ``missing`` is not True or False.
+        If ``missing`` is something else.
 
     Examples
     --------
     >>> from dpgram import Boolean
-    >>> Boolean("smoker")
-    Boolean(name='smoker', missing=False)
+    >>> Boolean("smoker", missing=True).fill
+    1.0
     """
 
-    missing: bool = False
+    missing: bool | str | None = None
     kind: ClassVar[str] = "boolean"
+    unsaid: ClassVar[object] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_truth("missing")
+        if not (self.missing is None or isinstance(self.missing, bool) or self.missing == DROP_ROW):
+            raise self._error(f'missing is {self.missing!r} and must be true, false or "drop-row".')
 
     def made(self, columns: Columns) -> Made:
-        return Made((self.name,), 0.0, 1.0, (float(self.missing),), is_number=False)
+        return Made((self.name,), 0.0, 1.0, (self.fill,), is_number=False)
+
+    @property
+    def fill(self) -> float:
+        """The number that replaces a missing cell, unless its row is dropped."""
+        return float(self.missing is True)
 
 
 @dataclass(frozen=True)
@@ -276,8 +289,8 @@ class Date(Declaration):
         Name of the column in the table.
     lower, upper : str, datetime.date or datetime.datetime
         First and last date that the column can take. Text is in ISO 8601 form. Bounds are stored as text in UTC.
-    missing : str, datetime.date or datetime.datetime
-        The date that replaces a missing cell: "midpoint" of the bounds, or a date within them.
+    missing : {"drop-row", "indicator", "midpoint"}, str, datetime.date or datetime.datetime, optional
+        What becomes of a missing cell, as for ``Numeric``: "drop-row" by default, or a date within the bounds that replaces it.
 
     Raises
     ------
@@ -293,13 +306,13 @@ class Date(Declaration):
 
     lower: str
     upper: str
-    missing: str = "midpoint"
+    missing: str | None = None
     kind: ClassVar[str] = "date"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         lower, upper = self._date("lower"), self._date("upper")
-        missing = self.missing if self.missing == "midpoint" else self._date("missing")
+        missing = self.missing if self.missing in _NO_DATES else self._date("missing")
         set_fields(self, lower=lower, upper=upper, missing=missing)
         if round((self.last - self.first) * 24 * 3600) < 3600:  # seconds
             raise self._error(f"lower is {lower} and upper is {upper}, but upper must be at least an hour later than lower.")
@@ -324,10 +337,12 @@ class Date(Declaration):
 
     @property
     def fill(self) -> float:
-        """The number of days that replaces a missing cell."""
-        return self.first / 2 + self.last / 2 if self.missing == "midpoint" else days_of(self.missing)
+        """The number of days that replaces a missing cell, unless its row is dropped."""
+        given = None if self.missing in _NO_DATES else self.missing
+        return self.first / 2 + self.last / 2 if given is None else days_of(given)
 
 
+_NO_DATES = (None, DROP_ROW, INDICATOR, MIDPOINT)
 Column = Numeric | Categorical | Boolean | Date
 Columns = Mapping[str, Column]  # the declared columns by name
 COLUMN_KINDS = (Numeric, Categorical, Boolean, Date)

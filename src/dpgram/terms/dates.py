@@ -69,8 +69,22 @@ def days_of_seconds(seconds: np.ndarray) -> np.ndarray:
     return whole + (seconds - whole * DAY) / DAY
 
 
+def iso_of_days(days: float) -> str:
+    """A date, given as days, as ``iso_text`` writes it."""
+    return iso_text(_moment_of_days(days), "the date")
+
+
+def part_of_days(part: str, days: float) -> int:
+    """The value of ``part`` of a date, given as days."""
+    return PARTS[part][0](_moment_of_days(days))
+
+
+def _moment_of_days(days: float) -> Moment:
+    return EPOCH + datetime.timedelta(seconds=round(days * DAY))
+
+
 def part_range(part: str, lower: float, upper: float) -> tuple[int, int]:
     """The smallest and largest value of ``part`` between two dates, given as days."""
     part_of, cycle, whole_cycle = PARTS[part]
-    first, last = (EPOCH + datetime.timedelta(seconds=round(days * DAY)) for days in (lower, upper))
+    first, last = map(_moment_of_days, (lower, upper))
     return (part_of(first), part_of(last)) if cycle(first) == cycle(last) else whole_cycle

@@ -10,13 +10,14 @@ import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from keyword import iskeyword
 from numbers import Integral, Real
 from typing import ClassVar
 
 import numpy as np
 
 from dpgram.errors import SchemaError
-from dpgram.terms.columns import Categorical, Column, Columns, Date, Declaration, Made, Numeric, bounds, set_fields
+from dpgram.terms.columns import MIDPOINT, Categorical, Column, Columns, Date, Declaration, Made, Numeric, bounds, set_fields
 from dpgram.terms.dates import PARTS, days_of, iso_text, part_range
 from dpgram.terms.elementary import log1p, power
 
@@ -29,6 +30,11 @@ class Derived(Declaration):
     """What every kind of derived column offers. ``columns`` holds the declared columns, never the derived ones."""
 
     called: ClassVar[str] = "derived column"
+
+    @property
+    def expression(self) -> str:
+        """What the column computes, as a formula writes it, such as ``I(age**2)``."""
+        raise NotImplementedError
 
     def parents(self, columns: Columns) -> tuple[Column, ...]:
         """Return the declared columns that this one is computed from. Mostly for internal use.
@@ -64,7 +70,9 @@ class Derived(Declaration):
                 f"its bounds follow from those of the columns it uses. They are [{lower:g}, {upper:g}], which double precision "
                 f"cannot hold. Rescale those columns."
             )
-        return Numeric(self.name, lower, upper, "midpoint" if missing is None else missing).made({})
+        if isinstance(missing, str) and missing != MIDPOINT:
+            raise self._error(f'missing is {missing!r} and must be "midpoint" or a number.')
+        return Numeric(self.name, lower, upper, MIDPOINT if missing is None else missing).made({})
 
 
 @dataclass(frozen=True)
@@ -122,6 +130,10 @@ class Product(Derived):
         if len(names) != 2 or not all(isinstance(n, str) for n in names):
             raise self._error(f"of is {self.of!r} and must name two columns, such as ['age', 'sex'].")
         set_fields(self, of=names)
+
+    @property
+    def expression(self) -> str:
+        return ":".join(map(formula_name, self.of))
 
     def parents(self, columns: Columns) -> tuple[Column, ...]:
         return tuple(column for column, _ in self.factors(columns))
@@ -221,6 +233,10 @@ class Power(OfNumber):
             raise self._error(f"exponent is {exponent!r} and must be a whole number from 2 to {LARGEST_EXPONENT}.")
         set_fields(self, exponent=int(exponent))
 
+    @property
+    def expression(self) -> str:
+        return f"I({formula_name(self.of)}**{self.exponent})"
+
     def made(self, columns: Columns) -> Made:
         (parent,) = self.parents(columns)
         ends = bounds(parent)
@@ -257,6 +273,10 @@ class Log1p(OfNumber):
 
     missing: float | str = "midpoint"
     kind: ClassVar[str] = "log1p"
+
+    @property
+    def expression(self) -> str:
+        return f"log1p({formula_name(self.of)})"
 
     def made(self, columns: Columns) -> Made:
         (parent,) = self.parents(columns)
@@ -319,6 +339,13 @@ class Interval(OfNumber):
         if value == "":
             raise self._error(f"{which} is blank. Fill it in, or leave it out.")
         return iso_text(value, f"derived column {self.name!r}: {which}")
+
+    @property
+    def expression(self) -> str:
+        x, low, high = formula_name(self.of), self.lower, self.upper
+        if low is None or high is None:
+            return f"I({x} < {_written(high)})" if low is None else f"I({x} >= {_written(low)})"
+        return f"I(({x} >= {_written(low)}) & ({x} < {_written(high)}))"
 
     def ends(self, columns: Columns) -> tuple[float, float]:
         """Return the ends as numbers, infinite if left out. Mostly for internal use.
@@ -406,6 +433,14 @@ class DatePart(OfNumber):
             raise self._error(f"part is {self.part!r} and must be one of {', '.join(PARTS)}.")
         self._check_truth("levels")
 
+    @property
+    def expression(self) -> str:
+        in_week = self.part == "weekday"  # which pandas calls otherwise, and counts from 0
+        part = f"{formula_name(self.of)}.dt.{'day_of_week' if in_week else self.part}"
+        if self.levels:
+            return f"C({part})"
+        return f"I({part} + 1)" if in_week else f"I({part})"
+
     def parents(self, columns: Columns) -> tuple[Date]:
         parent = self._declared(columns, self.of)
         if not isinstance(parent, Date):
@@ -441,7 +476,19 @@ class DatePart(OfNumber):
         if not self.levels:
             return self._number_made(low, high, self.missing)
         missing = "reference" if self.missing is None else self.missing
-        return Categorical(self.name, tuple(range(low, high + 1)), missing=missing).made(columns)  # type: ignore[arg-type]
+        if missing not in ("reference", "level"):
+            raise self._error(f'missing is {missing!r} and must be "reference" or "level".')
+        return Categorical(self.name, tuple(range(low, high + 1)), missing=missing).made(columns)
+
+
+def formula_name(name: str) -> str:
+    """A column's name as a formula writes it."""
+    return name if name.isidentifier() and not iskeyword(name) else f"`{name}`"
+
+
+def _written(end: float | str | None) -> str:
+    """An end of an interval as a formula writes it."""
+    return repr(int(end)) if isinstance(end, float) and end.is_integer() else repr(end)
 
 
 DERIVED_KINDS = (Product, Power, Log1p, Interval, DatePart)

@@ -7,9 +7,9 @@ done to the matrix (``words``), and what its ``numbers`` are called."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -36,6 +36,8 @@ class NoiseModel:
     shape: ClassVar[str]  # its name in files
     words: ClassVar[str] = "Random numbers were drawn, by the law of the mechanism."
     numbers: ClassVar[Mapping[str, Words]] = WEAKEST
+    added_to: ClassVar[str] = ""  # "matrix" or its "inverse", where noise was added to one of them; else it multiplies
+    even: ClassVar[bool] = False  # whether it is the same in all columns
 
     sd_off_diagonal: float
     sd_diagonal: float
@@ -48,6 +50,15 @@ class NoiseModel:
     def limits(cls, dim: int) -> Limits:
         """The least and the most that a field can be, where that is not ``ANY_SIZE``: what is beyond was changed in its file."""
         return {}
+
+    def spread(self, dim: int) -> tuple[Array, float]:
+        """L and t, where noise was added to the matrix: it is at most L N L', N of sd t off the diagonal and sqrt(2) times that on it."""
+        raise NotImplementedError
+
+    @classmethod
+    def sum_of(cls, noises: Sequence[Self], weights: Sequence[float]) -> Self:
+        """The noise of a sum with these weights, where it was added to the same columns, or to the inverse."""
+        raise NotImplementedError
 
     def __init_subclass__(cls, *, shape: str = "", **rest: object) -> None:
         super().__init_subclass__(**rest)
@@ -65,6 +76,8 @@ class SymmetricGaussian(NoiseModel, shape="symmetric-gaussian"):
 
     words = "Random numbers that do not depend on the data were added to every entry of the matrix."
     numbers = ADDED
+    added_to = "matrix"
+    even = True
 
     sd_off_diagonal: float
     sd_diagonal: float
@@ -73,6 +86,19 @@ class SymmetricGaussian(NoiseModel, shape="symmetric-gaussian"):
     @classmethod
     def orthogonal(cls, sd_off_diagonal: float, *, shift: float = 0.0) -> SymmetricGaussian:
         return cls(sd_off_diagonal, math.sqrt(2) * sd_off_diagonal, shift)
+
+    def spread(self, dim: int) -> tuple[Array, float]:
+        return np.eye(dim), max(self.sd_off_diagonal, self.sd_diagonal / math.sqrt(2))
+
+    @classmethod
+    def sum_of(cls, noises: Sequence[SymmetricGaussian], weights: Sequence[float]) -> SymmetricGaussian:
+        """Without shifts, which are public and can be taken off before."""
+        return cls(_sd_of_sum(noises, weights, "sd_off_diagonal"), _sd_of_sum(noises, weights, "sd_diagonal"))
+
+
+def _sd_of_sum(noises: Sequence[NoiseModel], weights: Sequence[float], name: str) -> float:
+    """The standard deviation ``name`` of a sum of independent noise."""
+    return math.hypot(*(weight * getattr(noise, name) for noise, weight in zip(noises, weights, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -133,6 +159,7 @@ class NoisyInverse(NoiseModel, shape="noisy-inverse"):
     ``floor`` is the lower bound on the eigenvalues of G that the custodian claimed."""
 
     words = "Random numbers were added to the inverse of the matrix, whose smallest eigenvalue is claimed, not checked."
+    added_to = "inverse"
     numbers: ClassVar[Mapping[str, Words]] = {
         "sd_off_diagonal_of_inverse": Words("noise sd of the inverse off the diagonal"),
         "sd_diagonal_of_inverse": Words("noise sd of the inverse on the diagonal"),
@@ -153,6 +180,12 @@ class NoisyInverse(NoiseModel, shape="noisy-inverse"):
     @property
     def sd_diagonal(self) -> float:  # type: ignore[override]
         return self.sd_diagonal_of_inverse * self.floor**2
+
+    @classmethod
+    def sum_of(cls, noises: Sequence[NoisyInverse], weights: Sequence[float]) -> NoisyInverse:
+        """Of the mean of inverses, all with the same claim."""
+        off, on = (_sd_of_sum(noises, weights, f"sd_{place}_of_inverse") for place in ("off_diagonal", "diagonal"))
+        return cls(off, on, noises[0].floor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,6 +254,7 @@ class WhitenedGaussian(NoiseModel, shape="whitened-gaussian"):
     Of more than ``MANY_COLUMNS`` columns ``rounds`` is the last round alone, and ``pooled`` is what estimates read of all of them."""
 
     words = "Random numbers were added in several rounds. Each round uses rows that were whitened by the rounds before it."
+    added_to = "matrix"
     shift = 0.0
 
     rounds: tuple[Round, ...] = field()
@@ -234,6 +268,9 @@ class WhitenedGaussian(NoiseModel, shape="whitened-gaussian"):
     @property
     def last(self) -> Round:
         return self.rounds[-1]
+
+    def spread(self, dim: int) -> tuple[Array, float]:
+        return np.linalg.inv(self.last.through), self.last.sd_off_diagonal / self.last.kept
 
     @property
     def sd_off_diagonal(self) -> float:  # type: ignore[override]

@@ -5,16 +5,29 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from numbers import Real
+from numbers import Integral, Real
 from pathlib import Path
 
 from dpgram.errors import SchemaError
 from dpgram.terms import schema_file
 from dpgram.terms.budget import Neighbours
-from dpgram.terms.columns import COLUMN_KINDS, Column, Columns, Date, Declaration, Made, Numeric, bounds, set_fields
+from dpgram.terms.columns import (
+    COLUMN_KINDS,
+    DROP_ROW,
+    INDICATOR,
+    MISSING,
+    Column,
+    Columns,
+    Date,
+    Declaration,
+    Made,
+    Numeric,
+    bounds,
+    set_fields,
+)
 from dpgram.terms.derived import DERIVED_KINDS, Derived
 
 INTERCEPT = "(intercept)"
@@ -22,6 +35,9 @@ SMALLEST_ROW_BOUND = 2.0**-10  # rows live on a grid of step 2**-20; a smaller b
 REACH = 64.0  # half ranges of a learnt interval, from its middle, up to which numbers are told apart
 NARROWEST = 1e-9  # of a learnt interval: half its width over its largest number
 MOST_ENCODED_COLUMNS = 4096  # sums of squares of grid points stay below 2**53, hence exact in float64
+MOST_ROWS_PER_UNIT = 10**6
+SMALLEST_WEIGHT = 1e-100  # and one over it the largest: products with it are floats
+LONGEST_PROVENANCE = 500  # characters
 
 
 @dataclass(frozen=True)
@@ -34,6 +50,7 @@ class EncodedColumn:
     half: float = 1.0
     parents: tuple[str, ...] = ()  # of a derived column: the declared columns it is computed from
     stretch: float = 1.0  # ``half`` over the half range in which its numbers mostly lie, where that was learnt
+    absent: bool = False  # whether it is one where the declared column's cell is missing, else zero
 
     @property
     def sources(self) -> frozenset[str]:
@@ -50,8 +67,8 @@ class Schema:
     Parameters
     ----------
     unit : str
-        What one row is, in words, such as "person" or "visit". A release protects one row. If a person has several rows, the person is
-        protected less.
+        Whom a release protects, in words, such as "person" or "visit". Without a ``unit_id`` that is one row. If a person then has several
+        rows, the person is protected less.
     columns : sequence of Numeric, Categorical, Boolean or Date
         The columns to read from the table. Other columns of the table are ignored.
     neighbours : Neighbours or str
@@ -65,6 +82,22 @@ class Schema:
         Columns computed from the declared ones. They follow them in the Gram matrix.
     learnt : mapping of str to (float, float)
         Intervals that contain most values of a column. A release with the mechanism whitened-noise fills it in, under noise. Leave it out.
+    unit_id : str, optional
+        The column of the table that says whose row it is. A release then protects all rows of a unit together. The column is never
+        released. Rows without an id do not count.
+    rows_per_unit : int, optional
+        How many rows of a unit count in full, at least 1. It is needed with a ``unit_id``. If a unit has more, they all count, each
+        with less weight, as much as so many rows together.
+    weight : str, optional
+        The column of the table that holds the rows' weights. A row counts in proportion to its weight. A row without a weight does
+        not count.
+    largest_weight : float, optional
+        The largest weight that a row can have. It is needed with a ``weight``. Larger ones count as this, negative ones as zero. Noise is
+        added as if every row could have it, so keep it small.
+    missing : "drop-row", optional
+        What becomes of missing cells in all columns that say nothing of their own.
+    provenance : str, optional
+        Where the declared bounds come from, in words, and whether the rows were looked at. It is published.
 
     Raises
     ------
@@ -93,20 +126,36 @@ class Schema:
     learnt: Mapping[str, tuple[float, float]] = field(
         default_factory=dict, hash=False
     )  # by column, in own units (days for a date)
+    unit_id: str | None = None
+    rows_per_unit: int | None = None
+    weight: str | None = None
+    largest_weight: float | None = None
+    missing: InitVar[str | None] = None
+    provenance: str = ""
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, missing: str | None) -> None:
         if not isinstance(self.unit, str) or not self.unit.strip():
             raise SchemaError('unit is blank. Say in words what one row is, such as unit = "visit".')
         columns = _all_of("columns", self.columns, COLUMN_KINDS)
         if not columns:
             raise SchemaError("the schema declares no columns, but at least one is needed. Add a [[columns]] entry.")
+        if missing not in (None, DROP_ROW):
+            raise SchemaError(f'missing is {missing!r} and must be "drop-row" for a whole schema, or be said for each column.')
+        columns = tuple(
+            replace(c, missing=c.unsaid if missing is None else missing) if c.missing is None else c for c in columns
+        )
         derived = _all_of("derived", self.derived, DERIVED_KINDS)
         set_fields(self, columns=columns, derived=derived, neighbours=Neighbours.named(self.neighbours, SchemaError))
         if not isinstance(self.intercept, bool):
             raise SchemaError(f"intercept is {self.intercept!r} and must be true or false.")
+        self._check_indicators()
         self._check_learnt()
         self._check_names()
         self._check_row_bound()
+        self._check_units()
+        self._check_weight()
+        if not isinstance(self.provenance, str) or len(self.provenance) > LONGEST_PROVENANCE:
+            raise SchemaError(f"provenance must be a text of at most {LONGEST_PROVENANCE} characters.")
 
     def _check_learnt(self) -> None:
         if not isinstance(self.learnt, Mapping):
@@ -151,10 +200,64 @@ class Schema:
             )
         set_fields(self, row_bound=float(row_bound))
 
+    def _check_indicators(self) -> None:
+        """Without an intercept zero is not the middle of a column, so value and indicator together could be longer than one."""
+        for column in self.columns if not self.intercept else ():
+            if column.missing == INDICATOR:
+                raise SchemaError(f'column {column.name!r}: missing = "indicator" needs intercept = true.')
+
+    def _check_units(self) -> None:
+        if self.unit_id is None and self.rows_per_unit is None:
+            return
+        if not isinstance(self.unit_id, str) or not self.unit_id:
+            raise SchemaError("unit_id is blank, but rows_per_unit is given. Name the column that says whose row it is.")
+        many = self.rows_per_unit
+        if isinstance(many, bool) or not isinstance(many, Integral) or not 1 <= many <= MOST_ROWS_PER_UNIT:
+            given = "blank" if many is None else repr(many)
+            raise SchemaError(
+                f"rows_per_unit is {given} and must be a whole number from 1 to {MOST_ROWS_PER_UNIT:,}: how many rows of a unit count "
+                f"in full. Take it from the domain, not from the data."
+            )
+        set_fields(self, rows_per_unit=int(many))
+
+    def _check_weight(self) -> None:
+        if self.weight is None and self.largest_weight is None:
+            return
+        if not isinstance(self.weight, str) or not self.weight:
+            raise SchemaError("weight is blank, but largest_weight is given. Name the column that holds the weights.")
+        largest = self.largest_weight
+        if isinstance(largest, bool) or not isinstance(largest, Real) or not SMALLEST_WEIGHT <= largest <= 1 / SMALLEST_WEIGHT:
+            given = "blank" if largest is None else repr(largest)
+            raise SchemaError(
+                f"largest_weight is {given} and must be a positive number: the largest weight that a row can have. Take it from the "
+                f"design of the survey, not from the data."
+            )
+        set_fields(self, largest_weight=float(largest))
+
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the columns to read from the table."""
+        """Names of the declared columns."""
         return tuple(column.name for column in self.columns)
+
+    @property
+    def read_names(self) -> tuple[str, ...]:
+        """Names of the columns to read from the table: the declared ones, then those of ids and weights, each once."""
+        return tuple(dict.fromkeys([*self.names, *(name for name in (self.unit_id, self.weight) if name is not None)]))
+
+    @property
+    def most_rows(self) -> int:
+        """How many rows of the largest weight one unit can count as, at most."""
+        return self.rows_per_unit or 1
+
+    @property
+    def drops_rows(self) -> bool:
+        """Whether a row with a missing cell in some column does not count."""
+        return any(column.missing == DROP_ROW for column in self.columns)
+
+    @property
+    def counts_partly(self) -> bool:
+        """Whether a row can count as less than one, so that the number of rows says less than the Gram matrix does."""
+        return self.drops_rows or self.unit_id is not None or self.weight is not None
 
     @property
     def all_names(self) -> tuple[str, ...]:
@@ -187,7 +290,9 @@ class Schema:
             far = max(abs(made.lower - centre), abs(made.upper - centre))  # no cell lies beyond it
             half = max(near, min(REACH * near, far))
             stretch = half / near
-        return tuple(EncodedColumn(name, one.name, centre, half, parents, stretch) for name in made.names)
+        encoded = tuple(EncodedColumn(name, one.name, centre, half, parents, stretch) for name in made.names)
+        absent = not isinstance(one, Derived) and one.missing == INDICATOR  # type: ignore[attr-defined]
+        return (*encoded, EncodedColumn(f"{one.name}[{MISSING}]", one.name, absent=True)) if absent else encoded
 
     def _scale(self, made: Made) -> tuple[float, float]:
         """The centre and half range of a column with these bounds."""
@@ -226,12 +331,13 @@ class Schema:
         for place, e in enumerate(self.encoded):
             if e.column is not None:
                 places[e.column] = (*places.get(e.column, ()), place)
-        return {**places, **{e.name: (place,) for place, e in enumerate(self.encoded)}}
+        return {**{e.name: (place,) for place, e in enumerate(self.encoded)}, **places}
 
     @cached_property
     def half_ranges(self) -> tuple[float, ...]:
         """Half the range of every encoded column in scaled units. It is 1 for a number, 0.5 for an indicator, and 0 for the intercept."""
-        return tuple(0.0 if e.column is None else 1.0 if self.made[e.column].is_number else 0.5 for e in self.encoded)
+        numbers = {name for name, made in self.made.items() if made.is_number}
+        return tuple(0.0 if e.column is None else 1.0 if e.column in numbers and not e.absent else 0.5 for e in self.encoded)
 
     @cached_property
     def stretches(self) -> tuple[float, ...]:
@@ -246,8 +352,8 @@ class Schema:
     @property
     def largest_norm(self) -> float:
         """Largest Euclidean norm that an encoded row can have under this schema."""
-        # Each column adds at most 1 to the squared norm: a number lies in [-1, 1], and of several indicators, or of several
-        # products with an indicator, at most one is not zero.
+        # Each column adds at most 1 to the squared norm: a number lies in [-1, 1], and of several indicators, of several
+        # products with an indicator, or of a number and the indicator of its absence, at most one is not zero.
         return _sqrt_up(len(self.columns) + len(self.derived) + self.intercept)
 
     @property

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpgram.errors import SchemaError
-from dpgram.terms.columns import COLUMN_KINDS
+from dpgram.terms.columns import COLUMN_KINDS, Declaration
 from dpgram.terms.derived import DERIVED_KINDS
 
 if TYPE_CHECKING:
@@ -19,7 +19,8 @@ KINDS: dict[str, dict[str, Any]] = {
     "columns": {kind.kind: kind for kind in COLUMN_KINDS},
     "derived": {kind.kind: kind for kind in DERIVED_KINDS},
 }
-TOP = ("unit", "neighbours", "row_bound", "intercept", "columns", "derived", "learnt")
+OPTIONAL = ("unit_id", "rows_per_unit", "weight", "largest_weight", "provenance")  # written only where they are given
+TOP = ("unit", "neighbours", "row_bound", "intercept", "missing", *OPTIONAL, "columns", "derived", "learnt")
 
 
 def read(path: Path) -> dict:
@@ -82,6 +83,7 @@ def plain_fields(schema: Schema) -> dict:
     top: dict[str, object] = {"unit": schema.unit, "neighbours": schema.neighbours.value, "intercept": schema.intercept}
     if schema.row_bound is not None:
         top["row_bound"] = schema.row_bound
+    top |= {name: value for name in OPTIONAL if (value := getattr(schema, name)) not in (None, "")}
     top["columns"] = _plain(schema.columns)
     if schema.derived:  # a schema without them reads the same in versions that do not know them
         top["derived"] = _plain(schema.derived)
@@ -95,6 +97,23 @@ def _plain(declarations: Iterable[Any]) -> list[dict[str, object]]:
     return [{k: list(v) if isinstance(v, tuple) else v for k, v in one.items() if v is not None} for one in listed]
 
 
+def declaration_lines(one: Declaration) -> list[str]:
+    """One column, or one derived column, as lines of TOML. What has its default is left out."""
+    defaults = {f.name: f.default for f in dataclasses.fields(one)}
+    (fields,) = _plain([one])
+    written = {"name": one.name, "kind": one.kind} | {k: v for k, v in fields.items() if k == "kind" or v != defaults[k]}
+    return [f"{key} = {toml_value(value)}" for key, value in written.items()]
+
+
+def toml_value(value: object) -> str:
+    """A value in TOML."""
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(toml_value, value))}]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return quoted(value) if isinstance(value, str) else repr(value)
+
+
 def draft(columns: Iterable[tuple[str, str | None]]) -> str:
     """A schema to fill in, as TOML: (name, kind) pairs, where an unknown kind is None and an unusable one starts with "!".
 
@@ -102,31 +121,36 @@ def draft(columns: Iterable[tuple[str, str | None]]) -> str:
     parts = [_DRAFT_HEAD]
     for name, kind in columns:
         if kind is not None and kind.startswith("!"):
-            parts.append(f"# {_quoted(name)} is left out: {kind[1:]}.\n")
+            parts.append(f"# {quoted(name)} is left out: {kind[1:]}.\n")
             continue
-        lines = ["[[columns]]", f"name = {_quoted(name)}"]
+        lines = ["[[columns]]", f"name = {quoted(name)}"]
         lines += [f'kind = "{kind}"'] if kind else ['kind = ""            # numeric, categorical, boolean or date']
         lines += _DRAFTS.get(kind or "", _DRAFT_ANY)
         parts.append("\n".join(lines) + "\n")
     return "\n".join([*parts, _DRAFT_TAIL])
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     """A TOML basic string: quotes, backslashes and control characters escaped."""
-    escaped = "".join(f"\\u{ord(c):04x}" if ord(c) < 32 or ord(c) == 127 else "\\" + c if c in '"\\' else c for c in text)
+    escaped = "".join(f"\\u{ord(c):04x}" if ord(c) < 32 or 127 <= ord(c) < 160 else "\\" + c if c in '"\\' else c for c in text)
     return f'"{escaped}"'
 
 
 _DRAFTS = {
-    "boolean": [],
+    "boolean": ['missing = false      # a missing cell counts as this; or true, or "drop-row": its row does not count'],
     "numeric": [
         'lower = ""           # smallest possible value',
         'upper = ""           # largest possible value',
+        'missing = "drop-row" # a row with a missing cell does not count; or "indicator" (a column of its own), "midpoint", a number',
     ],
-    "categorical": ["categories = []      # all possible values, the reference first"],
+    "categorical": [
+        "categories = []      # all possible values, the reference first",
+        'missing = "reference" # a missing cell counts as this; or "level" (one of its own), "drop-row": its row does not count',
+    ],
     "date": [
         'lower = ""           # first possible date, such as 2013-01-01',
         'upper = ""           # last possible date; a date without a time means midnight',
+        'missing = "drop-row" # a row with a missing cell does not count; or "indicator" (a column of its own), "midpoint", a date',
     ],
 }
 _DRAFT_ANY = [
@@ -135,6 +159,10 @@ _DRAFT_ANY = [
     '# categorical:  categories = ["a", "b"]',
     "# date:         lower = 2013-01-01",
     "#               upper = 2014-01-01",
+    'missing = "drop-row" # a row with a missing cell does not count; or, by kind:',
+    '# numeric, date: "indicator" (a column of its own), "midpoint", or a value',
+    '# categorical:  "reference", or "level" (one of its own)',
+    "# boolean:      false or true",
 ]
 _DRAFT_TAIL = """\
 # Declare interactions and transforms here too. They are computed from the columns above, and cannot be added after the release.
@@ -151,8 +179,16 @@ _DRAFT_HEAD = """\
 # leak. If you are unsure, declare wide bounds: the mechanism whitened-noise copes with bounds that are far too wide.
 # Remove the columns that you do not want to release.
 
-unit = ""              # what one row is, in words: "person", "visit", "flight"
+unit = ""              # whom a release protects, in words: "person", "visit", "flight"; without a unit_id that is one row
 neighbours = "replace" # or "add-remove", which also protects the number of rows
 intercept = true
 # row_bound = 2.5      # rows with a larger norm are clipped, in scaled units; leave it out to clip no row
+
+# If a unit can have several rows, name the column that says whose row it is, and remove it below. Its ids are never published.
+# unit_id = "person_id"
+# rows_per_unit = 5    # all rows of a unit together count as at most so many; the noise grows with it
+# If rows have survey weights, name their column.
+# weight = "weight"
+# largest_weight = 4   # by the survey's design; the noise is that of rows with this weight
+# provenance = ""      # where the bounds come from, and whether you looked at the rows; published
 """

@@ -87,7 +87,7 @@ class MechanismLaw(ABC):
 
     def pair(self, contrast: Contrast) -> Pair:
         """Tables with these rows, and others by which they tell most."""
-        return gram_pair(contrast, self.level(), eigenvalue_moves=self.smallest_eigenvalue_tells)
+        return gram_pair(contrast, self.level(), self.task, eigenvalue_moves=self.smallest_eigenvalue_tells)
 
     def worst_pairs(self) -> list[Pair]:
         """The neighbouring tables on which it is least private, as its proof tells."""

@@ -58,7 +58,7 @@ class GaussianNoiseLaw(MechanismLaw):
         return gaussian_delta(epsilon, strength * self.parameters["mu"])
 
     def delta(self) -> float:
-        return reference.gaussian(self.task, self.parameters, self.task.row_bound**2)
+        return reference.gaussian(self.task, self.parameters, self.task.rows_per_unit * self.task.row_bound**2)
 
 
 def _unshifted(many: Outcome) -> Array:

@@ -71,7 +71,7 @@ def calibrate(task: Task) -> Parameters:
     """The noise of three looks, their shift, and what they leave to the rounds."""
     whitened_noise.check(task)
     mu, rows = calibrate_mu(task.budget), hinted_rows(task)
-    sds = [looks.counts_sd(task.dim, rows, mu, task.neighbours, place=place) for place in range(MOST_LOOKS)]
+    sds = [looks.counts_sd(task.dim, rows, mu, task, place=place) for place in range(MOST_LOOKS)]
     if None in sds:
         raise MechanismError(
             "looks would tell nothing at this budget, and are not made: use a larger epsilon, or fewer columns."
@@ -80,7 +80,7 @@ def calibrate(task: Task) -> Parameters:
 
 
 def _parameters(task: Task, sds: Sequence[float], mu: float, shifts: Sequence[float] = ()) -> Parameters:
-    shifts = shifts or [looks.look_shift(sd, task.dim, task.neighbours) for sd in sds]
+    shifts = shifts or [looks.look_shift(sd, task.dim, task.neighbours, task.rows_per_unit) for sd in sds]
     left = looks.shift_left(mu, shifts)
     return {
         "mu": math.hypot(*shifts),
@@ -127,10 +127,11 @@ class LooksLaw(MechanismLaw):
         if hinted_rows(task) is not None:
             return task
         rows, mu = 16, calibrate_mu(task.budget)
-        while looks.counts_sd(task.dim, float(rows), mu, task.neighbours, place=1) is None:
+        while looks.counts_sd(task.dim, float(rows), mu, task, place=1) is None:
             rows = math.ceil(1.1 * rows)
         if task.neighbours is Neighbours.REPLACE:
-            return replace(task, rows=MORE * rows)
+            public = math.ceil(MORE * rows / task.rows_per_unit)
+            return replace(task, units=public) if task.by_unit else replace(task, rows=public)
         return replace(task, options={**task.options, "table_rows": float(MORE * rows)})
 
     def whole(self, mechanism: Mechanism) -> Mechanism:
@@ -177,13 +178,13 @@ class LooksLaw(MechanismLaw):
         assert task.schema is not None
         common, replaced = np.repeat(NEAR[:, None], task.dim, axis=1), task.neighbours is Neighbours.REPLACE
         counts = np.full(len(NEAR), rows // len(NEAR))
-        counts[0] += rows - replaced - counts.sum()
+        counts[0] += rows - replaced * task.rows_per_unit - counts.sum()
         tables = []
         for row in (contrast.one, contrast.other):
             if row is None:
                 tables.append(Cells(task.schema, common, counts))
             else:
-                tables.append(Cells(task.schema, np.vstack([common, AWAY * row]), np.append(counts, 1.0)))
+                tables.append(Cells(task.schema, np.vstack([common, AWAY * row]), np.append(counts, task.rows_per_unit)))
         return Pair(contrast.name, *tables)
 
     def worst_pairs(self) -> list[Pair]:
@@ -228,6 +229,7 @@ MECHANISM = Mechanism(
     proof="learnt_scales.md",
     calibrate=calibrate,
     start=start,
+    takes_units=True,
     several=True,
     batched=True,
     options={name: whitened_noise.MECHANISM.options[name] for name in ("table_rows",)},

@@ -33,7 +33,7 @@ class NoisyInverseLaw(GaussianNoiseLaw):
         return super().uniforms(_inverted(many), np.linalg.inv(table))  # the tables of an audit keep the claim
 
     def delta(self) -> float:
-        return reference.gaussian(self.task, self.parameters, 1 / self.level() - 1 / (self.level() + self.task.row_bound**2))
+        return reference.gaussian(self.task, self.parameters, reference.inverse_moves(self.task, self.level()))
 
 
 def _inverted(many: Outcome) -> Outcome:

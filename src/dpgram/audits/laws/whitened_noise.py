@@ -23,7 +23,7 @@ from dpgram.accounting.gaussian import gaussian_delta
 from dpgram.audits import reference
 from dpgram.audits.laws.base import TOLERANCE, MechanismLaw, Options
 from dpgram.audits.laws.gaussian_noise import gaussian_loss, normal_uniforms
-from dpgram.audits.neighbours import Contrast, Pair, Rows
+from dpgram.audits.neighbours import Contrast, Pair, Rows, shares
 from dpgram.linalg.rounds import unmapped
 from dpgram.mechanisms.conversation import Conversation, Mechanism, Outcome, Task
 from dpgram.mechanisms.whitened_noise import hinted_rows
@@ -51,7 +51,7 @@ class WhitenedNoiseLaw(MechanismLaw):
         task = replace(task, options={**task.options, MEMORY.name: 0.0})
         if task.neighbours is not Neighbours.REPLACE or hinted_rows(task) is not None:
             return task
-        return replace(task, rows=MANY)
+        return replace(task, units=math.ceil(MANY / task.rows_per_unit)) if task.by_unit else replace(task, rows=MANY)
 
     def many_at_once(self, mechanism: Mechanism) -> Mechanism:
         start: Callable[..., Conversation] = mechanism.start
@@ -116,7 +116,7 @@ class WhitenedNoiseLaw(MechanismLaw):
         return [Contrast(name, *rows) for name, rows in moves.items()]
 
     def pair(self, contrast: Contrast) -> Pair:
-        """Tables of short rows along the columns, both ways, and the rows of the contrast; as many as the task says.
+        """Tables of short rows along the columns, both ways, and the rows or units of the contrast; as many as the task says.
 
         Where the second has no other row, it has a row of zeros, or no row under ADD_REMOVE."""
         task, replaced = self.task, self.task.neighbours is Neighbours.REPLACE
@@ -126,11 +126,12 @@ class WhitenedNoiseLaw(MechanismLaw):
         each, left = divmod(max(many, 0), 2 * len(columns))
         counts = [each + (place < left) for place in range(2 * len(columns))]
         common = np.vstack([columns, -columns, beside])
-        more = Rows(np.vstack([common, contrast.one]), np.array([*counts, *np.ones(len(beside)), 1.0]))
+        shared = [*counts, *np.ones(len(beside))]
+        more = Rows(np.vstack([common, contrast.one]), np.array([*shared, *shares(contrast.one, task)]))
         if not replaced:
-            return Pair(contrast.name, more, Rows(common, more.counts[:-1]))
+            return Pair(contrast.name, more, Rows(common, np.array(shared)))
         other = np.zeros(task.dim) if contrast.other is None else contrast.other
-        return Pair(contrast.name, more, Rows(np.vstack([common, other]), more.counts))
+        return Pair(contrast.name, more, Rows(np.vstack([common, other]), np.array([*shared, *shares(other, task)])))
 
 
 class ManyMaps(PublicMap):

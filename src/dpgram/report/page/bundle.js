@@ -132,8 +132,22 @@ const INTERCEPT = "(intercept)";
 // A regression that has no meaning, in words for the reader.
 class ModelError extends Error {}
 
-// Places in the matrix that a target may have: every column but the intercept.
-const targets = (release) => [...release.encoded.keys()].filter((j) => release.encoded[j].column !== null);
+// The declared columns with an indicator whose cells decide those of an encoded column, unless it is an indicator itself.
+const filledFrom = (release, e) => (e.absent ? [] : release.encoded.filter((one) => one.absent && e.sources.includes(one.column)).map((one) => one.column));
+
+// Places in the matrix that a target may have: every column but the intercept, and but numbers that are made up where a cell is missing.
+const targets = (release) =>
+  [...release.encoded.keys()].filter((j) => release.encoded[j].column !== null && !filledFrom(release, release.encoded[j]).length);
+
+// Derived columns among the names of coefficients with filled cells that no other of them marks, and the columns they are missing in.
+const unmarked = (release, names) =>
+  names.flatMap((name) =>
+    release.encoded
+      .filter((e) => e.name === name)
+      .flatMap((e) => filledFrom(release, e))
+      .filter((source) => source !== name && !names.includes(`${source}[missing]`))
+      .map((source) => [name, source]),
+  );
 
 // Columns, declared and derived, in the order of the matrix.
 const columnsOf = (release) => [...new Set(release.encoded.map((e) => e.column).filter((name) => name !== null))];
@@ -194,7 +208,7 @@ function makeDesign(release, target, columns, intercept) {
     labelUnit: label.half,
   };
 }
-return { INTERCEPT, ModelError, targets, columnsOf, placesOf, relation, defaultFeatures, makeDesign };
+return { INTERCEPT, ModelError, targets, unmarked, columnsOf, placesOf, relation, defaultFeatures, makeDesign };
 })();
 
 const module_dom = (() => {
@@ -419,6 +433,14 @@ const NAMED = 30; // letters of a name
 const LONG = 260; // letters of a note that are shown before the reader asks for all of them
 const LOST = "not identified at this budget";
 
+const whole = (value) => Math.round(value).toLocaleString("en");
+
+// How many rows counted, as far as the release tells.
+function rowsThatCounted({ counted, countsAtLeast }) {
+  if (countsAtLeast) return `at least about ${whole(counted.rows)}`;
+  return counted.rowsSd > 0 ? `about ${whole(counted.rows)} (s.e. ${whole(counted.rowsSd)})` : whole(counted.rows);
+}
+
 function factList(release, found) {
   const ends = found.residualVarianceInterval.map((v) => (Number.isFinite(v) ? Math.sqrt(v) : v));
   const high = Number.isFinite(ends[1]) ? number(ends[1], 4) : "\u221e";
@@ -431,11 +453,12 @@ function factList(release, found) {
     ["R\u00b2", squared, "r-squared"],
     ["residual sd", `${number(Math.sqrt(found.residualVariance), 4)} [${number(ends[0], 4)}, ${high}]`, "residual-sd"],
     ["coefficients", lost ? `${found.coefficients.length}, of which ${lost} ${LOST}` : String(found.coefficients.length), "counted"],
-    [
-      release.rows === null ? "effective rows, a noisy estimate" : "effective rows",
-      Math.round(found.effectiveRows).toLocaleString("en"), "effective-rows",
-    ],
+    ["rows that counted", rowsThatCounted(release.evidence), "counted-rows"],
   ];
+  if (found.designEffect !== 1) {
+    facts.push(["design effect, at most", number(found.designEffect, 4), "design-effect"]);
+    facts.push(["effective rows", whole(found.effectiveRows), "effective-rows"]);
+  }
   if (found.degrees !== Infinity) facts.push(["degrees of freedom of the noise", number(found.degrees), "degrees"]);
   return make(
     "dl", { class: "badges" },
@@ -1180,6 +1203,7 @@ function channelBy(evidence, plan, { ones, back, along, labelScale }, block, noi
     base: apply(back, along).map((value, i) => value + plan.offset[i]),
     scale: expectedSize(block, noise, ones),
     rows: evidence.counted.rows,
+    designEffect: evidence.designEffect,
     unexplained: (seen.conditional ?? square) - shift,
     shift,
     labelScale,
@@ -1315,7 +1339,11 @@ const DAY = 86400; // seconds
 function ownFeatures(release, plan, cells) {
   const scaled = new Float64Array(release.encoded.length);
   if (release.intercept) scaled[0] = 1;
-  const used = new Set(plan.places.map((j) => release.encoded[j].column).filter((name) => name !== null));
+  const cell = (column) => clamp(column, cells[column.name]);
+  if (neededCells(release, columnsAt(release, plan.places)).some((column) => column.drops && Number.isNaN(cell(column)))) {
+    return new Float64Array(plan.places.length).fill(NaN); // such rows did not count
+  }
+  const used = new Set(columnsAt(release, plan.places));
   for (const name of used) {
     const own = ownColumns(release, name, cells);
     release.encoded.forEach((e, j) => {
@@ -1325,6 +1353,8 @@ function ownFeatures(release, plan, cells) {
   const found = solve(transpose(plan.toOwn), apply(transpose(plan.regressors), scaled));
   return found.map((value) => plan.labelUnit * value);
 }
+
+const columnsAt = (release, places) => places.map((j) => release.encoded[j].column).filter((name) => name !== null);
 
 // Declared columns that a set of features is computed from.
 function neededCells(release, columns) {
@@ -1343,7 +1373,7 @@ function ownColumns(release, name, cells) {
   const column = declaredColumn(release, name);
   const value = clamp(column, cells[name]);
   const found = Number.isNaN(value) ? column.fill : value;
-  if (column.kind !== "categorical") return [found];
+  if (column.kind !== "categorical") return column.indicator ? [found, Number(Number.isNaN(value))] : [found];
   return column.levels.slice(1).map((_, k) => (found === k + 1 ? 1 : 0));
 }
 
@@ -1635,7 +1665,10 @@ const HALVINGS = 12;
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 
 // Variance of the errors of the unit label, floored at zero.
-const errorVariance = (seen) => Math.max(errorSquares(seen), 0) / Math.max(seen.rows - seen.gain.length, 1);
+const errorVariance = (seen) => Math.max(errorSquares(seen), 0) / rowsLeft(seen, seen.rows);
+
+// By what to divide squares that so many rows left unexplained: each coefficient takes as many rows as the design effect says.
+const rowsLeft = (seen, rows) => Math.max(rows - seen.designEffect * seen.gain.length, seen.designEffect);
 
 // The privacy noise's variance in each direction, without the rank-one part, at the size that coefficients have before noise.
 function noiseVariances(seen) {
@@ -1654,7 +1687,7 @@ function noiseVariances(seen) {
 function uncertainty(seen) {
   const variance = errorVariance(seen);
   const noise = noiseVariances(seen);
-  const byRows = seen.perRow.map((v) => variance * v);
+  const byRows = seen.perRow.map((v) => seen.designEffect * variance * v);
   const p = noise.length;
   const rows = seen.toOwn.map((row) => row.map((value, j) => value / seen.debiased[j]));
   const along = rows.map((row) => {
@@ -1752,7 +1785,7 @@ function automatic(seen, known, confidence) {
     return weak[i] || (Number.isFinite(second.lower) && Number.isFinite(second.upper)) ? second : first;
   });
 }
-return { errorVariance, uncertainty, wald, fieller, weaklyIdentified, weakCombinations, automatic };
+return { errorVariance, rowsLeft, uncertainty, wald, fieller, weaklyIdentified, weakCombinations, automatic };
 })();
 
 const module_noise = (() => {
@@ -1779,7 +1812,7 @@ const module_goodness = (() => {
 // Residual variance and R^2 with intervals that count the privacy noise. As dpgram.inference.goodness.
 
 const { channelOfShrunk, inOwnUnits } = module_channel;
-const { errorVariance, weaklyIdentified } = module_intervals;
+const { errorVariance, rowsLeft, weaklyIdentified } = module_intervals;
 const { apply, dot, solve } = module_linalg;
 const { noiseLaw } = module_noise;
 const { chiSquareAbove, chiSquareBelow, quantile } = module_special;
@@ -1787,7 +1820,7 @@ const { chiSquareAbove, chiSquareBelow, quantile } = module_special;
 // Of rows as they were shrunk, where they were.
 function goodness(release, plan, confidence) {
   const seen = channelOfShrunk(release, plan);
-  const rows = Math.max(seen.rows - seen.gain.length, 1);
+  const rows = rowsLeft(seen, seen.rows);
   const reach = quantile(confidence, seen.degrees);
   const { evidence } = release;
   const products = (a, b) => product(evidence.weighed, a, b);
@@ -1806,13 +1839,13 @@ function goodness(release, plan, confidence) {
     const [low, high] = chiSquareEnds(seen.degrees, confidence);
     [below, above] = [(left + around) * (1 - 1 / high), (left + around) * (1 / low - 1)];
   }
-  const sampling = reach * Math.sqrt(2 / rows) * left;
+  const sampling = reach * Math.sqrt((2 * seen.designEffect) / rows) * left;
   const { rows: count, rowsSd: countSd } = evidence.weighedRows;
   if (countSd > 0) { // the number of rows was read from the matrix too
     const [low, high] = chiSquareEnds(Math.max(2 * (count / countSd) ** 2, 1), confidence);
     [below, above] = [Math.hypot(below, left * (1 - low)), Math.hypot(above, left * (high - 1))];
   }
-  const unit = plan.labelUnit ** 2 / Math.max(count - seen.gain.length, 1);
+  const unit = plan.labelUnit ** 2 / rowsLeft(seen, count);
   const weak = weaklyIdentified(seen);
   const mayExplainAll = weak.includes(true);
   const lowest = mayExplainAll ? 0 : Math.max(left - Math.hypot(below, sampling), 0);
@@ -1824,7 +1857,7 @@ function goodness(release, plan, confidence) {
   const ratio = Math.min(left / whole, 1);
   const change =
     (noise - 2 * ratio * quadraticCovariance(evidence, u, about) + ratio ** 2 * spread) / whole ** 2
-    + (4 * (1 - ratio) * ratio ** 2) / seen.rows;
+    + (4 * (1 - ratio) * ratio ** 2 * seen.designEffect) / seen.rows;
   const wide = reach * Math.sqrt(Math.max(change, 0));
   const most = mayExplainAll ? 1 : Math.min(1 - ratio + wide, 1);
   return { ...found, rSquared: 1 - ratio, rSquaredInterval: [Math.max(1 - ratio - wide, 0), most] };
@@ -1867,7 +1900,7 @@ const module_fit = (() => {
 // One regression from a release: what `dpgram regress --json` prints, and predictions. As dpgram.analysis.fit.
 
 const { makeChannel } = module_channel;
-const { INTERCEPT, makeDesign } = module_design;
+const { INTERCEPT, makeDesign, unmarked } = module_design;
 const { ownFeatures } = module_encode;
 const { debiased, shrunk } = module_estimate;
 const { goodness } = module_goodness;
@@ -1917,9 +1950,11 @@ function fit(release, target, columns, options = {}) {
     coefficients,
     ...good,
     jointTests: jointTests(seen, plan, known.byTable),
-    effectiveRows: seen.rows,
+    countedRows: seen.rows,
+    designEffect: seen.designEffect,
+    effectiveRows: seen.rows / seen.designEffect,
     degrees: seen.degrees,
-    notes: notes(release, coefficients, intervals, seen),
+    notes: notes(release, plan.target, coefficients, intervals, seen),
     predict: (cells) => predict(release, plan, seen, known, params, estimates, good, confidence, cells),
   };
 }
@@ -1954,10 +1989,17 @@ function storedBootstrap(release, plan, confidence) {
   return one.lower.map((lower, i) => ({ lower, upper: one.upper[i], method: "bootstrap" }));
 }
 
-function notes(release, coefficients, intervals, seen) {
+function notes(release, target, coefficients, intervals, seen) {
   const found = [];
   if (!release.private) found.push("NOT PRIVATE: the noise came from a seed, so anyone who knows the seed can subtract it.");
   if (release.condition) found.push(`CONDITIONAL: ${release.condition}.`);
+  if (release.encoded.some((e) => e.name === target && e.indicator)) {
+    found.push(
+      `${target} is 0 or 1, so this is a linear probability model. A coefficient is the change of the probability that ${target} is 1, if ` +
+      "the feature is larger by one unit. Predictions can be below 0 or above 1. The errors do not have one variance, although the " +
+      "intervals assume it, so intervals can be too narrow or too wide. docs/yes-no.md shows by how much, and explains logits.",
+    );
+  }
   const lost = coefficients.filter((c) => !c.identified).map((c) => c.name);
   if (lost.length) {
     found.push(
@@ -1965,11 +2007,18 @@ function notes(release, coefficients, intervals, seen) {
       "their intervals are infinite. Use fewer features or a larger budget.",
     );
   }
+  for (const [name, source] of unmarked(release, coefficients.map((c) => c.name))) {
+    found.push(
+      `${name} is filled in where a cell of ${source} is missing, which can bias its coefficient. Add ${source}[missing] to the ` +
+      "features, which marks these rows.",
+    );
+  }
   const tested = coefficients.filter((c) => c.identified && c.interval === "fieller").map((c) => c.name);
   if (tested.length && intervals === "auto") {
     found.push(`Weakly identified: ${tested.join(", ")}. Their intervals contain all values that a test does not reject (Fieller).`);
   }
-  if (seen.rows < 0.98 * (release.rows || Infinity) && release.evidence.longRowsShrunk) {
+  const known = (!release.evidence.countsPartly && release.rows) || Infinity;
+  if (seen.rows < 0.98 * known && release.evidence.longRowsShrunk) {
     found.push("Rows longer than the row bound were clipped to it. The intervals do not include the bias that this can cause.");
   }
   if (release.evidence.shrinking) found.push(release.evidence.shrinking);
@@ -2123,7 +2172,7 @@ function moments(release) {
   const correlation = places.map((_, i) =>
     Float64Array.from(places, (_, j) => (i === j ? 1 : Math.min(Math.max(inner(i, j) / size[i] / size[j], -1), 1))),
   );
-  const whole = Math.max(rows && evidence.neverShrunk ? rows : count, 1);
+  const whole = Math.max(evidence.countsPartly ? evidence.counted.rows : rows && evidence.neverShrunk ? rows : count, 1);
   return {
     names: places.map((j) => encoded[j].name),
     mean: places.map((j, i) => encoded[j].centre + encoded[j].half * middle[i]),
@@ -2154,7 +2203,7 @@ function correlationErrors(release, places, middle, size, correlation, rows) {
       const ends = 2 * (a + b) * ab + fourths(cubes[i], forms[j]) + fourths(forms[i], cubes[j]);
       const own = 2 * a ** 2 + fourths(squares[i], squares[i]) + 2 * b ** 2 + fourths(squares[j], squares[j]);
       const moved = a * b + ab ** 2 + fourth - r * ends + (r ** 2 / 4) * (own + 2 * (2 * ab ** 2 + fourth));
-      return Math.sqrt(Math.max(moved, 0) / rows ** 2 + (1 - r ** 2) ** 2 / rows);
+      return Math.sqrt(Math.max(moved, 0) / rows ** 2 + ((1 - r ** 2) ** 2 * release.evidence.designEffect) / rows);
     }),
   );
 }
@@ -2167,14 +2216,13 @@ const module_prediction = (() => {
 const { neededCells } = module_encode;
 const { make, shorten } = module_dom;
 const { dateText, daysOf, interval, number } = module_format;
-const { targets } = module_design;
 
 // Cells to start from: estimated means where there are any, the middle of the bounds for dates, reference levels.
 function startCells(release, means) {
   const cells = Object.create(null); // a column may be named like something that every object has
   for (const column of release.declared) {
-    const place = targets(release).find((j) => release.encoded[j].name === column.name);
-    const mean = means && place !== undefined ? means.mean[place - 1] : (column.lower + column.upper) / 2;
+    const place = release.encoded.findIndex((e) => e.name === column.name);
+    const mean = means && place >= 0 ? means.mean[place - 1] : (column.lower + column.upper) / 2;
     if (column.kind === "numeric") cells[column.name] = Math.min(Math.max(Number(mean.toPrecision(3)), column.lower), column.upper);
     else if (column.kind === "date") cells[column.name] = Math.floor(column.fill);
     else cells[column.name] = 0;
@@ -2199,12 +2247,18 @@ function cellForm(release, columns, cells, changed) {
   );
 }
 
+// What becomes of a number that is not there.
+function missingWords(column) {
+  if (column.drops) return "missing: no prediction, because such rows did not count";
+  return column.indicator ? "missing: counts as a value of its own" : `missing: counts as ${number(column.fill)}`;
+}
+
 function numberInput(release, column, cells, note, changed) {
   const say = () => {
     const value = cells[column.name];
     const outside = value !== null && (value < column.lower || value > column.upper);
     const bounds = `${number(column.lower)} to ${number(column.upper)}`;
-    note.textContent = value === null ? `missing: counts as ${number(column.fill)}` : outside ? `outside ${bounds}: counts as the nearer end` : bounds;
+    note.textContent = value === null ? missingWords(column) : outside ? `outside ${bounds}: counts as the nearer end` : bounds;
   };
   const input = make("input", {
     type: "number", step: "any", value: String(cells[column.name] ?? ""),

@@ -12,9 +12,9 @@ from dpgram.artifact.release import GramRelease
 from dpgram.evidence.evidence import Evidence, View
 from dpgram.evidence.tails import Tails
 from dpgram.inference.bootstrap import bootstrap
-from dpgram.regression.design import design
+from dpgram.regression.design import design, is_indicator
 from dpgram.report.summary import origin
-from dpgram.terms.columns import Boolean, Categorical, Column, Date, Numeric, bounds
+from dpgram.terms.columns import DROP_ROW, INDICATOR, Boolean, Categorical, Column, Date, Numeric, bounds
 from dpgram.terms.derived import DatePart, Derived, Interval, Power, Product
 from dpgram.terms.schema import Schema
 
@@ -24,8 +24,16 @@ def page_data(release: GramRelease, bootstrapped: Sequence[str] = (), confidence
     schema = release.schema
     return {
         "encoded": [
-            {"name": e.name, "column": e.column, "centre": e.centre, "half": e.half, "sources": sorted(e.sources)}
-            for e in schema.encoded
+            {
+                "name": e.name,
+                "column": e.column,
+                "centre": e.centre,
+                "half": e.half,
+                "sources": sorted(e.sources),
+                "absent": e.absent,
+                "indicator": is_indicator(schema, place),
+            }
+            for place, e in enumerate(schema.encoded)
         ],
         "declared": [_declared(column) for column in schema.columns],
         "derived": [_derived(derived, schema) for derived in schema.derived],
@@ -52,6 +60,9 @@ def evidence_data(evidence: Evidence) -> dict[str, Any]:
         "byNoise": None if by_noise is unit else by_noise.T.tolist(),
         "counted": dict(zip(("rows", "rowsSd"), evidence.counted, strict=True)),
         "weighedRows": dict(zip(("rows", "rowsSd"), evidence.weighed_rows, strict=True)),
+        "designEffect": evidence.design_effect,
+        "countsPartly": evidence.schema.counts_partly,
+        "countsAtLeast": evidence.counts_at_least,
         "neverShrunk": evidence.never_shrunk,
         "longRowsShrunk": evidence.row_bound < evidence.schema.largest_norm,
         "hidden": bool(evidence.hidden),
@@ -89,17 +100,23 @@ def _lower_half(matrix: np.ndarray) -> list[list[float]]:
 
 
 def _declared(column: Column) -> dict[str, Any]:
-    """A declared column as the prediction form needs it; ``fill`` stands for a missing cell."""
-    common: dict[str, Any] = {"name": column.name, "kind": column.kind}
+    """A declared column as the prediction form needs it: ``fill`` stands for a missing cell, unless such rows were dropped."""
+    common: dict[str, Any] = {"name": column.name, "kind": column.kind, "drops": column.missing == DROP_ROW}
     match column:
         case Numeric() | Date():
             lower, upper = bounds(column)
-            return {**common, "lower": lower, "upper": upper, "fill": column.fill}
+            return {
+                **common,
+                "lower": lower,
+                "upper": upper,
+                "fill": column.fill,
+                "indicator": column.missing == INDICATOR,
+            }
         case Categorical():
             own = len(column.levels) - 1 if column.missing == "level" else None
             return {**common, "levels": list(column.levels), "fill": 0, "missing_level": own, "numbers": column.matches_numbers}
         case Boolean():
-            return {**common, "fill": int(column.missing)}
+            return {**common, "fill": int(column.fill)}
 
 
 def _derived(derived: Derived, schema: Schema) -> dict[str, Any]:

@@ -69,16 +69,14 @@ def write_report(
     """
     path = Path(path)
     check_report_path(path, overwrite=overwrite)
-    write_whole(path, report_page(release, title=title, bootstrap=bootstrap).encode())
+    write_whole(path, report_page(release, title=title, bootstrap=bootstrap).encode(), overwrite=overwrite)
 
 
 def check_report_path(path: Path, *, overwrite: bool, given: Path | None = None) -> None:
     """Raise if no page could or should be written there, before anything else is done. ``given`` is the release's own file."""
-    check_writable(path)
     if given is not None and path.exists() and given.exists() and path.samefile(given):
         raise OutputError(f"{path} is the release itself. Choose another place for the page.")
-    if path.exists() and not overwrite:
-        raise OutputError(f"{path} exists. Pass --overwrite (overwrite=True in Python) to replace it, or choose another place.")
+    check_writable(path, overwrite=overwrite)
 
 
 def report_page(release: GramRelease, *, title: str | None = None, bootstrap: Sequence[str] = ()) -> str:

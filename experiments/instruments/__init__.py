@@ -1,0 +1,1 @@
+"""Regressions with instruments: coverage of confidence sets, and a published table from one private release."""

@@ -1,0 +1,329 @@
+"""Regressions with instruments: what a release says about the products of instruments with errors, and estimates from them.
+
+Instruments Z are the exogenous regressors and the excluded instruments. For coefficients b the error is v = y - X b, and Z'Gv = 0 is what
+identifies b. In the coordinates of the evidence the columns [X, y] and the instruments Z become orthonormal, and Z is turned so that Z'GZ
+is diagonal. A vector c of p + 1 numbers stands for the combination [X, y] c; errors are those of c = (-b, 1). With E the noise in the
+matrix and K its law (``Law.products``),
+
+    Cov(Z'Ev) = K_zz K_vv + K_zv K_vz                              (the privacy noise)
+    + design effect * sigma^2 * Z'GZ                               (the sampling of rows).
+
+Noise makes X'P X too large, P the projection on Z. With R the residuals of X on Z, as combinations, and A = (Z'GZ)^-1, it adds on average
+
+    tr(A K_zz) K_rr + K_rz A K_zr,
+
+also because A is noisy itself; this is taken off. The inverse of what is left is then made unbiased to second order, as
+``linalg.shrinkage.debiased_gain`` does it for least squares. Both are small where noise is small, so that estimates are those of the table:
+two-stage least squares or LIML. Noise on the diagonal counts as in ``Channel``: twice the variance of that off it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import eigh
+
+from dpgram.errors import ModelError
+from dpgram.evidence.evidence import Evidence, View
+from dpgram.evidence.law import TINY, Law
+from dpgram.linalg.symmetric import positive_part
+from dpgram.regression.channel import DEPENDENT, STEADY, STEPS, channel, check_independent
+from dpgram.regression.design import Design
+
+Array = np.ndarray
+
+TWO_STAGE, LIML = "2sls", "liml"
+ESTIMATORS = (TWO_STAGE, LIML)
+FLOOR = 2.0  # times the noise: what the squares of an instrument count as at least
+ROUNDS = 30  # of the unbiased inverse, each of which moves half way
+
+
+@dataclass(frozen=True, eq=False)
+class Instrumented:
+    """A regression with instruments, as combinations of released columns."""
+
+    design: Design  # the target on exogenous, then endogenous regressors
+    instruments: Design  # the target on exogenous regressors, then excluded instruments
+    endogenous: tuple[str, ...]
+    excluded: tuple[str, ...]
+
+    @property
+    def endogenous_places(self) -> range:
+        """Of the coefficients: the last ones."""
+        p = len(self.design.names)
+        return range(p - len(self.endogenous), p)
+
+
+@dataclass(frozen=True, eq=False)
+class Conditions:
+    """The products of instruments with [X, y] as seen through the noise; see above. Coefficients in own units are ``to_own @ b + base``."""
+
+    asked: Instrumented
+    cross: Array  # (q, p + 1) products of instruments with [X, y]
+    own: Array  # (q,) those of instruments with themselves
+    square: Array  # (p + 1, p + 1) those of [X, y] with themselves
+    noise_own: Array  # (q,) K_zz
+    noise_cross: Array  # (q, p + 1) K_zc
+    noise_square: Array  # (p + 1, p + 1) K_cc
+    by_clipping: float  # the variance that rows beyond the clip leave in each product with an error of length one
+    triangle: Array  # (p, p) the regressors are the orthonormal columns times this
+    to_own: Array  # (p, p)
+    base: Array  # (p,)
+    to_instruments: (
+        Array  # (number of instruments, q) from combinations of the orthonormal instruments to ones of the instruments
+    )
+    degrees: float  # of freedom of the noise; infinite for additive noise
+    rows: float
+    design_effect: float
+
+    @cached_property
+    def weights(self) -> Array:
+        """(q,) the diagonal of A."""
+        return 1 / np.maximum(self.own, np.maximum(FLOOR * self.noise_own, TINY))
+
+    @cached_property
+    def fitted(self) -> Array:
+        """(q, p + 1) the first stages: what instruments say of each column."""
+        return self.weights[:, None] * self.cross
+
+    @cached_property
+    def noise_fitted(self) -> tuple[Array, Array]:
+        """K of the fitted columns with themselves, and with [X, y]."""
+        return self.fitted.T @ (self.noise_own[:, None] * self.fitted), self.fitted.T @ self.noise_cross
+
+    @cached_property
+    def projected(self) -> Array:
+        """(p + 1, p + 1) products of [X, y] after projection on the instruments, without what noise adds to them on average."""
+        own, cross = self.noise_fitted
+        left = self.noise_square - cross - cross.T + own  # K of the residuals
+        along = self.noise_cross - self.noise_own[:, None] * self.fitted  # ... and of instruments with them
+        added = np.sum(self.weights * self.noise_own) * left + along.T @ (self.weights[:, None] * along)
+        return self.cross.T @ self.fitted - added
+
+    @cached_property
+    def unexplained(self) -> Array:
+        """(p + 1, p + 1) products of what instruments leave of [X, y]."""
+        return self.square - self.projected
+
+    @property
+    def count(self) -> int:
+        """p, the number of coefficients."""
+        return len(self.base)
+
+    @property
+    def over(self) -> int:
+        """How many more instruments than coefficients there are."""
+        return len(self.own) - self.count
+
+    def errors(self, b: Array) -> Array:
+        """The combination of [X, y] that is the error of b."""
+        return np.append(-b, 1.0)
+
+    def own_units(self, b: Array) -> Array:
+        return self.to_own @ b + self.base
+
+    def sampled(self, squares: float, estimated: int) -> float:
+        """Error variance, times the design effect, of errors with this sum of squares after so many coefficients were ``estimated``."""
+        left = max(self.rows - self.design_effect * estimated, self.design_effect)
+        return self.design_effect * max(squares, 0.0) / left
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Coefficients of the orthonormal columns, and their covariance by its sources."""
+
+    b: Array  # (p,)
+    kappa: float  # of the k-class: 1 for two-stage least squares
+    noise: Array  # (p, p) from the privacy noise
+    sampling: Array  # (p, p) from the sampling of rows
+    clipping: Array  # (p, p) from rows beyond the clip
+
+    @property
+    def covariance(self) -> Array:
+        return self.noise + self.sampling + self.clipping
+
+
+def estimate(of: Conditions, estimator: str = TWO_STAGE) -> Estimate:
+    """Two-stage least squares, or LIML, without the bias that noise would cause."""
+    kappa = _smallest_ratio(of) if estimator == LIML else 1.0
+    p = of.count
+    k_class = (1 - kappa) * of.square + kappa * of.projected
+    middle = positive_part(k_class[:p, :p])
+    b, inverse = _unbiased(of, k_class, middle)
+    v = of.errors(b)
+    through = inverse @ of.fitted[:, :p].T  # from products with instruments to coefficients
+    along = of.noise_cross @ v
+    noise = (through * of.noise_own) @ through.T * float(v @ of.noise_square @ v) + np.outer(through @ along, through @ along)
+    squares = float(v @ of.square @ v) - _noise_in_squares(of, inverse, v, noise)
+    return Estimate(
+        b,
+        kappa,
+        noise,
+        of.sampled(squares, p) * (inverse @ middle @ inverse.T),
+        of.by_clipping * float(v @ v) * (through @ through.T),
+    )
+
+
+def _smallest_ratio(of: Conditions) -> float:
+    """LIML's kappa: 1 + the smallest ratio of what instruments explain of a combination of [X, y] to what they leave."""
+    try:
+        largest = float(eigh(of.unexplained, of.projected, eigvals_only=True)[-1])
+    except np.linalg.LinAlgError:  # noise explains more of some combination than instruments do
+        return 1.0
+    return 1.0 + 1.0 / largest if largest > 0 else 1.0
+
+
+def _unbiased(of: Conditions, k_class: Array, middle: Array) -> tuple[Array, Array]:
+    """b and the inverse J of X'(..)X in it, so that b is right on average to second order.
+
+    Products of noise in X'PX with noise in X'Pv move J X'Py by -J C v, where C is linear in J: so C is added to both sides before they are
+    solved, with the J that follows."""
+    p = of.count
+    own, cross = (each[:p] for each in of.noise_fitted)
+    own = own[:, :p]
+    left = of.noise_square[:p] - cross  # K of the residuals of X with [X, y]
+    start, added = float(np.trace(of.noise_square[:p, :p])) / math.sqrt(p), np.zeros((p, p + 1))
+    if start > 0:
+        near = np.linalg.inv(middle + start * np.eye(p))
+        for _ in range(ROUNDS):
+            added = _moved(near, own, cross, left)
+            try:
+                near = (near + np.linalg.inv(k_class[:p, :p] + added[:, :p])) / 2
+            except np.linalg.LinAlgError:
+                break
+    try:
+        inverse = np.linalg.inv(k_class[:p, :p] + added[:, :p])
+    except np.linalg.LinAlgError:
+        raise ModelError(
+            f"the instruments do not identify the coefficients of this regression of {of.asked.design.target!r}, because the system is "
+            f"singular. Use instruments that explain different parts of {', '.join(of.asked.endogenous)}."
+        ) from None
+    return inverse @ (k_class[:p, p] + added[:, p]), inverse
+
+
+def _moved(inverse: Array, own: Array, cross: Array, left: Array) -> Array:
+    """(p, p + 1) C, by K of the fitted X with themselves and with [X, y], and of their residuals with [X, y]."""
+    mixed = cross[:, : len(own)].T  # of X with the fitted X
+    return (
+        own @ inverse.T @ (left + cross)
+        + np.sum(inverse * mixed) * cross
+        + (mixed - own) @ inverse.T @ cross
+        + np.sum(inverse * own) * left
+    )
+
+
+def _noise_in_squares(of: Conditions, inverse: Array, v: Array, noise: Array) -> float:
+    """What noise adds on average to the sum of squared errors at the estimate, because that moved with the noise."""
+    p = of.count
+    _, cross = of.noise_fitted
+    together = cross[:p, :p] * float(v @ of.noise_square @ v) + np.outer(cross[:p] @ v, of.noise_square[:p] @ v)
+    return float(np.sum(of.square[:p, :p] * noise)) - 2 * float(np.sum(inverse.T * together))
+
+
+def conditions(evidence: Evidence, asked: Instrumented, estimator: str = TWO_STAGE) -> Conditions:
+    """What the evidence says, by the last of several rounds; of rows beyond its clip what outer matrices show."""
+    if np.any(evidence.hidden):
+        raise ModelError(
+            "the noise of this release may hide whole directions of the matrix that was inverted, so instruments cannot be used. Ask for a "
+            'release with a larger budget, or with mechanism="gaussian-noise".'
+        )
+    check_independent(asked.design)
+    check_independent(asked.instruments)
+    view = evidence.alone
+    frame = _Frame.of(asked, view)
+    block = frame.basis.T @ view.matrix @ frame.basis
+    degrees = channel(evidence, asked.instruments).degrees
+    seen = _seen(evidence, asked, frame, block, view.law, degrees)
+    if evidence.tails is None:
+        return seen
+    tails, shape = evidence.tails.within(frame.basis, len(seen.own)), block / evidence.tails.size
+    believed = None
+    for _ in range(STEPS):
+        before = 0.0 if believed is None else believed
+        residual = frame.columns @ seen.errors(estimate(seen, estimator).b)
+        believed, left = tails.judged(shape, residual, believed)
+        joined, law = tails.joined(shape, believed)
+        seen = _seen(evidence, asked, frame, joined, law, degrees, left / float(residual @ residual))
+        if np.max(np.abs(believed - before) * tails.scales) * tails.sd <= STEADY * law.sd_off_diagonal:
+            break
+    return seen
+
+
+@dataclass(frozen=True, eq=False)
+class _Frame:
+    """An orthonormal basis of instruments, then of what [X, y] adds to them, and [X, y] in it."""
+
+    basis: Array  # (d, q + ...)
+    columns: Array  # (q + ..., p + 1) orthonormal [X, y]
+    instruments: Array  # (q, q) instruments are the first q vectors of the basis times this
+    triangle: Array  # (p + 1, p + 1) the turned [X, y] are the orthonormal ones times this
+
+    @classmethod
+    def of(cls, asked: Instrumented, view: View) -> _Frame:
+        instruments, own = np.linalg.qr(view.turned(asked.instruments.regressors))
+        turned = view.turned(np.column_stack([asked.design.regressors, asked.design.label]))
+        columns, triangle = np.linalg.qr(turned)
+        signs = np.where(np.diag(triangle) < 0, -1.0, 1.0)
+        columns, triangle = columns * signs, signs[:, None] * triangle
+        along = instruments.T @ columns
+        rest, sizes, _ = np.linalg.svd(columns - instruments @ along, full_matrices=False)
+        basis = np.column_stack([instruments, rest[:, sizes > DEPENDENT]])
+        return cls(basis, basis.T @ columns, own, triangle)
+
+
+def _seen(
+    evidence: Evidence, asked: Instrumented, frame: _Frame, block: Array, law: Law, degrees: float, by_clipping: float = 0.0
+) -> Conditions:
+    q, design = len(frame.instruments), asked.design
+    clean = block - law.shift * np.eye(len(block))
+    own, axes = np.linalg.eigh(clean[:q, :q])
+    turned = np.eye(len(block))[:, :q] @ axes
+    products, _ = law.products(np.column_stack([turned, frame.columns]).T, block)
+    along, size = frame.triangle[:-1, -1], float(frame.triangle[-1, -1])
+    to_own = np.linalg.solve(frame.triangle[:-1, :-1].T, design.to_own_units.T).T
+    return Conditions(
+        asked=asked,
+        cross=turned.T @ clean @ frame.columns,
+        own=own,
+        square=frame.columns.T @ clean @ frame.columns,
+        noise_own=np.diag(products)[:q],
+        noise_cross=products[:q, q:],
+        noise_square=products[q:, q:],
+        by_clipping=by_clipping,
+        triangle=frame.triangle[:-1, :-1],
+        to_own=size * to_own,
+        base=to_own @ along + design.offset,
+        to_instruments=np.linalg.solve(frame.instruments, axes),
+        degrees=degrees,
+        rows=float(evidence.rows),
+        design_effect=evidence.design_effect,
+    )
+
+
+def with_fitted(of: Conditions) -> tuple[Design, tuple[int, ...]]:
+    """The regression of the target on all regressors and on what instruments say of the endogenous ones, and the places of the latter.
+
+    If the endogenous regressors are exogenous, these have the coefficients zero, whatever noise did to the first stages."""
+    asked, p = of.asked, of.count
+    places = list(asked.endogenous_places)
+    fitted = asked.instruments.regressors @ of.to_instruments @ of.fitted[:, :p] @ of.triangle[:, places]
+    columns = tuple({j: float(w) for j, w in enumerate(column) if w} for column in fitted.T)
+    design, extra = asked.design, len(places)
+    to_own = np.eye(p + extra)
+    to_own[:p, :p] = design.to_own_units
+    names = (*design.names, *(f"fitted {name}" for name in asked.endogenous))
+    return (
+        Design(
+            names,
+            design.target,
+            (*design.columns[:-1], *columns, design.columns[-1]),
+            design.dim,
+            to_own,
+            np.append(design.offset, np.zeros(extra)),
+            (),
+            design.label_unit,
+        ),
+        tuple(range(p, p + extra)),
+    )

@@ -1,0 +1,133 @@
+"""Linear discriminants: those of scikit-learn where noise is nil, with distances whose errors noise really has."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+import dpgram
+from dpgram.cli.app import run
+from dpgram.errors import ModelError, UnknownColumnError
+from dpgram.inference.discriminant import error_rate, pair_error
+from dpgram.mechanisms.registry import MECHANISMS
+from dpgram.sampling.seeded import SeededSource
+from tests.analysis.test_fit import released
+from tests.conftest import small_schema
+from tests.regression.test_regress import columns_in_own_units, noiseless
+from tests.releases import NOISES, pass_through
+
+
+def groups(rows=3000, seed=0, apart=1.0):
+    """Three normal classes of three features in bounds of [-10, 10], and their schema."""
+    rng = np.random.default_rng(seed)
+    c = rng.choice(3, rows, p=[0.5, 0.3, 0.2])
+    x = (
+        rng.normal(size=(rows, 3)) @ [[1, 0.5, 0], [0, 1, 0.3], [0, 0, 1]]
+        + apart * np.array([[0, 0, 0], [1, 1, 0], [2, 0, 1]])[c]
+    )
+    columns = [
+        *(dpgram.Numeric(f"x{j}", -10, 10, missing="midpoint") for j in range(3)),
+        dpgram.Categorical("c", ["0", "1", "2"]),
+    ]
+    return x, c, dpgram.Schema(unit="p", columns=columns)
+
+
+def table_of(x, c):
+    return {**{f"x{j}": x[:, j] for j in range(3)}, "c": c.astype(str)}
+
+
+@pytest.fixture(scope="module")
+def exact():
+    x, c, schema = groups()
+    return noiseless(schema, table_of(x, c))
+
+
+def test_it_is_that_of_scikit_learn_when_noise_is_nil(exact):
+    x, c, _ = groups()
+    theirs = LinearDiscriminantAnalysis(solver="lsqr").fit(x, c)
+    found = dpgram.lda(exact, "c")
+    assert found.coef == pytest.approx(theirs.coef_, rel=1e-4, abs=1e-5)
+    assert found.intercept == pytest.approx(theirs.intercept_, rel=1e-4)
+    assert found.means == pytest.approx(theirs.means_, rel=1e-4, abs=1e-4)
+    assert found.priors == pytest.approx(theirs.priors_, rel=1e-6)
+    assert (found.predict(table_of(x, c)) == theirs.predict(x).astype(str)).mean() > 0.999
+    assert found.predict_proba(table_of(x, c)) == pytest.approx(theirs.predict_proba(x), abs=1e-4)
+    wrong = np.mean(theirs.predict(x) != c)
+    assert found.error_rate == pytest.approx(wrong, abs=0.03)
+    assert found.error_interval[0] < found.error_rate < found.error_interval[1]
+
+
+def test_two_classes_give_the_logit(exact):
+    found, fit = (f(noiseless(small_schema()), "b", ["x", "y"]) for f in (dpgram.lda, dpgram.logit))
+    assert found.classes == ("0", "1")
+    assert (found.coef[1] - found.coef[0]) == pytest.approx([fit.params["x"], fit.params["y"]], rel=1e-4)
+    assert found.intercept[1] - found.intercept[0] == pytest.approx(fit.params["(intercept)"], rel=1e-4)
+    own = columns_in_own_units()
+    theirs = LinearDiscriminantAnalysis(solver="lsqr").fit(np.column_stack([own["x"], own["y"]]), own["b"])
+    assert (found.coef[1] - found.coef[0]) == pytest.approx(theirs.coef_[0], rel=1e-4)
+    assert found.distance[0, 1] == pytest.approx(fit.to_dict()["distance"], rel=1e-3)
+
+
+def test_error_rates_of_normal_classes():
+    assert pair_error(2.0, 0.5, 0.5) == pytest.approx(0.158655, abs=1e-6)
+    assert pair_error(0.0, 0.3, 0.7) == 0.3
+    line = np.array([[0, 2, 4], [2, 0, 2], [4, 2, 0.0]])
+    assert error_rate(line, np.full(3, 1 / 3)) == pytest.approx(0.158655 * 4 / 3, abs=0.005)
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "wishart"])
+def test_distances_move_as_far_as_they_say(kind):
+    """120 tables with noise of their own: the relative sd of a standard deviation is 6.5 %, so 30 % off comes up once in 100,000."""
+    noise, found = NOISES[kind], []
+    _, _, schema = groups(10)
+    base = noiseless(schema, table_of(*groups(10)[:2]))
+    for seed in range(120):
+        x, c, _ = groups(20_000, seed)
+        rows = np.column_stack([np.ones(len(c)), x / 10, c == 1, c == 2])
+        gram = pass_through(noise, rows.T @ rows, SeededSource(seed))
+        found.append(dpgram.lda(replace(base, gram=gram, noise=noise, rows=len(c)), "c"))
+    pairs = np.triu_indices(3, 1)
+    moved = np.std([each.distance[pairs] ** 2 for each in found], axis=0)
+    told = np.median([(each.distance_upper[pairs] ** 2 - each.distance[pairs] ** 2) / 1.96 for each in found], axis=0)
+    assert told == pytest.approx(moved, rel=0.3)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_every_mechanism_has_an_answer_or_one_sentence(mechanism):
+    for rows, epsilon in ((4000, 8.0), (60, 0.01)):
+        try:
+            found = dpgram.lda(released(mechanism, rows=rows, epsilon=epsilon), "c")
+        except ModelError as refused:
+            assert "hides how many rows are in" in str(refused)  # noqa: PT017
+            continue
+        json.dumps(found.to_dict(), allow_nan=False)
+        assert "Private linear discriminant analysis of c" in str(found)
+        assert list(found.to_frame().index) == ["a", "b", "other"]
+
+
+def test_refusals(exact):
+    with pytest.raises(ModelError, match="'x0' is neither categorical nor Boolean"):
+        dpgram.lda(exact, "x0")
+    with pytest.raises(UnknownColumnError):
+        dpgram.lda(exact, "d")
+    with pytest.raises(ModelError, match="needs at least one feature"):
+        dpgram.lda(exact, "c", [])
+    with pytest.raises(ModelError, match="needs the intercept column"):
+        dpgram.lda(released(intercept=False), "c")
+    with pytest.raises(ModelError, match="is the target, so it cannot be a feature"):
+        dpgram.lda(exact, "c", ["c[1]"])
+    with pytest.raises(ModelError, match="confidence is 0"):
+        dpgram.lda(exact, "c", confidence=0)
+
+
+def test_the_command(tmp_path, capsys):
+    file = tmp_path / "r.json"
+    released().save(file)
+    assert run(["lda", str(file), "--target", "c", "--features", "x,y"]) == 0
+    assert "Error rate" in capsys.readouterr().out
+    assert run(["lda", str(file), "--target", "b", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["classes"] == ["0", "1"]

@@ -1,0 +1,216 @@
+"""Ids and weights: whose rows are whose, and what they count."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import dpgram
+from dpgram.checking import units as module
+from dpgram.checking.units import UnitCounts, UnitTally
+
+X = np.random.default_rng(2).uniform(0, 10, 60)
+
+
+def check(table, **more):
+    schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("x", 0, 10)], **more)
+    return dpgram.check({"x": X} | table, schema)
+
+
+def told(found):
+    return {(each.code): each.share for each in found.findings}
+
+
+def with_ids(ids, most=1):
+    return check({"id": ids}, unit_id="id", rows_per_unit=most)
+
+
+def test_units_with_more_rows_than_count():
+    ids = np.repeat(np.arange(20), 3)
+    assert told(with_ids(ids, 3)) == {}
+    assert told(with_ids(ids, 2)) == {"rows-per-unit": 1.0}
+    uneven = np.concatenate([np.zeros(11), np.arange(1, 50)])
+    assert told(with_ids(uneven, 10)) == {"rows-per-unit": 1 / 50}
+    assert with_ids(uneven, 10).whole["units"] == 50
+
+
+def test_rows_without_an_id_do_not_count():
+    ids = [None, ""] + [f"p{k}" for k in range(58)]
+    found = with_ids(ids)
+    assert told(found) == {"no-id": 2 / 60}
+    assert found.whole["rows_counting"] == 58 / 60
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("p1", "P1"),
+        ("p1", "p1 "),
+        ("p1", " p1"),
+        ("p1", "P1\t"),
+        ("7", "07"),
+        ("7", "00007"),
+        ("7", " 7.0"),
+        ("7", "7."),
+        ("7", "+7"),
+        ("7", "７"),  # full-width
+        ("0", "00"),
+        ("-7", "-07"),
+        ("7a", "07A"),
+        ("\u00e9", "e\u0301"),
+        ("\u00c9", "e\u0301 "),
+        ("straße", "STRASSE"),
+        ("Σας", "ΣΑΣ"),
+        ("ﬁ", "FI"),
+        ("\u212b", "\u00e5"),
+    ],
+)
+def test_ids_that_differ_only_in_how_they_are_written(one, other):
+    ids = [f"q{k}" for k in range(58)] + [one, other]
+    found = with_ids(ids)
+    assert told(found) == {"ids-alike": 2 / 60}
+    words = next(each.words for each in found.findings)
+    assert words == (
+        "3.3 % of the ids differ from another id only in how they are written, such as in case, white space, leading zeros, a decimal "
+        "point or Unicode form, and count as other units"
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("7", "70"), ("7", "-7"), ("a", "ä"), ("7.5", "7"), ("0", "0.5"), ("x0", "x"), ("i", "ı")]
+)
+def test_ids_that_are_not_alike(one, other):
+    assert told(with_ids([f"q{k}" for k in range(58)] + [one, other])) == {}
+
+
+def test_ids_of_two_years_one_of_which_lacks_an_id(tmp_path):
+    """pandas writes 7 into one file and 7.0 into the next."""
+    pd.DataFrame({"id": [7, 8], "x": 1}).to_csv(tmp_path / "2019.csv", index=False)
+    pd.DataFrame({"id": [7, 8, None], "x": 1}).to_csv(tmp_path / "2020.csv", index=False)
+    assert "7.0" in (tmp_path / "2020.csv").read_text()
+    whole = "\n".join([(tmp_path / "2019.csv").read_text().strip(), *(tmp_path / "2020.csv").read_text().splitlines()[1:]])
+    (tmp_path / "both.csv").write_text(whole + "\n")
+    schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("x", 0, 10)], unit_id="id", rows_per_unit=2)
+    found = dpgram.check(tmp_path / "both.csv", schema)
+    made = dpgram.release(tmp_path / "both.csv", schema, epsilon=1, delta=1e-9, mechanism="gaussian-noise")
+    assert (made.units, found.whole["units"], found.whole["ids_alike"]) == (2, 2, 0)
+
+
+@pytest.mark.parametrize("ids", [[7, 7.0, "7"] * 20, np.full(60, 7), np.full(60, 7.0)])
+def test_a_number_and_its_text_are_one_id(ids):
+    values = pa.array(ids) if isinstance(ids, np.ndarray) else ["7" if x != "7" else x for x in ids]
+    assert with_ids(values, 60).whole["units"] == 1
+
+
+def test_ids_are_never_told():
+    ids = ["SECRET"] * 30 + ["secret"] * 30
+    found = with_ids(ids)
+    assert set(told(found)) == {"rows-per-unit", "ids-alike"}
+    assert "secret" not in (str(found) + str(found.to_dict()) + found.suggested_schema).lower()
+
+
+def test_counts_of_many_batches_are_those_of_one(monkeypatch):
+    monkeypatch.setattr(module, "MOST_WAITING", 150)
+    ids = np.random.default_rng(3).integers(0, 500, 5000)
+    many, one = UnitTally(), UnitTally()
+    one.add(ids)
+    for part in np.array_split(ids, 50):
+        many.add(part)
+    assert many.counts(10) == one.counts(10)
+    assert one.counts(10).above == (np.bincount(ids) > 10).sum()
+
+
+@pytest.mark.parametrize("ids", [
+    ["", None, "a", "aa", "aaa", "b", "ab", "ba", "a\x00", "\x00a", "é", "e\u0301", "7", "07", "x" * 5000, "x" * 4999 + "y"],
+    [f"{k:09d}" for k in range(20_000)],
+    [b"\xff", b"a", b"A "],
+])  # fmt: skip
+def test_ids_are_told_apart_by_their_bytes(ids):
+    tally = UnitTally()
+    tally.add(pa.array(ids))
+    tally.add(pa.array(["before", *ids])[1:])  # a slice has the same ids
+    valid = {each for each in ids if each}
+    assert tally.counts(1) == UnitCounts(len(valid), len(valid), 2 if b"A " in valid else 4 if "07" in valid else 0)
+
+
+@pytest.mark.parametrize("ids", [
+    pa.array([bytes([k, 0, 255, 128]) for k in range(60)], pa.binary(4)),  # as UUIDs are often kept: no text
+    pa.array([b"\xff", b"\xfe", None] * 20),
+    pa.array([2**63 + k % 7 for k in range(60)], pa.uint64()),
+    np.array([1.0, 2.5, np.nan] * 20),
+])  # fmt: skip
+def test_a_check_and_a_release_find_the_same_units(ids):
+    schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("x", 0, 10)], unit_id="id", rows_per_unit=1)
+    table = {"x": X, "id": ids}
+    made = dpgram.release(table, schema, epsilon=1, delta=1e-9, mechanism="gaussian-noise")
+    assert dpgram.check(table, schema).whole["units"] == made.units
+
+
+def test_ids_that_are_white_space_are_ids():
+    tally = UnitTally()
+    tally.add(pa.array([" ", "  ", "a"]))
+    assert tally.counts(1) == UnitCounts(3, 0, 2)
+
+
+def test_a_table_without_an_id():
+    tally = UnitTally()
+    assert tally.counts(1) == UnitCounts(0, 0, 0)
+    tally.add(pa.nulls(3))
+    assert (tally.without, tally.counts(1)) == (3, UnitCounts(0, 0, 0))
+
+
+def test_too_many_ids_are_said(monkeypatch):
+    monkeypatch.setattr(module, "MOST_WAITING", 1)
+    monkeypatch.setattr(module, "MOST_IDS", 10)
+    ids = pa.chunked_array([[k, k + 1] for k in range(0, 60, 2)])
+    parts = pa.Table.from_batches(pa.table({"x": pa.chunked_array([X]), "id": ids}).to_batches(max_chunksize=2))
+    schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("x", 0, 10)], unit_id="id", rows_per_unit=1)
+    found = dpgram.check(parts, schema)
+    assert told(found) == {"too-many-ids": None}
+    assert "units" not in found.whole
+
+
+def test_an_id_that_is_a_declared_column_too():
+    schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("x", 0, 10)], unit_id="x", rows_per_unit=1)
+    assert dpgram.check({"x": X}, schema).whole["units"] == 60
+
+
+WEIGHTS = [
+    ("weight-missing", [None] * 6 + [1.0] * 54, 0.1),
+    ("weight-negative", [-1.0] * 6 + [1.0] * 54, 0.1),
+    ("weight-above", [5.0] * 6 + [1.0] * 54, 0.1),
+    ("weight-zero", [0.0] * 33 + [1.0] * 27, 0.55),
+    ("decimal-comma", ["1,5"] * 6 + ["1"] * 54, 0.1),
+    ("not-finite", [np.inf] * 6 + [1.0] * 54, 0.1),
+]
+
+
+@pytest.mark.parametrize(("code", "weights", "share"), WEIGHTS)
+def test_weights(code, weights, share):
+    found = check({"w": weights}, weight="w", largest_weight=2.0)
+    assert told(found) == {code: share}
+    counting = 1.0 if code == "weight-above" else 1 - share
+    assert found.whole["rows_counting"] == pytest.approx(counting)
+
+
+def test_weights_that_are_as_they_should_be():
+    found = check({"w": np.linspace(0, 2, 60)}, weight="w", largest_weight=2.0)
+    assert told(found) == {}
+    assert found.whole["weights_zero"] == 1 / 60
+    assert found.whole["weights_above_largest"] == 0
+    assert told(check({"w": np.ones(60)}, weight="w", largest_weight=2.0)) == {}  # the same for all is no mistake
+
+
+def test_columns_of_ids_and_weights_that_are_not_there():
+    found = check({}, weight="w", largest_weight=2.0, unit_id="id", rows_per_unit=1)
+    assert found.absent == ("id", "w")
+    assert [each.code for each in found.findings] == ["absent", "absent"]
+
+
+def test_a_weight_that_is_a_declared_column_is_told_of_once():
+    columns = [dpgram.Numeric("x", 0, 10), dpgram.Numeric("w", 0, 2)]
+    schema = dpgram.Schema(unit="person", columns=columns, weight="w", largest_weight=2.0)
+    found = dpgram.check({"x": X, "w": ["1,5"] * 6 + ["1"] * 27 + ["2"] * 27}, schema)
+    assert [each.code for each in found.findings if each.column == "w"] == ["decimal-comma"]

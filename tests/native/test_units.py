@@ -1,0 +1,206 @@
+"""The compiled table of units: its hash against published values, its keys, and what it does when it may not or cannot grow."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import dpgram
+from dpgram.native import library
+from dpgram.native.library import Kernel
+from dpgram.native.units import UnitTable
+from dpgram.rows.units import _Compiled
+
+pytestmark = pytest.mark.skipif(
+    not library.FILE.is_file(), reason="NO COMPILED KERNEL: dpgram was installed without a C compiler"
+)
+
+# SipHash-2-4 with 128 bits under the key 00 01 ... 0f of the messages "", 00, 00 01, ... of 0 to 16 bytes: from vectors_sip128, which its
+# authors publish with their reference implementation.
+PUBLISHED = [
+    "a3817f04ba25a8e66df67214c7550293",
+    "da87c1d86b99af44347659119b22fc45",
+    "8177228da4a45dc7fca38bdef60affe4",
+    "9c70b60c5267a94e5f33b6b02985ed51",
+    "f88164c12d9c8faf7d0f6e7c7bcd5579",
+    "1368875980776f8854527a07690e9627",
+    "14eeca338b208613485ea0308fd7a15e",
+    "a1f1ebbed8dbc153c0b84aa61ff08239",
+    "3b62a9ba6258f5610f83e264f31497b4",
+    "264499060ad9baabc47f8b02bb6d71ed",
+    "00110dc378146956c95447d3f3d0fbba",
+    "0151c568386b6677a2b4dc6f81e5dc18",
+    "d626b266905ef35882634df68532c125",
+    "9869e247e9c08b10d029934fc4b952f7",
+    "31fcefac66d7de9c7ec7485fe4494902",
+    "5493e99933b0a8117e08ec0f97cfc3d9",
+    "6ee2a4ca67b054bbfd3315bf85230577",
+]
+LONGEST_PUBLISHED = "5150d1772f50834a503e069a973fbd7c"  # of 63 bytes
+
+
+def table(limit_bytes: int = 2**30) -> UnitTable:
+    return UnitTable(Kernel(library.FILE), limit_bytes)
+
+
+def siphash(text: bytes) -> bytes:
+    secret, found = np.frombuffer(bytes(range(16)), np.uint64), np.empty(2, np.uint64)
+    functions, message = Kernel(library.FILE).functions, np.frombuffer(text + b"\0", np.uint8)
+    functions.dpgram_siphash(secret.ctypes.data, message.ctypes.data, len(text), found.ctypes.data)
+    return found.astype("<u8").tobytes()
+
+
+def test_the_hash_is_the_published_one():
+    assert [siphash(bytes(range(length))).hex() for length in range(17)] == PUBLISHED
+    assert siphash(bytes(range(63))).hex() == LONGEST_PUBLISHED
+
+
+def keys_of(cells: pa.Array, made: UnitTable | None = None) -> list[tuple[int, int]]:
+    return [tuple(key) for key in _Compiled(made or table()).keys(cells).tolist()]
+
+
+def test_short_texts_and_whole_numbers_are_their_own_keys():
+    """Whatever the secret; each text of at most 15 bytes has a key of its own, and no number has that of a text that is not its own."""
+    rng = np.random.default_rng(0)
+    texts = {
+        bytes(rng.integers(0, 256 if long else 3, length).astype(np.uint8)) for length in range(1, 16) for long in range(300)
+    }
+    texts |= {str(number).encode() for number in rng.integers(-(2**63), 2**63 - 1, 1000)}
+    texts |= {b"0", b"-0", b"00", b"+1", b"1", b"-1", b"01", b"1.5", b"1 ", b" 1", b"-", b"--1", b"9" * 15, b"9" * 14}
+    edges = [2**63 - 1, 2**63, 2**64 - 1, 2**64, -(2**63), -(2**63) - 1, 10**19, 10**20 - 1, 0]
+    texts |= {str(number).encode() for number in edges}
+    short = sorted(text for text in texts if len(text) <= 15 or (text in {str(n).encode() for n in edges}))
+    first, second = table(), table()
+    found = keys_of(pa.array(short, pa.binary()), first)
+    assert len(set(found)) == len(short)
+    long = [len(text) > 15 and not -(2**63) <= int(text) < 2**64 for text in short]
+    same = [one == other for one, other in zip(found, keys_of(pa.array(short, pa.binary()), second), strict=True)]
+    assert same == [not hashed for hashed in long]  # only hashes depend on the secret
+
+
+@pytest.mark.parametrize("length", range(1, 40))
+def test_every_byte_of_a_text_matters(length):
+    changed = [bytes([*b"a" * place, *b"b", *b"a" * (length - place - 1)]) for place in range(length)]
+    assert len(set(keys_of(pa.array([b"a" * length, *changed], pa.binary())))) == length + 1
+
+
+def test_numbers_and_their_texts_have_one_key():
+    made = table()
+    for kind, edges in ((pa.int64(), [0, 1, -1, 2**63 - 1, -(2**63), 10**18, -(10**15)]), (pa.uint64(), [0, 2**64 - 1, 2**63])):
+        numbers = pa.array(edges, kind)
+        assert keys_of(numbers, made) == keys_of(numbers.cast(pa.string()), made)
+    assert keys_of(pa.array([-1], pa.int64()), made) != keys_of(pa.array([2**64 - 1], pa.uint64()), made)
+
+
+def test_long_texts_have_keys_of_their_own():
+    rng = np.random.default_rng(1)
+    made, texts = (
+        table(),
+        [bytes(rng.integers(0, 256, length).astype(np.uint8)) for length in range(16, 200) for _ in range(20)],
+    )
+    found = keys_of(pa.array(texts, pa.binary()), made)
+    assert len(set(found)) == len(texts)
+    assert all(high >> 63 for _, high in found)
+    halves = np.array(found, np.uint64).view(np.uint8).reshape(len(texts), 16)
+    assert abs(np.unpackbits(halves[:, :15]).mean() - 0.5) < 0.01
+
+
+def test_cells_within_longer_arrays():
+    """Offsets of cells, of texts and of validity bits that are not whole bytes."""
+    made, texts = table(), ["a", None, "bb", "", "x" * 50, None, "7", "dd"] * 5
+    whole = pa.array(texts)
+    for start in range(20):
+        expected = [key for key, _ in zip(keys_of(whole, made)[start:], range(13), strict=False)]
+        for kind in (pa.string(), pa.large_string(), pa.binary(), pa.string_view()):
+            assert keys_of(whole.cast(kind).slice(start, 13), made) == expected
+        assert [key == (0, 0) for key in expected] == [not text for text in texts[start : start + 13]]
+
+
+@pytest.mark.parametrize("offsets", [[0, 3, 2], [0, -1, 4], [0, 5, 4], [0, 2**62, 4]])
+def test_texts_that_lie_outside_are_an_error(offsets):
+    cells = pa.Array.from_buffers(
+        pa.large_binary(), 2, [None, pa.py_buffer(np.array(offsets, np.int64)), pa.py_buffer(np.frombuffer(b"abcd", np.uint8))]
+    )
+    with pytest.raises(IndexError):
+        keys_of(cells)
+
+
+def test_growing_loses_nothing():
+    made, rng = table(), np.random.default_rng(2)
+    keys = np.column_stack([rng.integers(0, 2**63, 200_000), np.full(200_000, 5 << 56)]).astype(np.uint64)
+    times = rng.integers(1, 4, len(keys))
+    every = rng.permutation(np.repeat(np.arange(len(keys)), times))
+    for start in range(0, len(every), 7777):
+        assert made.add(np.ascontiguousarray(keys[every[start : start + 7777]]))
+    assert made.finish()
+    assert made.finish()
+    np.testing.assert_array_equal(made.counts(keys), times)
+    units, size = made.size
+    assert units == len(keys)
+    assert size <= 40 * units
+    assert made.counts(np.array([[1, 5 << 56]], np.uint64)) is None
+    assert made.counts(np.zeros((3, 2), np.uint64)).tolist() == [0, 0, 0]
+    with pytest.raises(MemoryError):
+        made.add(keys)
+
+
+def test_keys_that_nobody_could_choose_are_spread_all_the_same():
+    """Numbers in a row, multiples of powers of two, and keys that differ in the last byte alone take no more room than others."""
+    for low, high in (
+        (np.arange(100_000), 5 << 56),
+        (np.arange(100_000) << 40, 5 << 56),
+        (np.full(100_000, 7), (5 << 56) + np.arange(100_000)),
+    ):
+        made = table()
+        keys = np.column_stack([low, np.broadcast_to(high, 100_000)]).astype(np.uint64)
+        assert made.add(keys)
+        assert made.finish()
+        assert made.size[1] <= 40 * 100_000
+        assert (made.counts(keys) == 1).all()
+
+
+def test_more_than_the_limit_is_refused():
+    keys = np.column_stack([np.arange(10**6), np.full(10**6, 5 << 56)]).astype(np.uint64)
+    made = table(20_000_000)
+    assert not made.add(keys)
+    assert made.size[1] <= 20_000_000
+    assert table(60_000_000).add(keys)
+    small = table(1000)
+    assert small.add(keys[:1])
+    assert not small.finish()
+
+
+MEMORY = """
+import resource, numpy as np
+from dpgram.native import library
+from dpgram.native.units import UnitTable
+made = UnitTable(library.Kernel(library.FILE), 2**40)
+def keys(start):
+    return np.column_stack([np.arange(start, start + 10**6), np.full(10**6, 5 << 56)]).astype(np.uint64)
+batch = keys(0)
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + 120_000_000, used + 120_000_000))
+try:
+    for start in range(50):
+        batch[:, 0] += 10**6
+        assert made.add(batch)
+except MemoryError:
+    print("no memory", made.size[0] > 10**6)
+try:
+    UnitTable(library.Kernel(library.FILE), 2**40)
+except MemoryError:
+    print("none at all")
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="limits of memory as Linux has them")
+def test_without_memory_there_is_an_error_and_no_crash():
+    env = {**os.environ, "PYTHONPATH": str(Path(dpgram.__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, env=env, timeout=120, check=False)
+    assert done.stdout.splitlines()[:1] == ["no memory True"], done.stderr
