@@ -9,11 +9,13 @@ import subprocess
 import sys
 import threading
 import time
+from unittest.mock import Mock
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
+from adbc_driver_postgresql import dbapi
 
 import dpgram
 from dpgram.errors import ColumnTypeError, MissingColumnError, QueryError, TableError, UnreadableTableError
@@ -337,6 +339,21 @@ def test_refused_connections(people):
 
 
 @pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ("FATAL:  the database system is shutting down", "the server is stopping"),
+        ("FATAL:  the database system is starting up", "the server is starting"),
+        ("FATAL:  terminating connection due to administrator command", "stopped while a connection was made"),
+        ("This probably means the server terminated abnormally", "stopped while a connection was made"),
+    ],
+)
+def test_a_server_that_stops_while_it_is_asked_is_no_wrong_uri(said, message, monkeypatch):
+    monkeypatch.setattr(dbapi, "connect", Mock(side_effect=dbapi.OperationalError(said, status_code=10)))
+    with pytest.raises(QueryError, match=message):
+        open_source("postgresql://somebody@somewhere/x", query="select 1 as x")
+
+
+@pytest.mark.parametrize(
     ("query", "message"),
     [
         ("selec x from people", "not valid SQL"),
@@ -503,10 +520,11 @@ def wait_until(true) -> None:
 
 
 def busy(server) -> int:
-    """How many others are being answered."""
+    """How many others are being sent rows: who is still being let in, or asks for types alone, is not counted."""
     with server.connect() as connection, connection.cursor() as cursor:
         cursor.execute(
-            "select count(*) from pg_stat_activity where state = 'active' and backend_type = 'client backend' and pid <> pg_backend_pid()"
+            "select count(*) from pg_stat_activity where state = 'active' and backend_type = 'client backend' "
+            "and pid <> pg_backend_pid() and query ilike 'copy (%' and query not like '%limit 0%'"
         )
         return cursor.fetchone()[0]
 
