@@ -127,3 +127,27 @@ def whitened_release(table, schema, seed=0, **choices):
     """A release of ``table`` in whitened rounds."""
     gram, noise = in_rounds(encoded_rows(table, schema), seed, **choices)
     return with_gram(noise, gram, table, schema, mechanism="whitened-noise", parameters={})
+
+
+RARE_COEFFICIENTS = np.array([0.0, 0.3, 0.2, -0.1, 0.4])  # intercept, x, and the levels b, c and d of a category; d is rare
+
+
+def rare_release(index: int, *, sd: float = 80.0, rows: int = 20_000, rare: int = 12) -> dpgram.GramRelease:
+    """A release of a table with a level of a few rows, with noise that hides this level alone."""
+    rng = np.random.default_rng(index)
+    place = rng.choice(3, rows, p=(0.5, 0.3, 0.2))
+    place[:rare] = 3
+    x = np.clip(rng.normal(size=rows) / 3, -1, 1)
+    y = RARE_COEFFICIENTS[1] * x + np.append(0.0, RARE_COEFFICIENTS[2:])[place] + 0.2 * rng.normal(size=rows)
+    schema = dpgram.Schema(
+        unit="p",
+        columns=[
+            dpgram.Numeric("x", -1, 1, missing="midpoint"),
+            dpgram.Categorical("c", ["a", "b", "c", "d"]),
+            dpgram.Numeric("y", -1, 1, missing="midpoint"),
+        ],
+    )
+    z = np.column_stack([np.ones(rows), x, *(place == k for k in (1, 2, 3)), np.clip(y, -1, 1)])
+    noise = SymmetricGaussian.orthogonal(sd)
+    made = matrix_release(pass_through(noise, z.T @ z, SeededSource(index)), noise, rows=rows)
+    return dataclasses.replace(made, schema=schema)

@@ -5,9 +5,9 @@ import { INTERCEPT, makeDesign, unmarked } from "./design.js";
 import { ownFeatures } from "./encode.js";
 import { debiased, shrunk } from "./estimate.js";
 import { goodness } from "./goodness.js";
-import { automatic, fieller, uncertainty, wald, weakCombinations } from "./intervals.js";
+import { jointTest, statistic } from "./hypotheses.js";
+import { automatic, fieller, tests, uncertainty, wald, weaklyIdentified } from "./intervals.js";
 import { multiply, dot } from "./linalg.js";
-import { profile } from "./pivot.js";
 import { pValue, quantile } from "./special.js";
 
 // `target` is a place in the matrix, `columns` the features' names. `intervals`: auto, wald, fieller or bootstrap.
@@ -23,6 +23,7 @@ export function fit(release, target, columns, options = {}) {
     fieller: () => fieller(seen, known, confidence),
     bootstrap: () => storedBootstrap(release, plan, confidence),
   }[intervals]();
+  const chosen = tests(seen, known, intervals);
   const coefficients = plan.names.map((name, i) => {
     const { lower, upper, method } = made[i];
     const z = params[i] / known.se[i];
@@ -36,7 +37,7 @@ export function fit(release, target, columns, options = {}) {
       sePrivacy: known.sePrivacy[i],
       seClipping: known.seClipping[i],
       z: known.se[i] > 0 ? z : null,
-      pValue: method === "fieller" ? testedP(seen, i, known.byTable, made[i], confidence) : pValue(z ** 2, 1, seen.degrees),
+      pValue: made[i].pValue ?? pValue(statistic(seen, known, chosen[i], i), 1, seen.degrees),
       lower,
       upper,
       identified: Number.isFinite(lower) && Number.isFinite(upper),
@@ -44,38 +45,32 @@ export function fit(release, target, columns, options = {}) {
     };
   });
   const good = goodness(release, plan, confidence);
+  const joint = jointTests(seen, known, plan, intervals);
+  if (intervals === "bootstrap") {
+    const { jointPValues } = findBootstrap(release, plan.names, plan.target, confidence);
+    joint.forEach((test, k) => (test.pValue = jointPValues[k]));
+  }
   return {
     target: plan.target,
     confidence,
     intervals,
     coefficients,
     ...good,
-    jointTests: jointTests(seen, plan, known.byTable),
+    jointTests: joint,
     countedRows: seen.rows,
     designEffect: seen.designEffect,
     effectiveRows: seen.rows / seen.designEffect,
     degrees: seen.degrees,
-    notes: notes(release, plan.target, coefficients, intervals, seen),
+    notes: notes(release, plan.target, coefficients, intervals, seen, joint),
     predict: (cells) => predict(release, plan, seen, known, params, estimates, good, confidence, cells),
   };
 }
 
-// The test behind Fieller's interval, so that the two say the same; where its set has a gap around zero, the interval spans it.
-function testedP(seen, place, byTable, { lower, upper }, confidence) {
-  const p = pValue(profile(seen, [seen.toOwn[place]], [-seen.base[place]], byTable), 1, seen.degrees);
-  return lower <= 0 && upper >= 0 ? Math.max(p, 1 - confidence) : p;
-}
-
-function jointTests(seen, plan, byTable) {
-  const test = (name, places) => {
-    const values = places.map((j) => -seen.base[j]);
-    const statistic = profile(seen, places.map((j) => seen.toOwn[j]), values, byTable);
-    return { name, statistic, degrees: places.length, pValue: pValue(statistic, places.length, seen.degrees) };
-  };
-  const found = plan.groups.filter(([, places]) => places.length > 1).map(([name, places]) => test(name, places));
+function jointTests(seen, known, plan, intervals) {
+  const groups = plan.groups.filter(([, places]) => places.length > 1);
   const slopes = [...plan.names.keys()].filter((j) => plan.names[j] !== INTERCEPT);
-  if (slopes.length > 1 && plan.groups.length > 1) found.push(test("all features", slopes));
-  return found;
+  if (slopes.length > 1 && plan.groups.length > 1) groups.push(["all features", slopes]);
+  return groups.map(([name, places]) => ({ name, ...jointTest(seen, known, places, intervals), restrictions: places.length }));
 }
 
 // Intervals that were simulated in Python when the page was made, if it has them for this very model.
@@ -87,10 +82,10 @@ export function findBootstrap(release, names, target, confidence) {
 
 function storedBootstrap(release, plan, confidence) {
   const one = findBootstrap(release, plan.names, plan.target, confidence);
-  return one.lower.map((lower, i) => ({ lower, upper: one.upper[i], method: "bootstrap" }));
+  return one.lower.map((lower, i) => ({ lower, upper: one.upper[i], pValue: one.pValues[i], method: "bootstrap" }));
 }
 
-function notes(release, target, coefficients, intervals, seen) {
+function notes(release, target, coefficients, intervals, seen, joint) {
   const found = [];
   if (!release.private) found.push("NOT PRIVATE: the noise came from a seed, so anyone who knows the seed can subtract it.");
   if (release.condition) found.push(`CONDITIONAL: ${release.condition}.`);
@@ -118,6 +113,14 @@ function notes(release, target, coefficients, intervals, seen) {
   if (tested.length && intervals === "auto") {
     found.push(`Weakly identified: ${tested.join(", ")}. Their intervals contain all values that a test does not reject (Fieller).`);
   }
+  for (const { name, degrees, restrictions } of joint) {
+    if (degrees < restrictions) {
+      found.push(
+        `The joint test of ${name} is about ${degrees} of ${restrictions} combinations of its coefficients. The release says too little ` +
+        "about the others.",
+      );
+    }
+  }
   const known = (!release.evidence.countsPartly && release.rows) || Infinity;
   if (seen.rows < 0.98 * known && release.evidence.longRowsShrunk) {
     found.push("Rows longer than the row bound were clipped to it. The intervals do not include the bias that this can cause.");
@@ -132,7 +135,7 @@ function predict(release, plan, seen, known, params, estimates, good, confidence
   const centre = dot(features, params);
   const { whole } = known.parts(features);
   const [row] = multiply([features], seen.toOwn);
-  const [hidden] = weakCombinations(seen, [row]);
+  const [hidden] = weaklyIdentified(seen, known, [row]);
   const ends = (variance) => {
     const reach = hidden ? Infinity : quantile(confidence, seen.degrees) * Math.sqrt(Math.max(variance, 0));
     return [centre - reach, centre + reach];

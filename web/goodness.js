@@ -1,7 +1,7 @@
 // Residual variance and R^2 with intervals that count the privacy noise. As dpgram.inference.goodness.
 
 import { channelOfShrunk, inOwnUnits } from "./channel.js";
-import { errorVariance, rowsLeft, weaklyIdentified } from "./intervals.js";
+import { errorVariance, rowsLeft, uncertainty, weaklyIdentified } from "./intervals.js";
 import { apply, dot, solve } from "./linalg.js";
 import { noiseLaw } from "./noise.js";
 import { chiSquareAbove, chiSquareBelow, quantile } from "./special.js";
@@ -35,10 +35,10 @@ export function goodness(release, plan, confidence) {
     [below, above] = [Math.hypot(below, left * (1 - low)), Math.hypot(above, left * (high - 1))];
   }
   const unit = plan.labelUnit ** 2 / rowsLeft(seen, count);
-  const weak = weaklyIdentified(seen);
+  const weak = weaklyIdentified(seen, uncertainty(seen), seen.toOwn);
   const mayExplainAll = weak.includes(true);
   const lowest = mayExplainAll ? 0 : Math.max(left - Math.hypot(below, sampling), 0);
-  const hidden = evidence.hidesSquares && !weak.includes(false);
+  const hidden = evidence.hidesSquares && weak.filter(Boolean).length > weak.length / 2;
   const highest = hidden ? Infinity : left + Math.hypot(above, sampling);
   const found = { residualVariance: left * unit, residualVarianceInterval: [lowest * unit, highest * unit] };
   const spread = quadraticCovariance(evidence, about, about);

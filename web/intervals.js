@@ -1,15 +1,14 @@
 // Intervals that count the privacy noise, around the debiased estimate: Wald's, Fieller's, and of the two what is right for each
 // coefficient. As dpgram.inference.intervals, whose docstring says what is assumed.
 
-import { errorSquares, inOwnUnits, noiseVariance } from "./channel.js";
+import { errorSquares, inOwnUnits } from "./channel.js";
 import { dot } from "./linalg.js";
-import { profile } from "./pivot.js";
+import { exactly, farOut, locally, profile, weakDirections } from "./pivot.js";
 import { quantile } from "./special.js";
 
 const FAR = 1e4; // standard errors; a set that reaches so far is unbounded
 const STEPS = [0.5, 1, 1.5, 2, 2.5, 3, 4, 6, 10, 20, 50, 200, 1000, FAR];
-const WEAK = 1.96; // a gain below so many sds of its noise may be zero
-const DOUBTFUL = 4; // below so many, first order is not good enough where better can be had
+export const DOUBTFUL = 4; // below so many sds of its noise, a gain is too uncertain for first order
 const HALVINGS = 12;
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 
@@ -19,23 +18,26 @@ export const errorVariance = (seen) => Math.max(errorSquares(seen), 0) / rowsLef
 // By what to divide squares that so many rows left unexplained: each coefficient takes as many rows as the design effect says.
 export const rowsLeft = (seen, rows) => Math.max(rows - seen.designEffect * seen.gain.length, seen.designEffect);
 
-// The privacy noise's variance in each direction, without the rank-one part, at the size that coefficients have before noise.
-function noiseVariances(seen) {
+// The sum of weight b^2 that the table itself has, before noise: the privacy noise grows with it.
+function believedSize(seen) {
   const { estimate: b, weight, debiased, label, spread } = seen;
-  const size = sum(weight.map((w, i) => w * b[i] ** 2));
-  let diagonal = weight.map((w) => w * (label + spread * size));
+  const whole = sum(weight.map((w, i) => w * b[i] ** 2));
+  let size = whole;
   for (let k = 0; k < 3; k++) {
-    const own = diagonal.map((v, i) => v / debiased[i] ** 2 + spread * ((weight[i] * b[i]) / debiased[i]) ** 2);
-    const excess = sum(weight.map((w, i) => w * own[i]));
-    diagonal = weight.map((w) => w * (label + spread * Math.max(size - excess, size / 4)));
+    const excess = sum(weight.map((w, i) => {
+      const own = (w * (label + spread * size)) / debiased[i] ** 2;
+      return w * (own + spread * ((w * b[i]) / debiased[i]) ** 2);
+    }));
+    size = Math.max(whole - excess, whole / 4);
   }
-  return diagonal;
+  return size;
 }
 
 // Covariance of the debiased coefficients in own units, as a function: variance(row) for any combination of coefficients.
 export function uncertainty(seen) {
   const variance = errorVariance(seen);
-  const noise = noiseVariances(seen);
+  const size = believedSize(seen);
+  const noise = seen.weight.map((w) => w * (seen.label + seen.spread * size)); // without the rank-one part
   const byRows = seen.perRow.map((v) => seen.designEffect * variance * v);
   const p = noise.length;
   const rows = seen.toOwn.map((row) => row.map((value, j) => value / seen.debiased[j]));
@@ -58,10 +60,14 @@ export function uncertainty(seen) {
     return { privacy, sampling, clipping, whole: privacy + sampling + clipping };
   };
   const own = rows.map((_, i) => parts(Float64Array.from({ length: p }, (_, j) => (i === j ? 1 : 0))));
+  const byTable = byRows.map((v) => v + seen.byClipping);
   return {
     variance,
     parts,
-    byTable: byRows.map((v) => v + seen.byClipping), // the variance in what was observed that is no noise
+    size,
+    noise,
+    byTable, // the variance in what was observed that is no noise
+    spent: noise.map((v, j) => (v + byTable[j]) / seen.debiased[j] ** 2), // the variance of the estimate, without the rank-one part
     se: own.map((v) => Math.sqrt(v.whole)),
     sePrivacy: own.map((v) => Math.sqrt(v.privacy)),
     seSampling: own.map((v) => Math.sqrt(v.sampling)),
@@ -76,14 +82,13 @@ export function wald(seen, known, confidence) {
   }));
 }
 
-// The interval of the coefficient at `place` by test inversion.
-function fiellerOne(seen, known, confidence, place) {
+// The interval of the coefficient at `place` by inversion of the test of `of`.
+function inverted(seen, known, of, confidence, place) {
   const estimate = dot(seen.toOwn[place], seen.estimate) + seen.base[place];
   const limit = quantile(confidence, seen.degrees) ** 2;
   const se = known.se[place];
-  const accepted = (steps) =>
-    profile(seen, [seen.toOwn[place]], [estimate + se * steps - seen.base[place]], known.byTable, limit) <= limit;
-  if (accepted(-FAR) || accepted(FAR)) return { lower: -Infinity, upper: Infinity, method: "fieller" };
+  const accepted = (steps) => profile(of, [seen.toOwn[place]], [estimate + se * steps - seen.base[place]], limit) <= limit;
+  if (farOut(of) <= limit || accepted(-FAR) || accepted(FAR)) return { lower: -Infinity, upper: Infinity, method: "fieller" };
   const end = (sign) => {
     const grid = [0, ...STEPS];
     let last = STEPS.length - 1; // the farthest step within
@@ -99,24 +104,19 @@ function fiellerOne(seen, known, confidence, place) {
   return { lower: end(-1), upper: end(1), method: "fieller" };
 }
 
-export const fieller = (seen, known, confidence) =>
-  Array.from(seen.gain, (_, place) => fiellerOne(seen, known, confidence, place));
+export const fieller = (seen, known, confidence) => {
+  const of = exactly(seen, known);
+  return Array.from(seen.gain, (_, place) => inverted(seen, known, of, confidence, place));
+};
 
-// Which coefficients owe most of their variance to directions whose gain may well be zero; all, where that is so for more than half.
-export function weaklyIdentified(seen, below = WEAK) {
-  const found = weakCombinations(seen, seen.toOwn, below);
-  return found.filter(Boolean).length > found.length / 2 ? found.map(() => true) : found;
-}
-
-// The same for rows in the channel's own basis, each by itself.
-export function weakCombinations(seen, rows, below = WEAK) {
-  const weak = Array.from(seen.gain, (g, i) => g < below * seen.gainSd[i]);
+// Which combinations, rows in the channel's own basis, owe most of their variance to directions whose gain may well be zero.
+export function weaklyIdentified(seen, known, rows, below) {
+  const weak = weakDirections(seen, below);
   if (!weak.includes(true)) return rows.map(() => false);
-  const noise = noiseVariance(seen, seen.estimate);
   return rows.map((row) => {
     let [hidden, whole] = [0, 0];
     row.forEach((value, j) => {
-      const share = (value ** 2 * noise[j]) / seen.debiased[j] ** 2;
+      const share = value ** 2 * known.spent[j];
       whole += share;
       if (weak[j]) hidden += share;
     });
@@ -124,13 +124,22 @@ export function weakCombinations(seen, rows, below = WEAK) {
   });
 }
 
-// Wald's intervals, and Fieller's where a coefficient is weakly identified, or doubtfully and Fieller's is bounded.
+// The test that each coefficient's interval comes from: null stands for Wald's. One for each coefficient.
+export function tests(seen, known, intervals) {
+  if (intervals === "fieller") {
+    const of = exactly(seen, known);
+    return seen.toOwn.map(() => of);
+  }
+  if (intervals !== "auto") return seen.toOwn.map(() => null);
+  const weak = weaklyIdentified(seen, known, seen.toOwn);
+  const doubtful = weaklyIdentified(seen, known, seen.toOwn, DOUBTFUL);
+  const [exact, local] = [exactly(seen, known), locally(seen, known)];
+  return seen.toOwn.map((_, i) => (weak[i] ? exact : doubtful[i] ? local : null));
+}
+
+// Wald's intervals, and Fieller's for what is identified weakly or doubtfully.
 export function automatic(seen, known, confidence) {
-  const weak = weaklyIdentified(seen);
-  const doubtful = weaklyIdentified(seen, DOUBTFUL);
-  return wald(seen, known, confidence).map((first, i) => {
-    if (!weak[i] && !doubtful[i]) return first;
-    const second = fiellerOne(seen, known, confidence, i);
-    return weak[i] || (Number.isFinite(second.lower) && Number.isFinite(second.upper)) ? second : first;
-  });
+  const chosen = tests(seen, known, "auto");
+  return wald(seen, known, confidence).map((first, i) =>
+    chosen[i] === null ? first : inverted(seen, known, chosen[i], confidence, i));
 }

@@ -1,5 +1,5 @@
-// The test behind Fieller's intervals and joint tests: how far observations are from what given coefficients predict, made as small
-// as possible over all coefficients with given values of some combinations. As dpgram.inference.pivot, one problem at a time.
+// The test behind Fieller's intervals: how far observations are from what given coefficients predict, made as small as possible over all
+// coefficients with given values of some combinations. As dpgram.inference.pivot, one problem at a time.
 
 import { noiseVariance } from "./channel.js";
 import { apply, dot, qr, solve, transpose } from "./linalg.js";
@@ -8,18 +8,54 @@ const ITERATIONS = 80;
 const LOOSE = 1e-6; // of what a change along the weakest direction counts, where a search starts far out
 const LOWER = 0.99; // of what was found: a start that is no lower leads to the same valley, or to one that is as deep
 const SMALLEST = 2.2250738585072014e-308; // positive and normal
+const WEAK = 1.96; // a gain below so many sds of its noise may be zero
+const FADED = 1e-9; // what is left of the noise's dependence on coefficients that are seen to first order
+
+// Which directions have a gain that may well be zero.
+export const weakDirections = (seen, below = WEAK) => Array.from(seen.gain, (g, i) => g < below * seen.gainSd[i]);
+
+// What the test knows of a regression: all directions as they are.
+export const exactly = ({ observed, gain, weight, label, spread, estimate }, { byTable }) =>
+  ({ observed, gain, weight, label, spread, estimate, byTable });
+
+// Directions whose gain may be zero to first order, as Wald's intervals take them: they neither grow without end nor hide others.
+export function locally(seen, known) {
+  const weak = weakDirections(seen);
+  if (!weak.includes(true)) return exactly(seen, known);
+  const squares = seen.estimate.map((b, i) => seen.weight[i] * b ** 2);
+  let [hidden, whole] = [0, 0];
+  squares.forEach((value, i) => {
+    whole += value;
+    if (weak[i]) hidden += value;
+  });
+  const inside = (known.size * hidden) / Math.max(whole, SMALLEST);
+  const { spread } = seen;
+  return {
+    ...exactly(seen, known),
+    gain: seen.gain.map((g, i) => (weak[i] ? seen.debiased[i] : g)),
+    weight: seen.weight.map((w, i) => (weak[i] ? FADED * w : w)),
+    byTable: known.byTable.map((value, i) => {
+      const w = seen.weight[i];
+      return value + (weak[i] ? known.noise[i] + spread * (w * seen.estimate[i]) ** 2 : w * spread * inside);
+    }),
+  };
+}
+
+// The least that the statistic tends to where coefficients go to infinity. True gains are not negative.
+export const farOut = ({ gain, weight, spread }) =>
+  gain.reduce((least, g, i) => Math.min(least, Math.max(g, 0) ** 2 / (2 * spread * weight[i] ** 2)), Infinity);
 
 // The squared distance at b, its gradient, and the covariance's diagonal part.
-function statistic(seen, b, sampling) {
-  const { weight, spread, gain, observed } = seen;
+function statistic(of, b) {
+  const { weight, spread, gain, observed, byTable } = of;
   const p = b.length;
-  const diagonal = noiseVariance(seen, b);
+  const diagonal = noiseVariance(of, b);
   let [inner, shadedSum, plain] = [0, 0, 0];
   const along = new Float64Array(p);
   const whitened = new Float64Array(p);
   const shaded = new Float64Array(p);
   for (let i = 0; i < p; i++) {
-    diagonal[i] += sampling[i];
+    diagonal[i] += byTable[i];
     const residual = observed[i] - gain[i] * b[i];
     along[i] = weight[i] * b[i];
     whitened[i] = residual / diagonal[i];
@@ -46,30 +82,30 @@ function statistic(seen, b, sampling) {
 // The smallest statistic over all b with combination @ b = value for each of `combinations`; stops as soon as it is at most `enough`.
 // Far from the estimate there may be several valleys: the search starts at the nearest point, and once more along the direction whose gain is
 // weakest where that is clearly lower than what was found.
-export function profile(seen, combinations, values, sampling, enough = 0) {
-  const first = noiseVariance(seen, seen.estimate);
-  const plain = seen.gain.map((g, i) => g ** 2 / (first[i] + sampling[i]));
+export function profile(of, combinations, values, enough = 0) {
+  const first = noiseVariance(of, of.estimate);
+  const plain = of.gain.map((g, i) => g ** 2 / (first[i] + of.byTable[i]));
   const middle = median(plain);
   const metric = plain.map((m) => m + 1e-3 * middle + SMALLEST);
-  const { start, along } = feasible(seen.estimate, combinations, values);
-  const least = descended(seen, start(metric), along, sampling, enough);
+  const { start, along } = feasible(of.estimate, combinations, values);
+  const least = descended(of, start(metric), along, enough);
   if (least <= enough) return least;
-  const weakest = smallest(seen.gain.map((g, i) => (g / seen.weight[i]) ** 2));
+  const weakest = smallest(of.gain.map((g, i) => (g / of.weight[i]) ** 2));
   const far = start(metric.map((m, i) => (i === weakest ? LOOSE * m : m)));
-  if (!(statistic(seen, far, sampling).distance < LOWER * least)) return least;
-  return Math.min(least, descended(seen, far, along, sampling, enough));
+  if (!(statistic(of, far).distance < LOWER * least)) return least;
+  return Math.min(least, descended(of, far, along, enough));
 }
 
 // The smallest statistic that steps from b lead to.
-function descended(seen, b, along, sampling, enough) {
+function descended(of, b, along, enough) {
   const p = b.length;
   const metric = new Float64Array(p);
-  let { distance: best, gradient, diagonal } = statistic(seen, b, sampling);
+  let { distance: best, gradient, diagonal } = statistic(of, b);
   let damping = 1e-3;
   for (let k = 0; k < ITERATIONS; k++) {
     let largest = 0;
     for (let i = 0; i < p; i++) {
-      metric[i] = (seen.gain[i] * seen.gain[i]) / diagonal[i];
+      metric[i] = (of.gain[i] * of.gain[i]) / diagonal[i];
       if (metric[i] > largest) largest = metric[i];
     }
     const step = new Float64Array(p);
@@ -79,7 +115,7 @@ function descended(seen, b, along, sampling, enough) {
     }
     const next = along(metric, step);
     for (let i = 0; i < p; i++) next[i] += b[i];
-    const tried = statistic(seen, next, sampling);
+    const tried = statistic(of, next);
     const better = tried.distance < best;
     const settled =
       (better && best - tried.distance < 1e-7 * (1 + best)) || damping > 1e7 || Math.min(best, tried.distance) <= enough;

@@ -5,7 +5,7 @@ releases' own shares, not from the number of coefficients."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -48,6 +48,12 @@ class Seen:
     r_squared_covered: float
 
 
+    def of(self, places: list[int]) -> Seen:
+        """Of some of the coefficients alone."""
+        parts = {name: getattr(self, name)[places] for name in ("covered", "bounded", "width", "naive", "error")}
+        return replace(self, **parts)
+
+
 @dataclass(frozen=True)
 class Row:
     """One line of the results. Shares are of coefficients, averaged over releases; nan where there is nothing to average."""
@@ -55,7 +61,7 @@ class Row:
     setting: str
     rows: int
     epsilon: float
-    others: int  # labels among the features
+    others: int  # labels among the features; of tables with rare levels 1 for those and 0 for all other coefficients
     mechanism: str
     method: str
     releases: int

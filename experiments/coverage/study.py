@@ -37,6 +37,10 @@ def batches(releases: int, resampled: int) -> Iterator[Batch]:
         for epsilon in table.epsilons:
             for mechanism in EXTRA_MECHANISMS:
                 yield Batch(table, mechanism, epsilon, "auto", releases)
+    for table in tables.RARE:
+        for epsilon in table.epsilons:
+            for mechanism in ("gaussian-noise", rounds.MECHANISM):
+                yield Batch(table, mechanism, epsilon, "auto", releases)
     for setting in EXTRA:
         for epsilon in setting.epsilons:
             for mechanism in EXTRA_MECHANISMS:
@@ -112,7 +116,11 @@ def _of_table(batch: Batch) -> list[Row]:
     for i in range(batch.releases):
         release, truth = table.release(i, batch.mechanism, batch.epsilon)
         looks.append(look(release, table.design(release), truth, batch.method, seed=i))
-    return [_row(batch, looks, 0)]
+    rare = list(getattr(table, "rare", ()))
+    if not rare:
+        return [_row(batch, looks, 0)]
+    others = [place for place in range(len(looks[0].covered)) if place not in rare]
+    return [_row(batch, [one.of(places) for one in looks], k) for k, places in enumerate((others, rare))]
 
 
 def _row(batch: Batch, looks: list[Seen], others: int) -> Row:

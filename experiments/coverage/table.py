@@ -10,6 +10,7 @@ from statistics import median
 from experiments.coverage.measure import Row
 from experiments.coverage.rounds import MECHANISM
 from experiments.coverage.study import read
+from experiments.coverage.tables import RARE
 from experiments.markers import fill_page
 
 PAGE, RESULTS = Path("docs/coverage.md"), Path("experiments/coverage/results.csv")
@@ -22,7 +23,12 @@ def update(page: Path, results: Path) -> None:
     fill_page(page, tables(read(results)))
 
 
+RARE_SETTINGS = tuple(table.name for table in RARE)
+
+
 def tables(rows: list[Row]) -> dict[str, str]:
+    rare = [r for r in rows if r.setting in RARE_SETTINGS]
+    rows = [r for r in rows if r.setting not in RARE_SETTINGS]
     whitened = [r for r in rows if r.mechanism == MECHANISM]
     rows = [r for r in rows if r.mechanism != MECHANISM]
     paper = [r for r in rows if r.setting in PAPER_SETTINGS and r.method == "auto"]
@@ -40,6 +46,7 @@ def tables(rows: list[Row]) -> dict[str, str]:
         "bootstrap": _table(again),
         "other settings": _table(other, epsilon=True),
         "whitened": _table(whitened, epsilon=True),
+        "rare levels": _table_of_rare(rare),
         "outside": _outside([*paper, *again]),
         "outside, whitened": _outside(whitened, epsilon=True),
     }
@@ -104,6 +111,21 @@ def _table(rows: Iterable[Row], *, epsilon: bool = False) -> str:
         cells += [_number(r.median_width), _number(r.median_error)]
         cells += [f"{_number(r.error_shrunk)} / {_number(r.error_debiased)}"]
         cells += [_percent(r.variance_coverage), _percent(r.r_squared_coverage)]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _table_of_rare(rows: list[Row]) -> str:
+    """A line for each release of a table with rare levels: what of the other coefficients is identified, and how often intervals hold."""
+    head = ["setting", "mechanism", "epsilon", "others: identified", "coverage", "median width", "rare levels: identified", "coverage"]
+    lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
+    for others in (r for r in rows if r.others == 0):
+        key = (others.setting, others.mechanism, others.epsilon)
+        rare = next(r for r in rows if r.others == 1 and (r.setting, r.mechanism, r.epsilon) == key)
+        cells = [others.setting, others.mechanism, f"{others.epsilon:g}"]
+        cells += [_percent(1 - others.not_identified), _percent(others.coverage_identified, others.coverage_identified_se)]
+        cells += [_number(others.median_width), _percent(1 - rare.not_identified)]
+        cells += [_percent(rare.coverage_identified, rare.coverage_identified_se)]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 

@@ -52,12 +52,20 @@ def noise_seed(*cell: object) -> int:
     return zlib.crc32(repr(cell).encode()) * 10_000
 
 
-LEVELS, CHANCES = ("a", "b", "c", "d", "e"), (0.4, 0.3, 0.15, 0.1, 0.05)
-
-
 @dataclass(frozen=True)
 class Indicators(Table):
     """Salary-like: two numbers, a truth value and a category of unequal levels, through ``dpgram.release`` on a table."""
+
+    chances: tuple[float, ...] = (0.4, 0.3, 0.15, 0.1, 0.05)  # of the levels
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        return tuple("abcdefghijklmnopqrstuvwxyz"[: len(self.chances)])
+
+    @property
+    def rare(self) -> tuple[int, ...]:
+        """Places of the coefficients of levels with a handful of rows each."""
+        return tuple(3 + place for place, chance in enumerate(self.chances) if place and chance * self.rows < 50)
 
     @cached_property
     def schema(self) -> Schema:
@@ -67,7 +75,7 @@ class Indicators(Table):
                 Numeric("age", 18, 70, missing="midpoint"),
                 Numeric("hours", 0, 60, missing="midpoint"),
                 Boolean("night"),
-                Categorical("place", LEVELS),
+                Categorical("place", self.levels),
                 Numeric("pay", 0, 100, missing="midpoint"),
             ],
         )
@@ -75,14 +83,14 @@ class Indicators(Table):
     def release(self, index: int, mechanism: str, epsilon: float) -> tuple[GramRelease, Truth]:
         rng = np.random.default_rng([SEED, zlib.crc32(self.name.encode()), self.rows, index])
         n = self.rows
-        place = rng.choice(len(LEVELS), self.rows, p=CHANCES)
-        effects = np.concatenate([[0.0], rng.uniform(-5, 5, len(LEVELS) - 1)])
+        place = rng.choice(len(self.chances), self.rows, p=self.chances)
+        effects = np.concatenate([[0.0], rng.uniform(-5, 5, len(self.chances) - 1)])
         slopes = rng.uniform((-0.3, 0.0, -5.0), (0.3, 0.5, 5.0))
         age = rng.uniform(20, 65, n)
         hours = np.clip(rng.normal(35, 8, n), 0, 60)
         night = rng.random(n) < 0.2
         pay = 40 + slopes[0] * (age - 42) + slopes[1] * (hours - 35) + slopes[2] * night + effects[place] + rng.normal(0, 5, n)
-        table = {"age": age, "hours": hours, "night": night, "place": np.array(LEVELS)[place], "pay": pay}
+        table = {"age": age, "hours": hours, "night": night, "place": np.array(self.levels)[place], "pay": pay}
         made = dpgram.release(
             table,
             self.schema,
@@ -186,6 +194,12 @@ def _cancer() -> tuple[object, Schema]:
     return _bundled("load_breast_cancer", bounds, None)
 
 
+FEW = 0.0006  # of a level with some ten rows of 2^14
+
+RARE = (
+    Indicators("one rare level", 2**14, (0.3, 1.0, 3.0), (0.5, 0.3, 0.2 - FEW, FEW)),
+    Indicators("eight rare levels of ten", 2**14, (0.3, 1.0, 3.0), (0.6, 0.4 - 8 * FEW, *(FEW,) * 8)),
+)
 ALL: tuple[Table, ...] = (
     Indicators("indicators", 2**14, (1.0, 3.0)),
     Resampled("flights, arrival delay on all", 327_346, (0.5, 1.0, 3.0), _flights, "arr_delay"),

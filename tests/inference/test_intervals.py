@@ -13,7 +13,7 @@ from dpgram.errors import ModelError
 from dpgram.evidence.evidence import Evidence
 from dpgram.inference.bootstrap import bootstrap
 from dpgram.inference.intervals import automatic, fieller, quantile, uncertainty, wald, weakly_identified
-from dpgram.inference.pivot import profile, statistic, surely_above
+from dpgram.inference.pivot import Pivot, profile, statistic, surely_above
 from dpgram.regression.channel import channel
 from dpgram.regression.design import design
 from dpgram.sampling.seeded import SeededSource
@@ -41,36 +41,34 @@ def noisy(seed, count=3, sd=5.0, size=20.0, rows=1000):
 
 @pytest.mark.parametrize("name", NOISES)
 def test_the_gradient_is_that_of_finite_differences(name):
-    of, rng = seen(name), np.random.default_rng(0)
-    sampling = of.by_rows
-    sd = np.sqrt(of.noise_variance(of.estimate) + sampling) / np.abs(of.gain)
+    of, rng = Pivot.exactly(seen(name)), np.random.default_rng(0)
+    sd = np.sqrt(of.noise_variance(of.estimate) + of.by_table) / np.abs(of.gain)
     for b in of.estimate + 2 * sd * rng.normal(size=(5, len(sd))):
-        _, gradient, diagonal = statistic(of, b[None], sampling)
+        _, gradient, diagonal = statistic(of, b[None])
         assert (diagonal > 0).all()
         for j in range(len(b)):
             step = np.zeros_like(b)
             step[j] = 1e-4 * sd[j]
-            change = statistic(of, (b + step)[None], sampling)[0] - statistic(of, (b - step)[None], sampling)[0]
+            change = statistic(of, (b + step)[None])[0] - statistic(of, (b - step)[None])[0]
             assert gradient[0, j] * 2 * step[j] == pytest.approx(
-                change[0], rel=1e-3, abs=1e-7 * (1 + statistic(of, b[None], sampling)[0][0])
+                change[0], rel=1e-3, abs=1e-7 * (1 + statistic(of, b[None])[0][0])
             )
 
 
 @pytest.mark.parametrize("of", [*map(seen, NOISES), *map(noisy, range(4))], ids=[*NOISES, *map(str, range(4))])
 def test_what_is_surely_above_a_limit_has_no_point_below_it(of):
     """No point's own statistic is a limit that is surely passed where it lies; far out, a limit that no direction meets is."""
-    rng = np.random.default_rng(0)
-    sampling = of.by_rows
+    rng, test = np.random.default_rng(0), Pivot.exactly(of)
     gains = (of.gain / of.gain_sd) ** 2
     directions = np.concatenate(
         [rng.normal(size=(200, len(gains))), np.repeat(np.eye(len(gains))[[gains.argmin()]], 200, axis=0)]
     )
     b = of.observed / of.gain + directions * (10.0 ** rng.uniform(-6, 8, size=400))[:, None]
     for rows in (directions, rng.normal(size=b.shape)):
-        for point, row, reached in zip(b, rows, statistic(of, b, sampling)[0], strict=True):
-            assert not surely_above(of, row[None], point @ row[None].T, sampling, 1.000001 * reached).any()
+        for point, row, reached in zip(b, rows, statistic(test, b)[0], strict=True):
+            assert not surely_above(test, row[None], point @ row[None].T, 1.000001 * reached).any()
     far = 1e9 * np.linalg.norm(of.observed / of.gain)
-    assert surely_above(of, directions, np.full(400, far), sampling, 0.99 * gains.min()).all()
+    assert surely_above(test, directions, np.full(400, far), 0.99 * gains.min()).all()
 
 
 def test_the_statistic_is_the_quadratic_form_of_the_covariance():
@@ -81,21 +79,21 @@ def test_the_statistic_is_the_quadratic_form_of_the_covariance():
         along, along
     )
     residual = of.observed - of.gain * b
-    assert statistic(of, b[None], sampling)[0][0] == pytest.approx(residual @ np.linalg.solve(covariance, residual))
+    test = dataclasses.replace(Pivot.exactly(of), by_table=sampling)
+    assert statistic(test, b[None])[0][0] == pytest.approx(residual @ np.linalg.solve(covariance, residual))
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_profile_is_the_smallest_statistic(seed):
     """Against a general optimiser over the two free coefficients, from many starts."""
     of = noisy(seed)
-    sampling = of.by_rows
-    row = of.to_own[0]
+    test, row = Pivot.exactly(of), of.to_own[0]
     value = float(row @ of.estimate + 2 * np.sqrt(uncertainty(of).covariance[0, 0]))
     free = np.linalg.svd(row[None])[2][1:].T
     start = row * value / (row @ row)
 
     def at(c):
-        return statistic(of, (start + free @ c)[None], sampling)[0][0]
+        return statistic(test, (start + free @ c)[None])[0][0]
 
     rng = np.random.default_rng(seed)
     scale = 1 + np.abs(of.estimate).max()
@@ -105,7 +103,7 @@ def test_the_profile_is_the_smallest_statistic(seed):
         ).fun
         for _ in range(4)
     )
-    found = profile(of, row[None, None], np.array([[value]]), sampling)[0]
+    found = profile(test, row[None, None], np.array([[value]]))[0]
     assert found >= best * (1 - 1e-6) - 1e-8  # no optimiser finds less, so neither can it
     assert found <= best * 1.02 + 1e-3
 
@@ -255,5 +253,5 @@ def test_far_out_the_least_statistic_is_no_larger_than_along_the_weakest_directi
     for seed in range(60):
         of = noisy(seed, count=8, sd=3.0)
         values = of.own(of.estimate) - of.base + 1e4 * uncertainty(of).se
-        found = profile(of, of.to_own[:, None, :], values[:, None], of.by_table)
+        found = profile(Pivot.exactly(of), of.to_own[:, None, :], values[:, None])
         assert np.all(found <= np.min((of.gain / of.gain_sd) ** 2) * 1.01 + 1e-6), seed

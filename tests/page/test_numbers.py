@@ -17,7 +17,7 @@ from dpgram.sampling.seeded import SeededSource
 from dpgram.terms.noise import InverseWishartSample, SymmetricGaussian, WishartSample
 from tests.page.node import evaluate
 from tests.page.releases import CELLS, MECHANISMS, every_kind, release_of, table, tailed_release, with_holes
-from tests.releases import matrix_release, pass_through, whitened_release
+from tests.releases import matrix_release, pass_through, rare_release, whitened_release
 
 pytestmark = pytest.mark.system("nodejs")
 CLOSE = 1e-8
@@ -77,7 +77,8 @@ def compare(found: dict, fit: dpgram.Fit) -> None:
     for mine, theirs in zip(found["rSquaredInterval"], wanted["r_squared_interval"], strict=True):
         close(mine, theirs, "interval of R^2", scale=1.0)
     for mine, theirs in zip(found["jointTests"], wanted["joint_tests"], strict=True):
-        assert (mine["name"], mine["degrees"]) == (theirs["name"], theirs["degrees"])
+        for what in ("name", "degrees", "restrictions"):
+            assert mine[what] == theirs[what]
         assert mine["statistic"] == pytest.approx(theirs["chi_square"], rel=1e-5)  # found by steps that stop at 1e-7
         assert mine["pValue"] == pytest.approx(theirs["p_value"], rel=1e-4, abs=1e-13)
     close(found["effectiveRows"], wanted["effective_rows"], "effective rows")
@@ -173,6 +174,17 @@ def compare_moments(found: dict, release: dpgram.GramRelease) -> None:
     np.testing.assert_allclose(found["sd"], wanted.sd, rtol=CLOSE)
     np.testing.assert_allclose(found["correlation"], wanted.correlation, atol=CLOSE)
     np.testing.assert_allclose(found["se"], errors.correlation, rtol=1e-6, atol=CLOSE)
+
+
+@pytest.mark.parametrize("sd", [3.0, 30.0, 80.0, 300.0, 1500.0])
+@pytest.mark.parametrize("options", [{}, {"intervals": "fieller"}, {"confidence": 0.6}, {"confidence": 0.999}])
+def test_levels_from_clear_to_hidden_are_as_in_python(sd, options):
+    """Identification goes coefficient by coefficient, and joint tests leave out what is hidden."""
+    for rare in (5, 60):
+        release = rare_release(7, sd=sd, rare=rare)
+        cases = [{"target": "y", "features": features, "options": options, "cells": []} for features in (["x", "c"], ["c"])]
+        for found, case in zip(evaluate(page_data(release), cases)["fits"], cases, strict=True):
+            compare(found, dpgram.regress(release, "y", case["features"], **options))
 
 
 @pytest.mark.parametrize("mechanism", ["gaussian-noise", "gaussian-sketch"])

@@ -11,8 +11,8 @@ import dpgram
 from dpgram.errors import IndefiniteGramError, ModelError
 from dpgram.evidence.evidence import Evidence
 from dpgram.inference.goodness import goodness
+from dpgram.inference.hypotheses import jointly
 from dpgram.inference.intervals import automatic, uncertainty, wald
-from dpgram.inference.pivot import joint_test
 from dpgram.regression.channel import channel
 from dpgram.regression.design import design
 from dpgram.regression.fit import ESTIMATORS, fit_linear
@@ -140,7 +140,7 @@ def everything(release, target="y", features=None, intercept=None):
         assert not np.isnan([intervals.lower, intervals.upper]).any()
         assert (intervals.lower <= intervals.upper).all()
     places = list(range(len(plan.names)))
-    assert 0 <= joint_test(seen, plan.names, places).p_value <= 1
+    assert 0 <= jointly(seen, np.zeros(len(places)), np.eye(len(seen.gain))[list(places)]).p_value <= 1
     of = goodness(Evidence.of(release), plan, 0.95)
     assert not np.isnan([of.residual_variance, *of.residual_variance_interval, *of.r_squared_interval]).any()
     return seen

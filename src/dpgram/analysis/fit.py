@@ -11,16 +11,27 @@ from typing import Any
 
 import numpy as np
 
+from dpgram.analysis.contrasts import Contrasts, JointTest, joint_data
 from dpgram.artifact.release import GramRelease
 from dpgram.errors import ModelError
 from dpgram.evidence.evidence import Evidence
-from dpgram.inference.bootstrap import bootstrap
+from dpgram.inference.bootstrap import Simulated
 from dpgram.inference.goodness import Goodness, goodness
-from dpgram.inference.intervals import BY_CHANNEL, METHODS, Intervals, Uncertainty, check_confidence, predictions, uncertainty
-from dpgram.inference.pivot import JointTest, joint_test, p_value, single_p_values
+from dpgram.inference.hypotheses import jointly, p_values
+from dpgram.inference.intervals import (
+    BOOTSTRAP,
+    BY_CHANNEL,
+    METHODS,
+    Intervals,
+    Uncertainty,
+    check_confidence,
+    predictions,
+    uncertainty,
+)
 from dpgram.regression.channel import Channel, channel
 from dpgram.regression.design import Design, unmarked, yes_or_no
 from dpgram.regression.fit import debiased, fit_linear, shrunk
+from dpgram.regression.restrictions import Restrictions, restrictions
 from dpgram.report.figures import draw_coefficients
 from dpgram.report.summary import (
     Summary,
@@ -34,9 +45,11 @@ from dpgram.report.summary import (
     rows_that_counted,
     summarise,
 )
-from dpgram.terms.schema import INTERCEPT
 
 Array = np.ndarray
+
+Hypothesis = str | Mapping[str, float] | Sequence[Any] | Array
+"""Linear restrictions, as ``Fit.t_test`` says."""
 
 LINEAR_PROBABILITY = (
     "{target} is 0 or 1, so this is a linear probability model. A coefficient is the change of the probability that {target} is 1, if the "
@@ -220,22 +233,15 @@ class Fit:
     def pvalues(self) -> Any:
         """P-values of the tests that each coefficient is zero, by name.
 
-        A p-value and its interval come from the same test, so they agree. For a Wald interval this is the z test. For a Fieller interval
-        it is the test that the interval inverts. If a Fieller interval contains zero, its p-value is at least one minus the confidence
-        level.
+        A p-value and its interval come from the same test, so they agree at every confidence level, and so do ``t_test``, ``lincom`` and
+        ``joint_test`` of the same coefficient. For a Wald interval this is the z test. For a Fieller interval it is the test that the
+        interval inverts.
         """
         return self._named(self._p_values)
 
     @cached_property
     def _p_values(self) -> Array:
-        made = self._intervals()
-        by_z = np.array([p_value(z**2, 1, self.channel.degrees) for z in self._debiased / self.uncertainty.se])
-        by_test = np.array([method == "fieller" for method in made.method])
-        if not by_test.any():
-            return by_z
-        tested = single_p_values(self.channel)
-        within = (made.lower <= 0) & (made.upper >= 0)
-        return np.where(by_test, np.where(within, np.maximum(tested, 1 - self.confidence), tested), by_z)
+        return p_values(self.channel, np.zeros(len(self.names)), method=self.intervals, simulated=self._simulated)
 
     def conf_int(self, alpha: float | None = None, *, confidence: float | None = None, method: str | None = None) -> Any:
         """Confidence intervals of ``params``, in the shape of statsmodels.
@@ -301,13 +307,34 @@ class Fit:
 
     def _intervals(self, confidence: float | None = None, method: str | None = None) -> Intervals:
         level, how = self.confidence if confidence is None else confidence, self.intervals if method is None else method
+        if (how, level) not in self._made:
+            self._made[how, level] = self._intervals_by(how, level)
+        return self._made[how, level]
+
+    def _intervals_by(self, how: str, level: float, combinations: Array | None = None) -> Intervals:
         check_confidence(level)
         _check_method(how)
-        if (how, level) not in self._made:
-            by_channel = BY_CHANNEL.get(how)
-            made = by_channel(self.channel, level) if by_channel else bootstrap(self._evidence, self.design, level)
-            self._made[how, level] = made
-        return self._made[how, level]
+        if how == BOOTSTRAP:
+            return self._refits.intervals(self.channel, level, combinations)
+        return BY_CHANNEL[how](self.channel, level, combinations)
+
+    @cached_property
+    def _refits(self) -> Simulated:
+        return Simulated.of(self._evidence, self.design)
+
+    @property
+    def _simulated(self) -> Simulated | None:
+        return self._refits if self.intervals == BOOTSTRAP else None
+
+    def intervals_of(self, matrix: Array, alpha: float | None = None, confidence: float | None = None) -> Intervals:
+        """Intervals of combinations of coefficients, (k, p), in the order of ``names``. For further computations; see ``t_test``."""
+        if alpha is not None:
+            confidence = confidence_of(alpha, confidence)
+        return self._intervals_by(self.intervals, self.confidence if confidence is None else confidence, matrix)
+
+    def p_values_of(self, asked: Restrictions) -> Array:
+        """P-values of restrictions, each by itself. For further computations; see ``t_test``."""
+        return p_values(self.channel, asked.values, asked.matrix, method=self.intervals, simulated=self._simulated)
 
     @property
     def not_identified(self) -> tuple[str, ...]:
@@ -324,13 +351,124 @@ class Fit:
         """Share of the target's variance that the features explain. None if the variance cannot be told from the noise."""
         return self.goodness.r_squared
 
-    def joint_test(self, coefficients: str | Sequence[str]) -> JointTest:
-        """Test that several coefficients are all zero.
+    def t_test(self, r_matrix: Hypothesis) -> Contrasts:
+        """Test linear restrictions on the coefficients, each by itself.
 
         Parameters
         ----------
-        coefficients : str or sequence of str
-            Names of features or of single coefficients. A categorical column stands for all its levels.
+        r_matrix : str, dict, array or list
+            The restrictions:
+
+            - a text such as ``"age - weight = 0"``, ``"age = 0.5"`` or ``"age = weight, smoker = 0"``. Without ``=``, zero is tested. Names
+              are written as in ``names``, with backquotes around them if you like.
+            - a dict with a weight for each coefficient, such as ``{"age": 1, "weight": -1}``. Zero is tested.
+            - an array with one number for each coefficient, or one row of these for each restriction.
+            - a tuple of such an array and the values to test.
+            - a list of texts and dicts.
+
+        Returns
+        -------
+        Contrasts
+            One row for each restriction: ``effect``, ``sd``, ``tvalue``, ``pvalue``, ``conf_int()`` and ``summary()``.
+
+        Raises
+        ------
+        ModelError
+            If the fit has no such coefficient, or if a restriction is not linear.
+
+        Examples
+        --------
+        >>> import dpgram
+        >>> columns = [dpgram.Numeric("age", 0, 100), dpgram.Numeric("weight", 0, 200), dpgram.Numeric("pressure", 50, 250)]
+        >>> table = {"age": [30, 50, 70] * 10_000, "weight": [60, 80, 70] * 10_000, "pressure": [105, 125, 125] * 10_000}
+        >>> schema = dpgram.Schema(unit="person", columns=columns)
+        >>> made = dpgram.release(table, schema, epsilon=10.0, delta=1e-6, mechanism="gaussian-noise")
+        >>> fit = dpgram.regress(made, "pressure", ["age", "weight"])
+        >>> fit.t_test("age = weight, age = 0").names
+        ('age = weight', 'age')
+        """
+        return Contrasts(self, self._asked(r_matrix))
+
+    def lincom(self, combination: str | Mapping[str, float]) -> Contrasts:
+        """Return a linear combination of the coefficients, with its standard error and confidence interval.
+
+        The name is that of Stata's command. ``t_test`` gives the same numbers, and takes several combinations.
+
+        Parameters
+        ----------
+        combination : str or dict
+            A sum such as ``"age + 10*weight"``, or a dict with a weight for each coefficient.
+
+        Returns
+        -------
+        Contrasts
+            The combination, in one row.
+
+        Raises
+        ------
+        ModelError
+            If the fit has no such coefficient, or if this is not one combination.
+
+        Examples
+        --------
+        >>> import dpgram
+        >>> columns = [dpgram.Numeric("age", 0, 100), dpgram.Numeric("weight", 0, 200), dpgram.Numeric("pressure", 50, 250)]
+        >>> table = {"age": [30, 50, 70] * 10_000, "weight": [60, 80, 70] * 10_000, "pressure": [105, 125, 125] * 10_000}
+        >>> schema = dpgram.Schema(unit="person", columns=columns)
+        >>> made = dpgram.release(table, schema, epsilon=10.0, delta=1e-6, mechanism="gaussian-noise")
+        >>> fit = dpgram.regress(made, "pressure", ["age", "weight"])
+        >>> lower, upper = fit.lincom({"age": 10, "weight": 10}).conf_int().iloc[0]
+        >>> bool(lower < upper)
+        True
+        """
+        asked = self._asked(combination)
+        if len(asked.texts) != 1 or asked.values[0] != 0:
+            raise ModelError(
+                f"lincom takes one combination without '=', such as 'age + 10*weight'. Use t_test for {combination!r}."
+            )
+        return Contrasts(self, asked)
+
+    def wald_test(self, r_matrix: Hypothesis) -> JointTest:
+        """Test several linear restrictions on the coefficients together.
+
+        Parameters
+        ----------
+        r_matrix : str, dict, array or list
+            The restrictions, as in ``t_test``. The name of a categorical column stands for all its levels.
+
+        Returns
+        -------
+        JointTest
+            The test, with its ``statistic``, ``degrees`` of freedom and ``p_value``.
+
+        Raises
+        ------
+        ModelError
+            If the fit has no such coefficient, if a restriction is not linear, or if restrictions repeat or contradict each other.
+
+        Examples
+        --------
+        >>> import dpgram
+        >>> columns = [dpgram.Numeric("age", 0, 100), dpgram.Numeric("weight", 0, 200), dpgram.Numeric("pressure", 50, 250)]
+        >>> table = {"age": [30, 50, 70] * 10_000, "weight": [60, 80, 70] * 10_000, "pressure": [105, 125, 125] * 10_000}
+        >>> schema = dpgram.Schema(unit="person", columns=columns)
+        >>> made = dpgram.release(table, schema, epsilon=10.0, delta=1e-6, mechanism="gaussian-noise")
+        >>> dpgram.regress(made, "pressure", ["age", "weight"]).wald_test("age = weight, age = 0").degrees
+        2
+        """
+        asked = self._asked(r_matrix)
+        return self._jointly(asked, ", ".join(asked.texts))
+
+    def joint_test(self, coefficients: Hypothesis) -> JointTest:
+        """Test that several coefficients are all zero.
+
+        It is the same test as ``wald_test``, and takes the same restrictions.
+
+        Parameters
+        ----------
+        coefficients : str, sequence of str, or dict
+            Names of features or of single coefficients. A categorical column stands for all its levels. A dict with a weight for each
+            coefficient is one combination.
 
         Returns
         -------
@@ -352,25 +490,31 @@ class Fit:
         >>> fit.joint_test("age").p_value < 0.001
         True
         """
-        asked = [coefficients] if isinstance(coefficients, str) else list(coefficients)
-        known = {name: (place,) for place, name in enumerate(self.names)} | dict(self.design.groups)
-        places: list[int] = []
-        for name in asked:
-            if name not in known:
-                raise ModelError(
-                    f"this fit has no coefficient {name!r}. Name one of its features, or one of {', '.join(self.names)}."
-                )
-            places += known[name]
-        return joint_test(self.channel, self.names, list(dict.fromkeys(places)), name=" + ".join(map(str, asked)))
+        asked = self._asked(coefficients)
+        listed = (
+            coefficients
+            if isinstance(coefficients, list | tuple) and all(isinstance(c, str) for c in coefficients)
+            else [coefficients]
+        )
+        name = " + ".join(map(str, listed)) if all(isinstance(c, str) for c in listed) else ", ".join(asked.texts)
+        return self._jointly(asked, name)
 
     @cached_property
     def joint_tests(self) -> tuple[JointTest, ...]:
         """One test for each feature with several coefficients, and one of all slopes if there are several features."""
-        tests = [joint_test(self.channel, self.names, places, name=n) for n, places in self.design.groups if len(places) > 1]
-        slopes = [j for j, name in enumerate(self.names) if name != INTERCEPT]
-        if len(slopes) > 1 and len(self.design.groups) > 1:
-            tests.append(joint_test(self.channel, self.names, slopes, name="all features"))
-        return tuple(tests)
+        return tuple(self._jointly(self._zero(places), name) for name, places in self.design.tested)
+
+    def _zero(self, places: Sequence[int]) -> Restrictions:
+        """That the coefficients at ``places`` are zero."""
+        return Restrictions(np.eye(len(self.names))[list(places)], np.zeros(len(places)), tuple(self.names[j] for j in places))
+
+    def _asked(self, asked: Hypothesis) -> Restrictions:
+        return restrictions(asked, self.names, dict(self.design.groups))
+
+    def _jointly(self, asked: Restrictions, name: str) -> JointTest:
+        once = asked.once()
+        found = jointly(self.channel, once.values, once.matrix, method=self.intervals, simulated=self._simulated)
+        return JointTest(name, once.names(self.names), found.statistic, found.degrees, found.p_value, len(once.texts))
 
     def predict(self, frame: Any, *, interval: str | None = None, confidence: float | None = None) -> Any:
         """Predict the target for new rows.
@@ -538,10 +682,7 @@ class Fit:
             "r_squared_interval": list(good.r_squared_interval),
             "residual_variance": good.residual_variance,
             "residual_variance_interval": [_finite(end) for end in good.residual_variance_interval],
-            "joint_tests": [
-                {"name": t.name, "chi_square": t.statistic, "degrees": t.degrees, "p_value": t.p_value}
-                for t in self.joint_tests
-            ],
+            "joint_tests": [joint_data(test) for test in self.joint_tests],
             **origin(self.release),
             **rows_that_counted(self._evidence),
             "design_effect": self.design_effect,
@@ -575,6 +716,12 @@ class Fit:
             notes.append(
                 f"Weakly identified: {', '.join(by_test)}. Their intervals contain all values that a test does not reject (Fieller)."
             )
+        for test in self.joint_tests:
+            if test.degrees < test.restrictions:
+                notes.append(
+                    f"The joint test of {test.name} is about {test.degrees} of {test.restrictions} combinations of its coefficients. The "
+                    f"release says too little about the others."
+                )
         return tuple(notes + clipping_notes(release, self._evidence))
 
     def to_frame(self) -> Any:

@@ -15,10 +15,10 @@ import numpy as np
 
 from dpgram.errors import ModelError, SchemaError, UnknownColumnError, suggestion
 from dpgram.evidence.evidence import Evidence
-from dpgram.inference.intervals import check_confidence, predictions, uncertainty
-from dpgram.inference.pivot import p_value
+from dpgram.inference.intervals import check_confidence
 from dpgram.regression.design import level_names
 from dpgram.regression.moments import moments
+from dpgram.regression.restrictions import Restrictions
 from dpgram.report.summary import (
     Block,
     Summarised,
@@ -228,21 +228,19 @@ def marginal_effects(fit: Fit, column: str, at: Mapping[str, Any] | None, confid
             names.append((label, chosen))
             points.append(moved)
     weights = fit.design.label_unit * np.linalg.solve(fit.design.to_own_units.T, fit.design.regressors.T @ np.array(points).T).T
-    centre, reach = predictions(fit.channel, weights, 0.0, confidence)
-    se = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", weights, uncertainty(fit.channel).covariance, weights), 0.0))
+    effect, se = weights @ fit.channel.own(fit.channel.estimate), fit.uncertainty.of(weights).se
+    made = fit.intervals_of(weights, confidence=confidence)
+    tested = fit.p_values_of(Restrictions(weights, np.zeros(len(weights)), tuple(label for label, _ in names)))
     effects = [
-        _effect(label, chosen, float(centre[k]), float(se[k]), float(reach[k]), fit.channel.degrees)
+        _effect(label, chosen, *map(float, (effect[k], se[k], tested[k], made.lower[k], made.upper[k])))
         for k, (label, chosen) in enumerate(names)
     ]
     return MarginalEffects(column, tuple(effects), float(confidence), fit)
 
 
-def _effect(label: str, at: dict[str, Any], effect: float, se: float, reach: float, degrees: float) -> MarginalEffect:
-    tested = np.isfinite(reach) and se > 0
-    z = effect / se if tested else None
-    return MarginalEffect(
-        label, at, effect, se, z, None if z is None else p_value(z**2, 1, degrees), effect - reach, effect + reach
-    )
+def _effect(label: str, at: dict[str, Any], effect: float, se: float, p: float, lower: float, upper: float) -> MarginalEffect:
+    known = bool(np.isfinite(lower) and np.isfinite(upper) and se > 0)
+    return MarginalEffect(label, at, effect, se, effect / se if known else None, p if known else None, lower, upper)
 
 
 def _declared(schema: Schema, name: str) -> Column:

@@ -8,6 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from dpgram.analysis.compare import compare as side_by_side
+from dpgram.analysis.contrasts import contrasts_data
 from dpgram.analysis.fit import Fit
 from dpgram.analysis.regress import Fits
 from dpgram.analysis.regress import regress as fit_models
@@ -15,6 +16,7 @@ from dpgram.artifact.files import load
 from dpgram.cli.options import Flag, Json, ReleaseFile, Repeated, TableFormat, listed_names
 from dpgram.cli.output import check_table_format, print_json, print_table_as, print_text, working_bar
 from dpgram.errors import ModelError
+from dpgram.report.contrasts import contrast_summary
 from dpgram.report.figures import check_figure_path, draw_comparison, save_figure
 
 
@@ -32,6 +34,7 @@ def regress(
     l1_ratio: float | None = None,
     design_effect: float | None = None,
     intercept: Annotated[bool | None, Parameter(negative="--no-intercept")] = None,
+    test: Repeated = None,
     compare: Flag = False,
     plot: Path | None = None,
     format: TableFormat = "text",
@@ -53,6 +56,8 @@ def regress(
         design_effect: Factor by which units and weights increase the sampling variance. By default the worst case: rows per unit, times a
             factor for the weights. Use 1 if the errors of a unit's rows are independent.
         intercept: Fit with or without an intercept. By default with one if the release has one.
+        test: Restrictions to test, such as "a - b = 0" or "a = 0.5, b = c". Without "=", zero is tested. Each is printed with its estimate
+            and interval, and several also with the test of all together. The name of a category stands for all its levels. May be repeated.
         compare: Print all models side by side in one table, as latex and markdown always are.
         plot: Draw the coefficients with their intervals to this file (.png, .svg or .pdf)."""
     check_figure_path(plot)
@@ -76,12 +81,17 @@ def regress(
         )
     fits = Fits([fitted]) if isinstance(fitted, Fit) else fitted
     models = side_by_side(fits)
+    tested = [contrasts_data(fit, asked) for fit in fits for asked in test or ()]
     if json:
-        print_json(fits[0].to_dict() if len(fits) == 1 and not compare else models.to_dict())
+        data = fits[0].to_dict() if len(fits) == 1 and not compare else models.to_dict()
+        print_json({**data, "tests": tested} if tested else data)
     elif compare or format != "text":
         print_table_as(models.summary(), format)
     else:
         print_text("\n\n".join(str(fit.summary()) for fit in fits))
+    for one in tested if not json else ():
+        print_text("")
+        print_table_as(contrast_summary(one), format)
     if plot is not None:
         rows = len(models.names) * (1 if len(fits) == 1 else 1 + len(fits) // 3)
         save_figure(plot, fits[0].plot if len(fits) == 1 else lambda ax: draw_comparison(models.to_dict(), ax), rows=rows)

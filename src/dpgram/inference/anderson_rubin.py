@@ -28,7 +28,7 @@ from dpgram.errors import ModelError
 from dpgram.evidence.evidence import Evidence
 from dpgram.evidence.law import TINY
 from dpgram.inference.intervals import check_confidence, quantile
-from dpgram.inference.pivot import p_value, profile
+from dpgram.inference.pivot import Pivot, p_value, profile
 from dpgram.regression.channel import channel
 from dpgram.regression.instruments import Conditions, Estimate, with_fitted
 
@@ -403,5 +403,5 @@ def endogeneity(evidence: Evidence, of: Conditions) -> Diagnostic:
     design, places = with_fitted(of)
     seen = channel(evidence, design)
     rows, values = seen.to_own[list(places)], -seen.base[list(places)]
-    found = float(profile(seen, rows[None], values[None], seen.by_table)[0])
+    found = float(profile(Pivot.exactly(seen), rows[None], values[None])[0])
     return Diagnostic("regressors are exogenous", found, len(places), p_value(found, len(places), seen.degrees))

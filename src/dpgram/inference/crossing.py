@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpgram.inference.pivot import surely_above
-from dpgram.regression.channel import Channel
+from dpgram.inference.pivot import Pivot, surely_above
 
 Array = np.ndarray
 
@@ -35,19 +34,19 @@ class Model(NamedTuple):
     growth: Array  # (k,) how the least value grows with it
 
 
-def crossings(seen: Channel, rows: Array, origin: Array, unit: Array, sampling: Array, limit: float) -> tuple[Array, Array]:
+def crossings(of: Pivot, rows: Array, origin: Array, unit: Array, limit: float) -> tuple[Array, Array]:
     """(k,) t at which the least statistic with rows b = origin + t unit is ``limit``, and how it grows there; NaN where that is not sure.
 
     Sure is what no larger t is accepted for, as far as a look at some of them tells."""
-    estimate = seen.estimate
+    estimate = of.estimate
     with np.errstate(all="ignore"):
-        metric = seen.gain**2 / (seen.noise_variance(estimate) + sampling)
+        metric = of.gain**2 / (of.noise_variance(estimate) + of.by_table)
         over = rows / (metric + 1e-3 * np.median(metric) + np.finfo(float).tiny)
         t = np.full(len(rows), FIRST)
         b = estimate + over * ((origin + unit * t - rows @ estimate) / np.vecdot(over, rows))[:, None]
         try:
             for _ in range(STEPS):
-                near = _model(seen, b, rows, sampling)
+                near = _model(of, b, rows)
                 growth, root = near.growth * unit, np.sqrt(np.maximum(near.value - near.fall, 1e-3 * limit))
                 more = np.clip(
                     (np.sqrt(limit) - root) * 2 * root / growth, -t / 2, (t + 1) / 2
@@ -57,10 +56,10 @@ def crossings(seen: Channel, rows: Array, origin: Array, unit: Array, sampling: 
                     break
                 t, b = t + more, b + near.step + (more * unit)[:, None] * near.along
             which, times = np.repeat(np.arange(len(t)), len(FARTHER)), np.tile(FARTHER, len(t))
-            beyond = surely_above(seen, rows[which], origin[which] + (unit * t)[which] * times, sampling, limit)
+            beyond = surely_above(of, rows[which], origin[which] + (unit * t)[which] * times, limit)
             which, times = which[~beyond], times[~beyond]
             further = b[which] + ((t * unit)[which] * (times - 1))[:, None] * near.along[which]
-            beyond[~beyond] = _is_above(seen, further, rows[which], sampling, limit)
+            beyond[~beyond] = _is_above(of, further, rows[which], limit)
             sure &= beyond.reshape(len(t), -1).all(axis=1)
         except np.linalg.LinAlgError:
             sure = np.zeros(len(rows), dtype=bool)
@@ -68,10 +67,10 @@ def crossings(seen: Channel, rows: Array, origin: Array, unit: Array, sampling: 
     return np.where(sure, t, np.nan), growth
 
 
-def _is_above(seen: Channel, b: Array, rows: Array, sampling: Array, limit: float) -> Array:
+def _is_above(of: Pivot, b: Array, rows: Array, limit: float) -> Array:
     """Whether the least statistic near b is certainly larger than ``limit``."""
     for _ in range(FEW):
-        near = _model(seen, b, rows, sampling)
+        near = _model(of, b, rows)
         above = near.fall < 0.1 * (near.value - limit)
         if above.all():
             break
@@ -79,14 +78,14 @@ def _is_above(seen: Channel, b: Array, rows: Array, sampling: Array, limit: floa
     return above
 
 
-def _model(seen: Channel, b: Array, rows: Array, sampling: Array) -> Model:
-    weight, spread, root = seen.weight, seen.spread, np.sqrt(seen.spread)
+def _model(of: Pivot, b: Array, rows: Array) -> Model:
+    weight, spread, root = of.weight, of.spread, np.sqrt(of.spread)
     along = weight * b
-    over = 1 / (weight * (seen.label + spread * np.vecdot(along, b)[:, None]) + sampling)
-    residual, shaded = seen.observed - seen.gain * b, along * over
+    over = 1 / (weight * (of.label + spread * np.vecdot(along, b)[:, None]) + of.by_table)
+    residual, shaded = of.observed - of.gain * b, along * over
     inflated = 1 + spread * np.vecdot(shaded, along)
     z = (root * np.vecdot(shaded, residual) / inflated)[:, None]
-    gain, residual = seen.gain + root * z * weight, residual - root * z * along
+    gain, residual = of.gain + root * z * weight, residual - root * z * along
     whitened = residual * over
     heavy = weight * whitened
     gradient = -2 * (gain * whitened + spread * np.vecdot(heavy, whitened)[:, None] * along)

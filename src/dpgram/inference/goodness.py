@@ -66,7 +66,7 @@ def goodness(evidence: Evidence, plan: Design, confidence: float) -> Goodness:
     may_explain_all = weak.any()  # what is not identified may explain whatever is left
     lowest = 0.0 if may_explain_all else max(left - np.hypot(below, sampling), 0.0)
     highest = left + np.hypot(above, sampling)
-    if evidence.hides_squares and weak.all():
+    if evidence.hides_squares and weak.mean() > 0.5:
         highest = np.inf  # not even the label's own sum of squares is known
     variance_ends = (float(lowest * unit), float(highest * unit))
     whole_noise = evidence.quadratic_covariance(about, about)

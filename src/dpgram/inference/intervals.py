@@ -3,14 +3,19 @@
 - ``wald``: first-order, with the exact covariance of the noise at the estimate; Student's t where the noise has few degrees of freedom.
 - ``fieller``: the values that a test does not reject, profiled over all other coefficients (Anderson and Rubin 1949). Right
   however weakly a coefficient is identified; may be the whole line, which then is the answer: not identified at this budget.
-- ``auto``: Wald, and Fieller for those coefficients whose uncertainty comes from directions that do not stand (well) above the noise.
+- ``auto``: each coefficient by itself. Fieller's where most of its variance comes from directions that may have no gain at all. Where it
+  comes from directions that hardly stand above the noise, Fieller's too, but with the former directions taken to first order
+  (``Pivot.locally``): a rare level leaves itself unidentified, not the rest of the model. Wald's everywhere else.
+
+All of them are of coefficients, or of linear combinations of them, given as rows in own units. ``inference.hypotheses`` has the tests that
+belong to them: the same choice for the same combination.
 
 Assumed: errors with one variance, and no bias from shrinking many rows; docs/regression.md says what happens otherwise."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -18,7 +23,7 @@ from scipy.special import ndtri, stdtrit
 
 from dpgram.errors import ModelError
 from dpgram.inference.crossing import crossings
-from dpgram.inference.pivot import profile, surely_above
+from dpgram.inference.pivot import WEAK, Pivot, is_weak, profile, surely_above
 from dpgram.regression.channel import Channel
 
 Array = np.ndarray
@@ -27,10 +32,10 @@ FAR = 1e4  # standard errors; a set that reaches so far is unbounded
 STEPS = np.array([0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0, 200.0, 1000.0, FAR])
 GRID = np.concatenate([[0.0], STEPS])
 TOO_CLOSE = 1e-6  # a statistic so close to its limit, relatively, is called by the search
-WEAK = 1.96  # a gain below so many sds of its noise may be zero
-DOUBTFUL = 4.0  # below so many, first order is not good enough where better can be had
+DOUBTFUL = 4.0  # below so many sds of its noise, a gain is too uncertain for first order
 HALVINGS = 12
 QUARTERS = np.array([0.25, 0.5, 0.75])
+AUTO, WALD, FIELLER, BOOTSTRAP = "auto", "wald", "fieller", "bootstrap"
 
 
 Test = Callable[[Array, Array], Array]
@@ -66,6 +71,10 @@ class Uncertainty:
     def covariance(self) -> Array:
         return self.noise + self.sampling + self.clipping
 
+    def of(self, combinations: Array) -> Uncertainty:
+        """That of ``combinations`` (k, p) of the coefficients."""
+        return replace(self, back=combinations @ self.back, along=self.along @ combinations.T)
+
     @cached_property
     def se(self) -> Array:
         return np.sqrt((self.back**2 @ (self.by_noise + self.by_rows + self.by_clipping)[..., None])[..., 0] + self.along**2)
@@ -84,27 +93,22 @@ class Intervals:
         return np.isfinite(self.lower) & np.isfinite(self.upper)
 
 
-def uncertainty(seen: Channel) -> Uncertainty:
-    """Covariance of the debiased estimate, or of each of a stack."""
+def uncertainty(seen: Channel, combinations: Array | None = None) -> Uncertainty:
+    """Covariance of the debiased estimate, or of each of a stack; of ``combinations`` (k, p) of its coefficients where given."""
     back = seen.to_own / seen.debiased[..., None, :]
     along = np.sqrt(seen.spread) * (back @ (seen.weight * seen.estimate)[..., None])[..., 0]
-    return Uncertainty(back, along, noise_variances(seen), seen.by_rows, seen.by_clipping)
+    known = Uncertainty(back, along, seen.believed_noise, seen.by_rows, seen.by_clipping)
+    return known if combinations is None else known.of(combinations)
 
 
-def noise_variances(seen: Channel) -> Array:
-    """The privacy noise's variance in each direction, without the rank-one part.
+def turned(seen: Channel, combinations: Array | None) -> Array:
+    """(..., k, p) combinations of coefficients, all of them one by one where None, by the directions of the channel."""
+    return seen.to_own if combinations is None else combinations @ seen.to_own
 
-    It grows with the squares of the coefficients that the table itself has, before noise. Those of the estimate are too large by the
-    variance that noise gives them, which is taken off, but for a quarter: where noise is all there is, its size is what is known
-    least. What the sampling of rows adds to them stays, because the noise saw those rows."""
-    b, weight = seen.estimate, seen.weight
-    size = np.sum(weight * b**2, axis=-1, keepdims=True)
-    diagonal = weight * (seen.label + seen.spread * size)
-    for _ in range(3):
-        own = diagonal / seen.debiased**2 + seen.spread * (weight * b / seen.debiased) ** 2
-        excess = np.sum(weight * own, axis=-1, keepdims=True)
-        diagonal = weight * (seen.label + seen.spread * np.maximum(size - excess, size / 4))
-    return diagonal
+
+def valued(combinations: Array | None, coefficients: Array) -> Array:
+    """(k,) what combinations of ``coefficients`` are."""
+    return coefficients if combinations is None else combinations @ coefficients
 
 
 def quantile(confidence: float, degrees: float) -> float:
@@ -113,45 +117,48 @@ def quantile(confidence: float, degrees: float) -> float:
     return float(-ndtri(tail) if np.isinf(degrees) else -stdtrit(degrees, tail))
 
 
-def wald(seen: Channel, confidence: float) -> Intervals:
+def wald(seen: Channel, confidence: float, combinations: Array | None = None) -> Intervals:
     check_confidence(confidence)
-    estimate = seen.own(seen.estimate)
-    reach = quantile(confidence, seen.degrees) * uncertainty(seen).se
-    return Intervals(estimate - reach, estimate + reach, ("wald",) * len(reach))
+    estimate = valued(combinations, seen.own(seen.estimate))
+    reach = quantile(confidence, seen.degrees) * uncertainty(seen, combinations).se
+    return Intervals(estimate - reach, estimate + reach, (WALD,) * len(reach))
 
 
-def fieller(seen: Channel, confidence: float, places: Array | None = None) -> Intervals:
-    """Intervals of the coefficients at ``places`` by test inversion; the others get NaN."""
+def fieller(seen: Channel, confidence: float, combinations: Array | None = None) -> Intervals:
+    """Intervals by test inversion."""
+    return inverted(seen, Pivot.exactly(seen), confidence, combinations)
+
+
+def inverted(seen: Channel, of: Pivot, confidence: float, combinations: Array | None) -> Intervals:
+    """The values that the test of ``of`` does not reject; the whole line where it has no end on either side."""
     check_confidence(confidence)
-    p = len(seen.gain)
-    chosen = np.arange(p) if places is None else places
-    estimate, known = seen.own(seen.estimate), uncertainty(seen)
-    origin = estimate - seen.base
-    limit = quantile(confidence, seen.degrees) ** 2
-    sampling = seen.by_table
+    rows, se = turned(seen, combinations), uncertainty(seen, combinations).se
+    estimate, base = valued(combinations, seen.own(seen.estimate)), valued(combinations, seen.base)
+    origin, limit = estimate - base, quantile(confidence, seen.degrees) ** 2
 
     def accepted(which: Array, steps: Array) -> Array:
-        values = estimate[which] + known.se[which] * steps - seen.base[which]
-        return profile(seen, seen.to_own[which, None, :], values[:, None], sampling, enough=limit) <= limit
+        values = origin[which] + se[which] * steps
+        return profile(of, rows[which, None, :], values[:, None], enough=limit) <= limit
 
-    lower, upper = np.full(p, np.nan), np.full(p, np.nan)
-    both, reach = np.tile(chosen, 2), np.repeat([-FAR, FAR], len(chosen))
-    within = ~surely_above(seen, seen.to_own[both], origin[both] + known.se[both] * reach, sampling, limit)
+    lower, upper = np.full(len(rows), -np.inf), np.full(len(rows), np.inf)
+    method = (FIELLER,) * len(rows)
+    if of.far <= limit:
+        return Intervals(lower, upper, method)
+    both, reach = np.tile(np.arange(len(rows)), 2), np.repeat([-FAR, FAR], len(rows))
+    within = ~surely_above(of, rows[both], origin[both] + se[both] * reach, limit)
     if within.any():
         within[within] = accepted(both[within], reach[within])
-    far = within.reshape(2, -1).any(axis=0)
-    lower[chosen[far]], upper[chosen[far]] = -np.inf, np.inf
-    left = chosen[~far]
+    left = np.flatnonzero(~within.reshape(2, -1).any(axis=0))
     if len(left):
         which, sign = np.tile(left, 2), np.repeat([-1.0, 1.0], len(left))
-        unit = sign * known.se[which]
-        at, growth = crossings(seen, seen.to_own[which], origin[which], unit, sampling, limit)
+        unit = sign * se[which]
+        at, growth = crossings(of, rows[which], origin[which], unit, limit)
         steps = _first_rejected(accepted, which, sign, at, growth / (TOO_CLOSE * (1 + limit)))
         if (unsure := np.isnan(at)).any():
             steps[unsure] = _searched(accepted, which[unsure], sign[unsure])
         ends = estimate[which] + unit * steps
         lower[left], upper[left] = ends[: len(left)], ends[len(left) :]
-    return Intervals(lower, upper, ("fieller",) * p)
+    return Intervals(lower, upper, method)
 
 
 def _first_rejected(accepted: Test, which: Array, sign: Array, at: Array, certainty: Array) -> Array:
@@ -186,36 +193,39 @@ def _searched(accepted: Test, which: Array, sign: Array) -> Array:
 def weakly_identified(seen: Channel, combinations: Array | None = None, *, below: float = WEAK) -> Array:
     """Which coefficients, or ``combinations`` of them, owe most of their variance to directions whose gain may well be zero.
 
-    All coefficients, where that is so for more than half: small standard errors are then picked out by the noise, and hold too seldom.
     Of a stack, those of each."""
-    rows = seen.to_own if combinations is None else combinations @ seen.to_own
-    weak = seen.gain < below * seen.gain_sd
+    rows, weak = turned(seen, combinations), is_weak(seen, below)
     if not weak.any():
         return np.zeros(rows.shape[:-1], dtype=bool)
-    variance = seen.noise_variance(seen.estimate) / seen.debiased**2
-    shares = rows**2 * variance[..., None, :]
-    mostly = np.where(weak[..., None, :], shares, 0.0).sum(axis=-1) > shares.sum(axis=-1) / 2
-    return mostly if combinations is not None else mostly | (mostly.mean(axis=-1, keepdims=True) > 0.5)
+    shares = rows**2 * spent(seen)[..., None, :]
+    return np.where(weak[..., None, :], shares, 0.0).sum(axis=-1) > shares.sum(axis=-1) / 2
 
 
-def automatic(seen: Channel, confidence: float) -> Intervals:
-    """Wald intervals, and Fieller's where a coefficient is weakly identified.
-
-    Where identification is only doubtful, Fieller's is taken if it is bounded and Wald's if not: the whole line would say too
-    little there."""
-    first = wald(seen, confidence)
-    weak = weakly_identified(seen)
-    doubtful = weakly_identified(seen, below=DOUBTFUL) | weak
-    if not doubtful.any():
-        return first
-    second = fieller(seen, confidence, np.flatnonzero(doubtful))
-    by_test = weak | (doubtful & np.isfinite(second.lower) & np.isfinite(second.upper))
-    method = tuple("fieller" if tested else "wald" for tested in by_test)
-    return Intervals(np.where(by_test, second.lower, first.lower), np.where(by_test, second.upper, first.upper), method)
+def spent(seen: Channel) -> Array:
+    """The variance of the estimate in each direction, without the rank-one part: what identification is judged by."""
+    return (seen.believed_noise + seen.by_table) / seen.debiased**2
 
 
-BY_CHANNEL = {"auto": automatic, "wald": wald, "fieller": fieller}  # the bootstrap needs the evidence itself
-METHODS = (*BY_CHANNEL, "bootstrap")
+def judged(seen: Channel, combinations: Array | None = None) -> tuple[Array, Array]:
+    """Which coefficients, or combinations of them, are weakly identified, and which of the others only doubtfully."""
+    weak = weakly_identified(seen, combinations)
+    return weak, weakly_identified(seen, combinations, below=DOUBTFUL) & ~weak
+
+
+def automatic(seen: Channel, confidence: float, combinations: Array | None = None) -> Intervals:
+    """Wald's intervals, and Fieller's for what is identified weakly or doubtfully."""
+    first = wald(seen, confidence, combinations)
+    lower, upper, method = first.lower.copy(), first.upper.copy(), np.array(first.method, dtype=object)
+    for which, pivot in zip(judged(seen, combinations), (Pivot.exactly, Pivot.locally), strict=True):
+        if which.any():
+            chosen = (np.eye(len(which)) if combinations is None else combinations)[which]
+            second = inverted(seen, pivot(seen), confidence, chosen)
+            lower[which], upper[which], method[which] = second.lower, second.upper, FIELLER
+    return Intervals(lower, upper, tuple(method))
+
+
+BY_CHANNEL = {AUTO: automatic, WALD: wald, FIELLER: fieller}  # the bootstrap needs the evidence itself
+METHODS = (*BY_CHANNEL, BOOTSTRAP)
 
 
 def predictions(seen: Channel, features: Array, residual: float, confidence: float) -> tuple[Array, Array]:

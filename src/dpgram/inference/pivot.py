@@ -1,18 +1,21 @@
-"""The test behind Fieller's intervals, and joint tests: how far observations are from what given coefficients predict.
+"""The test behind Fieller's intervals: how far observations are from what given coefficients predict.
 
 For coefficients b the residual observed - gain b has mean zero and a covariance that is known and itself depends on b. Its
 squared length in units of that covariance, made as small as possible over all b with given values of some combinations,
-is about chi-square with as many degrees of freedom as combinations were given, however weak the gains are."""
+is about chi-square with as many degrees of freedom as combinations were given, however weak the gains are.
+
+Where coefficients go to infinity along a direction, the statistic tends to (gain / gain_sd)^2 of that direction. So a direction with a
+gain that may be zero leaves everything open, other coefficients too: each value of theirs agrees with a large enough coefficient there.
+``locally`` is for them: there the coefficients of such directions have the variance that they have to first order."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.special import chdtrc, fdtrc
 
-from dpgram.errors import ModelError
 from dpgram.regression.channel import Channel
 
 Array = np.ndarray
@@ -20,21 +23,77 @@ Array = np.ndarray
 ITERATIONS, TINY = 80, np.finfo(float).tiny
 LOOSE = 1e-6  # of what a change along the weakest direction counts, where a search starts far out
 LOWER = 0.99  # of what was found: a start that is no lower leads to the same valley, or to one that is as deep
+WEAK = 1.96  # a gain below so many sds of its noise may be zero
+FADED = 1e-9  # what is left of the noise's dependence on coefficients that are seen to first order
 
 
-def statistic(seen: Channel, b: Array, sampling: Array) -> tuple[Array, Array, Array]:
+@dataclass(frozen=True, eq=False)
+class Pivot:
+    """What the test knows of a regression, by directions; names are those of ``Channel``."""
+
+    observed: Array
+    gain: Array
+    weight: Array
+    label: Array
+    spread: float
+    estimate: Array
+    by_table: Array  # the variance in what was observed that does not grow with the coefficients that are tested
+
+    @classmethod
+    def exactly(cls, seen: Channel) -> Pivot:
+        """All directions as they are."""
+        return cls(seen.observed, seen.gain, seen.weight, seen.label, seen.spread, seen.estimate, seen.by_table)
+
+    @classmethod
+    def locally(cls, seen: Channel) -> Pivot:
+        """Directions whose gain may be zero to first order, as Wald's intervals take them: they neither grow without end nor hide others.
+
+        What noise their coefficients bring to other directions is that of the size that is believed of them."""
+        weak = is_weak(seen)
+        if not weak.any():
+            return cls.exactly(seen)
+        squares = seen.weight * seen.estimate**2
+        inside = seen.size * squares[weak].sum() / max(squares.sum(), TINY)
+        first_order = seen.believed_noise + seen.spread * (seen.weight * seen.estimate) ** 2
+        return cls(
+            seen.observed,
+            np.where(weak, seen.debiased, seen.gain),
+            np.where(weak, FADED * seen.weight, seen.weight),
+            seen.label,
+            seen.spread,
+            seen.estimate,
+            seen.by_table + np.where(weak, first_order, seen.weight * seen.spread * inside),
+        )
+
+    def noise_variance(self, b: Array) -> Array:
+        """Diagonal of the noise's covariance at b, without the rank-one part."""
+        return self.weight * (self.label + self.spread * np.sum(self.weight * b**2, axis=-1, keepdims=True))
+
+    @cached_property
+    def far(self) -> float:
+        """The least that the statistic tends to where coefficients go to infinity. True gains are not negative."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return float(np.min(np.maximum(self.gain, 0.0) ** 2 / (2 * self.spread * self.weight**2), initial=np.inf))
+
+
+def is_weak(seen: Channel, below: float = WEAK) -> Array:
+    """Which directions have a gain that may well be zero."""
+    return seen.gain < below * seen.gain_sd
+
+
+def statistic(of: Pivot, b: Array) -> tuple[Array, Array, Array]:
     """The squared distance at each row of ``b`` (k, p), its gradient, and the covariance's diagonal part."""
-    spread, along = seen.spread, seen.weight * b
-    diagonal = seen.weight * (seen.label + spread * _dot(along, b)) + sampling
-    residual = seen.observed - seen.gain * b
+    spread, along = of.spread, of.weight * b
+    diagonal = of.weight * (of.label + spread * _dot(along, b)) + of.by_table
+    residual = of.observed - of.gain * b
     whitened, shaded = residual / diagonal, along / diagonal
     # covariance = diag + spread along along', inverted by Sherman and Morrison
     inner = _dot(along, whitened)
     share = spread * inner / (1 + spread * _dot(along, shaded))
     distance = _dot(residual, whitened) - share * inner
     solved = whitened - share * shaded
-    heavy = seen.weight * solved
-    gradient = -2 * (seen.gain * solved + spread * (_dot(heavy, solved) * along + _dot(along, solved) * heavy))
+    heavy = of.weight * solved
+    gradient = -2 * (of.gain * solved + spread * (_dot(heavy, solved) * along + _dot(along, solved) * heavy))
     return distance[:, 0], gradient, diagonal
 
 
@@ -43,7 +102,7 @@ def _dot(a: Array, b: Array) -> Array:
     return np.vecdot(a, b)[:, None]
 
 
-def profile(seen: Channel, combinations: Array, values: Array, sampling: Array, *, enough: float = 0.0) -> Array:
+def profile(of: Pivot, combinations: Array, values: Array, *, enough: float = 0.0) -> Array:
     """The smallest statistic over all b with ``combinations @ b = values``, for k such problems at once.
 
     A problem is left as soon as its statistic is at most ``enough``: a test needs no more.
@@ -51,25 +110,25 @@ def profile(seen: Channel, combinations: Array, values: Array, sampling: Array, 
     ``combinations`` (k, c, p), ``values`` (k, c). Damped Gauss-Newton steps within the constraints: the metric is diagonal, so a step
     costs c by c.
 
-    Far from the estimate there may be several valleys: along a direction the statistic tends to (gain / gain_sd)^2 of that one. So the
-    search starts at the nearest point, and once more along the weakest direction, where that is clearly lower than what was found."""
-    squares = seen.gain**2
-    metric = squares / (seen.noise_variance(seen.estimate) + sampling)
-    metric = np.broadcast_to(metric + 1e-3 * np.median(metric) + TINY, (len(values), len(seen.gain)))
-    gap = values - np.vecdot(combinations, seen.estimate)
-    least = _descended(seen, combinations, seen.estimate + _lifted(combinations, metric, gap), sampling, enough)
-    weakest = np.arange(len(squares)) == np.argmin(squares / seen.weight**2)
-    far = seen.estimate + _lifted(combinations, np.where(weakest, LOOSE * metric, metric), gap)
-    lower = (least > enough) & (statistic(seen, far, sampling)[0] < LOWER * least)
+    Far from the estimate there may be several valleys. So the search starts at the nearest point, and once more along the weakest
+    direction, where that is clearly lower than what was found."""
+    squares = of.gain**2
+    metric = squares / (of.noise_variance(of.estimate) + of.by_table)
+    metric = np.broadcast_to(metric + 1e-3 * np.median(metric) + TINY, (len(values), len(of.gain)))
+    gap = values - np.vecdot(combinations, of.estimate)
+    least = _descended(of, combinations, of.estimate + _lifted(combinations, metric, gap), enough)
+    weakest = np.arange(len(squares)) == np.argmin(squares / of.weight**2)
+    far = of.estimate + _lifted(combinations, np.where(weakest, LOOSE * metric, metric), gap)
+    lower = (least > enough) & (statistic(of, far)[0] < LOWER * least)
     if lower.any():
-        least[lower] = np.minimum(least[lower], _descended(seen, combinations[lower], far[lower], sampling, enough))
+        least[lower] = np.minimum(least[lower], _descended(of, combinations[lower], far[lower], enough))
     return least
 
 
-def _descended(seen: Channel, combinations: Array, b: Array, sampling: Array, enough: float) -> Array:
+def _descended(of: Pivot, combinations: Array, b: Array, enough: float) -> Array:
     """The smallest statistic that steps from each row of ``b`` lead to."""
-    squares = seen.gain**2
-    best, gradient, diagonal = statistic(seen, b, sampling)
+    squares = of.gain**2
+    best, gradient, diagonal = statistic(of, b)
     damping = np.full(len(b), 1e-3)
     least, moving = best.copy(), np.arange(len(b))  # problems drop out as they settle
     for _ in range(ITERATIONS):
@@ -77,7 +136,7 @@ def _descended(seen: Channel, combinations: Array, b: Array, sampling: Array, en
         metric = metric + (damping * metric.max(axis=1) + TINY)[:, None]
         step = gradient / (-2 * metric)
         step = step - _lifted(combinations, metric, np.vecdot(combinations, step[:, None, :]))
-        tried, slope, spread = statistic(seen, b + step, sampling)
+        tried, slope, spread = statistic(of, b + step)
         better = tried < best
         settled = (better & (best - tried < 1e-7 * (1 + best))) | (damping > 1e7) | (np.minimum(best, tried) <= enough)
         if better.all():
@@ -98,17 +157,17 @@ def _descended(seen: Channel, combinations: Array, b: Array, sampling: Array, en
     return least
 
 
-def surely_above(seen: Channel, rows: Array, values: Array, sampling: Array, limit: float) -> Array:
+def surely_above(of: Pivot, rows: Array, values: Array, limit: float) -> Array:
     """Whether no b with ``rows`` (k, p) @ b = ``values`` (k,) has a statistic of ``limit`` or less, as far as a bound tells it.
 
     With c = sqrt(weight) b, and what was observed over sqrt(weight), the residual is u = gain / weight (c0 - c), c0 where it is zero.
-    Its covariance is at most label + 2 spread |c|^2 + the largest sampling, where |c| is at most |c0| + |u| / the least gain: so the
-    statistic is at least |u|^2 over that, which grows with |u|, and is least at the shortest u."""
+    Its covariance is at most label + 2 spread |c|^2 + the largest of what the table adds, where |c| is at most |c0| + |u| / the least
+    gain: so the statistic is at least |u|^2 over that, which grows with |u|, and is least at the shortest u."""
     with np.errstate(all="ignore"):
-        root, exact = np.sqrt(seen.weight), seen.observed / seen.gain
-        u = np.abs(values - rows @ exact) / np.linalg.norm(rows * (root / seen.gain), axis=1)
-        c = np.linalg.norm(root * exact) + u / np.min(np.abs(seen.gain) / seen.weight)
-        return u**2 > limit * (seen.label + 2 * seen.spread * c**2 + np.max(sampling / seen.weight))
+        root, exact = np.sqrt(of.weight), of.observed / of.gain
+        u = np.abs(values - rows @ exact) / np.linalg.norm(rows * (root / of.gain), axis=1)
+        c = np.linalg.norm(root * exact) + u / np.min(np.abs(of.gain) / of.weight)
+        return u**2 > limit * (of.label + 2 * of.spread * c**2 + np.max(of.by_table / of.weight))
 
 
 def _lifted(combinations: Array, metric: Array, gap: Array) -> Array:
@@ -121,47 +180,8 @@ def _lifted(combinations: Array, metric: Array, gap: Array) -> Array:
     return (np.linalg.solve(over @ combinations.mT, gap[:, :, None]).mT @ over)[:, 0]
 
 
-@dataclass(frozen=True)
-class JointTest:
-    """The test that some coefficients are all zero.
-
-    Attributes
-    ----------
-    name : str
-        What was tested.
-    coefficients : tuple of str
-        Names of the coefficients.
-    statistic : float
-        The chi-square statistic.
-    degrees : int
-        Its degrees of freedom, the number of coefficients.
-    p_value : float
-        The p-value. It comes from an F distribution if the noise of the release has few degrees of freedom.
-    """
-
-    name: str
-    coefficients: tuple[str, ...]
-    statistic: float  # chi-square; divided by its degrees of freedom and compared with F where the noise has few
-    degrees: int
-    p_value: float
-
-
-def joint_test(seen: Channel, names: Sequence[str], places: Sequence[int], *, name: str = "") -> JointTest:
-    """The test that the coefficients at ``places`` are all zero in own units. Holds however weakly they are identified."""
-    if not places:
-        raise ModelError("a joint test needs at least one coefficient. Name one.")
-    chosen = np.array(places)
-    distance = float(profile(seen, seen.to_own[chosen][None], -seen.base[chosen][None], seen.by_table)[0])
-    return JointTest(name, tuple(names[j] for j in places), distance, len(chosen), p_value(distance, len(chosen), seen.degrees))
-
-
-def single_p_values(seen: Channel) -> Array:
-    """P-values of the test that one coefficient is zero, for each of them, all at once."""
-    distances = profile(seen, seen.to_own[:, None, :], -seen.base[:, None], seen.by_table)
-    return np.array([p_value(distance, 1, seen.degrees) for distance in distances])
-
-
 def p_value(statistic: float, count: int, degrees: float) -> float:
+    """Of a statistic with ``count`` degrees of freedom: chi-square, or F where the noise has few degrees of freedom."""
     if np.isinf(degrees):
         return float(chdtrc(count, max(statistic, 0.0)))
     return float(fdtrc(count, degrees, max(statistic, 0.0) / count))

@@ -28,7 +28,6 @@ import numpy as np
 from dpgram.artifact.release import GramRelease
 from dpgram.errors import ModelError
 from dpgram.evidence.evidence import Evidence
-from dpgram.inference.intervals import noise_variances
 from dpgram.regression.channel import channel
 from dpgram.regression.design import Design, Target, design
 
@@ -188,7 +187,7 @@ def risks(evidence: Evidence, plan: Design, places: Array) -> Risks:
     parts = []
     for start in range(0, len(places), CHUNK):
         seen = channel(evidence, plan.submodels(places[start : start + CHUNK]))
-        spent = noise_variances(seen) + seen.spread * (seen.weight * seen.estimate) ** 2
+        spent = seen.believed_noise + seen.spread * (seen.weight * seen.estimate) ** 2
         unit = np.square(seen.label_scale)
         parts.append((unit * seen.error_squares(), unit * seen.sampling_variance, unit * np.sum(spent / seen.per_row, axis=-1)))
     return Risks(*(np.concatenate(part) for part in zip(*parts, strict=True)))

@@ -100,6 +100,25 @@ class Channel(Seen):
         """Diagonal of the privacy noise's covariance at b, without the rank-one part."""
         return self.weight * (self.label + self.spread * np.sum(self.weight * b**2, axis=-1, keepdims=True))
 
+    @cached_property
+    def size(self) -> Array:
+        """(..., 1) sum of weight b^2 over the coefficients that the table itself has, before noise: the privacy noise grows with it.
+
+        That of the estimate is too large by the variance that noise gives them, which is taken off, but for a quarter: where noise is all
+        there is, its size is what is known least. What the sampling of rows adds to them stays, because the noise saw those rows."""
+        b, weight = self.estimate, self.weight
+        whole = believed = np.sum(weight * b**2, axis=-1, keepdims=True)
+        for _ in range(3):
+            own = weight * (self.label + self.spread * believed) / self.debiased**2
+            excess = np.sum(weight * (own + self.spread * (weight * b / self.debiased) ** 2), axis=-1, keepdims=True)
+            believed = np.maximum(whole - excess, whole / 4)
+        return believed
+
+    @property
+    def believed_noise(self) -> Array:
+        """The privacy noise's variance in each direction, without the rank-one part, at the size that is believed."""
+        return self.weight * (self.label + self.spread * self.size)
+
     def error_squares(self) -> Array:
         """The sum of squared errors of the unit label, unbiased, so that it may be negative.
 

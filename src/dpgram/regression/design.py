@@ -61,6 +61,13 @@ class Design:
     def label(self) -> Array:
         return self._matrix[:, -1]
 
+    @property
+    def tested(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        """What a summary tests together: the coefficients of each feature that has several, and all slopes of several features."""
+        several = tuple((name, places) for name, places in self.groups if len(places) > 1)
+        slopes = tuple(j for j, name in enumerate(self.names) if name != INTERCEPT)
+        return (*several, ("all features", slopes)) if len(slopes) > 1 and len(self.groups) > 1 else several
+
     @cached_property
     def places(self) -> Array | None:
         """(p + 1,) of the regressors and the label in the Gram, where each is a released column as it is, and none is there twice."""

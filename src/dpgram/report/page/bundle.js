@@ -1476,8 +1476,8 @@ return { debiased, shrunk };
 })();
 
 const module_pivot = (() => {
-// The test behind Fieller's intervals and joint tests: how far observations are from what given coefficients predict, made as small
-// as possible over all coefficients with given values of some combinations. As dpgram.inference.pivot, one problem at a time.
+// The test behind Fieller's intervals: how far observations are from what given coefficients predict, made as small as possible over all
+// coefficients with given values of some combinations. As dpgram.inference.pivot, one problem at a time.
 
 const { noiseVariance } = module_channel;
 const { apply, dot, qr, solve, transpose } = module_linalg;
@@ -1486,18 +1486,54 @@ const ITERATIONS = 80;
 const LOOSE = 1e-6; // of what a change along the weakest direction counts, where a search starts far out
 const LOWER = 0.99; // of what was found: a start that is no lower leads to the same valley, or to one that is as deep
 const SMALLEST = 2.2250738585072014e-308; // positive and normal
+const WEAK = 1.96; // a gain below so many sds of its noise may be zero
+const FADED = 1e-9; // what is left of the noise's dependence on coefficients that are seen to first order
+
+// Which directions have a gain that may well be zero.
+const weakDirections = (seen, below = WEAK) => Array.from(seen.gain, (g, i) => g < below * seen.gainSd[i]);
+
+// What the test knows of a regression: all directions as they are.
+const exactly = ({ observed, gain, weight, label, spread, estimate }, { byTable }) =>
+  ({ observed, gain, weight, label, spread, estimate, byTable });
+
+// Directions whose gain may be zero to first order, as Wald's intervals take them: they neither grow without end nor hide others.
+function locally(seen, known) {
+  const weak = weakDirections(seen);
+  if (!weak.includes(true)) return exactly(seen, known);
+  const squares = seen.estimate.map((b, i) => seen.weight[i] * b ** 2);
+  let [hidden, whole] = [0, 0];
+  squares.forEach((value, i) => {
+    whole += value;
+    if (weak[i]) hidden += value;
+  });
+  const inside = (known.size * hidden) / Math.max(whole, SMALLEST);
+  const { spread } = seen;
+  return {
+    ...exactly(seen, known),
+    gain: seen.gain.map((g, i) => (weak[i] ? seen.debiased[i] : g)),
+    weight: seen.weight.map((w, i) => (weak[i] ? FADED * w : w)),
+    byTable: known.byTable.map((value, i) => {
+      const w = seen.weight[i];
+      return value + (weak[i] ? known.noise[i] + spread * (w * seen.estimate[i]) ** 2 : w * spread * inside);
+    }),
+  };
+}
+
+// The least that the statistic tends to where coefficients go to infinity. True gains are not negative.
+const farOut = ({ gain, weight, spread }) =>
+  gain.reduce((least, g, i) => Math.min(least, Math.max(g, 0) ** 2 / (2 * spread * weight[i] ** 2)), Infinity);
 
 // The squared distance at b, its gradient, and the covariance's diagonal part.
-function statistic(seen, b, sampling) {
-  const { weight, spread, gain, observed } = seen;
+function statistic(of, b) {
+  const { weight, spread, gain, observed, byTable } = of;
   const p = b.length;
-  const diagonal = noiseVariance(seen, b);
+  const diagonal = noiseVariance(of, b);
   let [inner, shadedSum, plain] = [0, 0, 0];
   const along = new Float64Array(p);
   const whitened = new Float64Array(p);
   const shaded = new Float64Array(p);
   for (let i = 0; i < p; i++) {
-    diagonal[i] += sampling[i];
+    diagonal[i] += byTable[i];
     const residual = observed[i] - gain[i] * b[i];
     along[i] = weight[i] * b[i];
     whitened[i] = residual / diagonal[i];
@@ -1524,30 +1560,30 @@ function statistic(seen, b, sampling) {
 // The smallest statistic over all b with combination @ b = value for each of `combinations`; stops as soon as it is at most `enough`.
 // Far from the estimate there may be several valleys: the search starts at the nearest point, and once more along the direction whose gain is
 // weakest where that is clearly lower than what was found.
-function profile(seen, combinations, values, sampling, enough = 0) {
-  const first = noiseVariance(seen, seen.estimate);
-  const plain = seen.gain.map((g, i) => g ** 2 / (first[i] + sampling[i]));
+function profile(of, combinations, values, enough = 0) {
+  const first = noiseVariance(of, of.estimate);
+  const plain = of.gain.map((g, i) => g ** 2 / (first[i] + of.byTable[i]));
   const middle = median(plain);
   const metric = plain.map((m) => m + 1e-3 * middle + SMALLEST);
-  const { start, along } = feasible(seen.estimate, combinations, values);
-  const least = descended(seen, start(metric), along, sampling, enough);
+  const { start, along } = feasible(of.estimate, combinations, values);
+  const least = descended(of, start(metric), along, enough);
   if (least <= enough) return least;
-  const weakest = smallest(seen.gain.map((g, i) => (g / seen.weight[i]) ** 2));
+  const weakest = smallest(of.gain.map((g, i) => (g / of.weight[i]) ** 2));
   const far = start(metric.map((m, i) => (i === weakest ? LOOSE * m : m)));
-  if (!(statistic(seen, far, sampling).distance < LOWER * least)) return least;
-  return Math.min(least, descended(seen, far, along, sampling, enough));
+  if (!(statistic(of, far).distance < LOWER * least)) return least;
+  return Math.min(least, descended(of, far, along, enough));
 }
 
 // The smallest statistic that steps from b lead to.
-function descended(seen, b, along, sampling, enough) {
+function descended(of, b, along, enough) {
   const p = b.length;
   const metric = new Float64Array(p);
-  let { distance: best, gradient, diagonal } = statistic(seen, b, sampling);
+  let { distance: best, gradient, diagonal } = statistic(of, b);
   let damping = 1e-3;
   for (let k = 0; k < ITERATIONS; k++) {
     let largest = 0;
     for (let i = 0; i < p; i++) {
-      metric[i] = (seen.gain[i] * seen.gain[i]) / diagonal[i];
+      metric[i] = (of.gain[i] * of.gain[i]) / diagonal[i];
       if (metric[i] > largest) largest = metric[i];
     }
     const step = new Float64Array(p);
@@ -1557,7 +1593,7 @@ function descended(seen, b, along, sampling, enough) {
     }
     const next = along(metric, step);
     for (let i = 0; i < p; i++) next[i] += b[i];
-    const tried = statistic(seen, next, sampling);
+    const tried = statistic(of, next);
     const better = tried.distance < best;
     const settled =
       (better && best - tried.distance < 1e-7 * (1 + best)) || damping > 1e7 || Math.min(best, tried.distance) <= enough;
@@ -1645,22 +1681,21 @@ function median(values) {
   const half = sorted.length >> 1;
   return sorted.length % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
 }
-return { profile };
+return { weakDirections, exactly, locally, farOut, profile };
 })();
 
 const module_intervals = (() => {
 // Intervals that count the privacy noise, around the debiased estimate: Wald's, Fieller's, and of the two what is right for each
 // coefficient. As dpgram.inference.intervals, whose docstring says what is assumed.
 
-const { errorSquares, inOwnUnits, noiseVariance } = module_channel;
+const { errorSquares, inOwnUnits } = module_channel;
 const { dot } = module_linalg;
-const { profile } = module_pivot;
+const { exactly, farOut, locally, profile, weakDirections } = module_pivot;
 const { quantile } = module_special;
 
 const FAR = 1e4; // standard errors; a set that reaches so far is unbounded
 const STEPS = [0.5, 1, 1.5, 2, 2.5, 3, 4, 6, 10, 20, 50, 200, 1000, FAR];
-const WEAK = 1.96; // a gain below so many sds of its noise may be zero
-const DOUBTFUL = 4; // below so many, first order is not good enough where better can be had
+const DOUBTFUL = 4; // below so many sds of its noise, a gain is too uncertain for first order
 const HALVINGS = 12;
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 
@@ -1670,23 +1705,26 @@ const errorVariance = (seen) => Math.max(errorSquares(seen), 0) / rowsLeft(seen,
 // By what to divide squares that so many rows left unexplained: each coefficient takes as many rows as the design effect says.
 const rowsLeft = (seen, rows) => Math.max(rows - seen.designEffect * seen.gain.length, seen.designEffect);
 
-// The privacy noise's variance in each direction, without the rank-one part, at the size that coefficients have before noise.
-function noiseVariances(seen) {
+// The sum of weight b^2 that the table itself has, before noise: the privacy noise grows with it.
+function believedSize(seen) {
   const { estimate: b, weight, debiased, label, spread } = seen;
-  const size = sum(weight.map((w, i) => w * b[i] ** 2));
-  let diagonal = weight.map((w) => w * (label + spread * size));
+  const whole = sum(weight.map((w, i) => w * b[i] ** 2));
+  let size = whole;
   for (let k = 0; k < 3; k++) {
-    const own = diagonal.map((v, i) => v / debiased[i] ** 2 + spread * ((weight[i] * b[i]) / debiased[i]) ** 2);
-    const excess = sum(weight.map((w, i) => w * own[i]));
-    diagonal = weight.map((w) => w * (label + spread * Math.max(size - excess, size / 4)));
+    const excess = sum(weight.map((w, i) => {
+      const own = (w * (label + spread * size)) / debiased[i] ** 2;
+      return w * (own + spread * ((w * b[i]) / debiased[i]) ** 2);
+    }));
+    size = Math.max(whole - excess, whole / 4);
   }
-  return diagonal;
+  return size;
 }
 
 // Covariance of the debiased coefficients in own units, as a function: variance(row) for any combination of coefficients.
 function uncertainty(seen) {
   const variance = errorVariance(seen);
-  const noise = noiseVariances(seen);
+  const size = believedSize(seen);
+  const noise = seen.weight.map((w) => w * (seen.label + seen.spread * size)); // without the rank-one part
   const byRows = seen.perRow.map((v) => seen.designEffect * variance * v);
   const p = noise.length;
   const rows = seen.toOwn.map((row) => row.map((value, j) => value / seen.debiased[j]));
@@ -1709,10 +1747,14 @@ function uncertainty(seen) {
     return { privacy, sampling, clipping, whole: privacy + sampling + clipping };
   };
   const own = rows.map((_, i) => parts(Float64Array.from({ length: p }, (_, j) => (i === j ? 1 : 0))));
+  const byTable = byRows.map((v) => v + seen.byClipping);
   return {
     variance,
     parts,
-    byTable: byRows.map((v) => v + seen.byClipping), // the variance in what was observed that is no noise
+    size,
+    noise,
+    byTable, // the variance in what was observed that is no noise
+    spent: noise.map((v, j) => (v + byTable[j]) / seen.debiased[j] ** 2), // the variance of the estimate, without the rank-one part
     se: own.map((v) => Math.sqrt(v.whole)),
     sePrivacy: own.map((v) => Math.sqrt(v.privacy)),
     seSampling: own.map((v) => Math.sqrt(v.sampling)),
@@ -1727,14 +1769,13 @@ function wald(seen, known, confidence) {
   }));
 }
 
-// The interval of the coefficient at `place` by test inversion.
-function fiellerOne(seen, known, confidence, place) {
+// The interval of the coefficient at `place` by inversion of the test of `of`.
+function inverted(seen, known, of, confidence, place) {
   const estimate = dot(seen.toOwn[place], seen.estimate) + seen.base[place];
   const limit = quantile(confidence, seen.degrees) ** 2;
   const se = known.se[place];
-  const accepted = (steps) =>
-    profile(seen, [seen.toOwn[place]], [estimate + se * steps - seen.base[place]], known.byTable, limit) <= limit;
-  if (accepted(-FAR) || accepted(FAR)) return { lower: -Infinity, upper: Infinity, method: "fieller" };
+  const accepted = (steps) => profile(of, [seen.toOwn[place]], [estimate + se * steps - seen.base[place]], limit) <= limit;
+  if (farOut(of) <= limit || accepted(-FAR) || accepted(FAR)) return { lower: -Infinity, upper: Infinity, method: "fieller" };
   const end = (sign) => {
     const grid = [0, ...STEPS];
     let last = STEPS.length - 1; // the farthest step within
@@ -1750,24 +1791,19 @@ function fiellerOne(seen, known, confidence, place) {
   return { lower: end(-1), upper: end(1), method: "fieller" };
 }
 
-const fieller = (seen, known, confidence) =>
-  Array.from(seen.gain, (_, place) => fiellerOne(seen, known, confidence, place));
+const fieller = (seen, known, confidence) => {
+  const of = exactly(seen, known);
+  return Array.from(seen.gain, (_, place) => inverted(seen, known, of, confidence, place));
+};
 
-// Which coefficients owe most of their variance to directions whose gain may well be zero; all, where that is so for more than half.
-function weaklyIdentified(seen, below = WEAK) {
-  const found = weakCombinations(seen, seen.toOwn, below);
-  return found.filter(Boolean).length > found.length / 2 ? found.map(() => true) : found;
-}
-
-// The same for rows in the channel's own basis, each by itself.
-function weakCombinations(seen, rows, below = WEAK) {
-  const weak = Array.from(seen.gain, (g, i) => g < below * seen.gainSd[i]);
+// Which combinations, rows in the channel's own basis, owe most of their variance to directions whose gain may well be zero.
+function weaklyIdentified(seen, known, rows, below) {
+  const weak = weakDirections(seen, below);
   if (!weak.includes(true)) return rows.map(() => false);
-  const noise = noiseVariance(seen, seen.estimate);
   return rows.map((row) => {
     let [hidden, whole] = [0, 0];
     row.forEach((value, j) => {
-      const share = (value ** 2 * noise[j]) / seen.debiased[j] ** 2;
+      const share = value ** 2 * known.spent[j];
       whole += share;
       if (weak[j]) hidden += share;
     });
@@ -1775,17 +1811,26 @@ function weakCombinations(seen, rows, below = WEAK) {
   });
 }
 
-// Wald's intervals, and Fieller's where a coefficient is weakly identified, or doubtfully and Fieller's is bounded.
-function automatic(seen, known, confidence) {
-  const weak = weaklyIdentified(seen);
-  const doubtful = weaklyIdentified(seen, DOUBTFUL);
-  return wald(seen, known, confidence).map((first, i) => {
-    if (!weak[i] && !doubtful[i]) return first;
-    const second = fiellerOne(seen, known, confidence, i);
-    return weak[i] || (Number.isFinite(second.lower) && Number.isFinite(second.upper)) ? second : first;
-  });
+// The test that each coefficient's interval comes from: null stands for Wald's. One for each coefficient.
+function tests(seen, known, intervals) {
+  if (intervals === "fieller") {
+    const of = exactly(seen, known);
+    return seen.toOwn.map(() => of);
+  }
+  if (intervals !== "auto") return seen.toOwn.map(() => null);
+  const weak = weaklyIdentified(seen, known, seen.toOwn);
+  const doubtful = weaklyIdentified(seen, known, seen.toOwn, DOUBTFUL);
+  const [exact, local] = [exactly(seen, known), locally(seen, known)];
+  return seen.toOwn.map((_, i) => (weak[i] ? exact : doubtful[i] ? local : null));
 }
-return { errorVariance, rowsLeft, uncertainty, wald, fieller, weaklyIdentified, weakCombinations, automatic };
+
+// Wald's intervals, and Fieller's for what is identified weakly or doubtfully.
+function automatic(seen, known, confidence) {
+  const chosen = tests(seen, known, "auto");
+  return wald(seen, known, confidence).map((first, i) =>
+    chosen[i] === null ? first : inverted(seen, known, chosen[i], confidence, i));
+}
+return { DOUBTFUL, errorVariance, rowsLeft, uncertainty, wald, fieller, weaklyIdentified, tests, automatic };
 })();
 
 const module_noise = (() => {
@@ -1812,7 +1857,7 @@ const module_goodness = (() => {
 // Residual variance and R^2 with intervals that count the privacy noise. As dpgram.inference.goodness.
 
 const { channelOfShrunk, inOwnUnits } = module_channel;
-const { errorVariance, rowsLeft, weaklyIdentified } = module_intervals;
+const { errorVariance, rowsLeft, uncertainty, weaklyIdentified } = module_intervals;
 const { apply, dot, solve } = module_linalg;
 const { noiseLaw } = module_noise;
 const { chiSquareAbove, chiSquareBelow, quantile } = module_special;
@@ -1846,10 +1891,10 @@ function goodness(release, plan, confidence) {
     [below, above] = [Math.hypot(below, left * (1 - low)), Math.hypot(above, left * (high - 1))];
   }
   const unit = plan.labelUnit ** 2 / rowsLeft(seen, count);
-  const weak = weaklyIdentified(seen);
+  const weak = weaklyIdentified(seen, uncertainty(seen), seen.toOwn);
   const mayExplainAll = weak.includes(true);
   const lowest = mayExplainAll ? 0 : Math.max(left - Math.hypot(below, sampling), 0);
-  const hidden = evidence.hidesSquares && !weak.includes(false);
+  const hidden = evidence.hidesSquares && weak.filter(Boolean).length > weak.length / 2;
   const highest = hidden ? Infinity : left + Math.hypot(above, sampling);
   const found = { residualVariance: left * unit, residualVarianceInterval: [lowest * unit, highest * unit] };
   const spread = quadraticCovariance(evidence, about, about);
@@ -1896,6 +1941,71 @@ function quadraticCovariance(evidence, a, b) {
 return { goodness };
 })();
 
+const module_hypotheses = (() => {
+// Tests that coefficients are zero: one hypothesis has one p-value, wherever it is asked for. As dpgram.inference.hypotheses.
+
+const { eigenSymmetric } = module_eigen;
+const { DOUBTFUL } = module_intervals;
+const { dot, identity, qr, solve, transpose } = module_linalg;
+const { exactly, farOut, locally, profile, weakDirections } = module_pivot;
+const { pValue } = module_special;
+
+// Of the hypothesis that the coefficient at `place` is zero, by the test `of`; null stands for Wald's.
+function statistic(seen, known, of, place) {
+  const row = seen.toOwn[place];
+  const estimate = dot(row, seen.estimate) + seen.base[place];
+  if (of === null) return estimate === 0 ? 0 : (estimate / known.se[place]) ** 2;
+  return Math.min(profile(of, [row], [-seen.base[place]]), farOut(of));
+}
+
+// That the coefficients at `places` are all zero. What the release says too little about takes no part.
+function jointTest(seen, known, places, intervals) {
+  let rows = places.map((j) => seen.toOwn[j]);
+  let wanted = places.map((j) => -seen.base[j]);
+  let of = intervals === "fieller" ? exactly(seen, known) : null;
+  if (intervals === "auto") {
+    const root = known.spent.map(Math.sqrt);
+    const { q, r } = qr(transpose(rows.map((row) => row.map((value, j) => value * root[j]))));
+    const axes = knownAxes(q, weakDirections(seen));
+    if (axes.length) {
+      const back = transpose(r);
+      const turned = (values) => {
+        const inside = solve(back, values);
+        return axes.map((axis) => dot(axis, inside));
+      };
+      const columns = transpose(rows).map(turned);
+      [rows, wanted] = [transpose(columns), turned(wanted)];
+      const kept = q.map((line) => axes.map((axis) => dot(line, axis)));
+      if (knownAxes(kept, weakDirections(seen, DOUBTFUL)).length < axes.length) of = locally(seen, known);
+    } else of = exactly(seen, known);
+  }
+  const found = of === null ? wald(seen, known, rows, wanted) : profile(of, rows, wanted);
+  return { statistic: found, degrees: rows.length, pValue: pValue(found, rows.length, seen.degrees) };
+}
+
+// The combinations of orthonormal columns that owe at most half of their variance to what is hidden, each as an array.
+function knownAxes(columns, hidden) {
+  const count = columns[0].length;
+  if (!hidden.includes(true)) return identity(count);
+  const lost = transpose(columns.filter((_, i) => hidden[i]));
+  const { values, vectors } = eigenSymmetric(lost.map((left) => Float64Array.from(lost, (right) => dot(left, right))));
+  return transpose(vectors).filter((_, k) => values[k] <= 0.5);
+}
+
+// How far the estimate is from the restrictions, in units of its covariance.
+function wald(seen, known, rows, wanted) {
+  const back = rows.map((row) => row.map((value, j) => value / seen.debiased[j]));
+  const along = back.map((row) => row.reduce((total, value, j) => total + value * seen.weight[j] * seen.estimate[j], 0));
+  const inside = known.noise.map((v, j) => v + known.byTable[j]);
+  const covariance = back.map((left, a) => Float64Array.from(back, (right, b) =>
+    left.reduce((total, value, j) => total + value * inside[j] * right[j], seen.spread * along[a] * along[b])));
+  const scale = covariance.map((row, a) => Math.sqrt(row[a]));
+  const away = wanted.map((value, a) => (value - dot(rows[a], seen.estimate)) / scale[a]);
+  return dot(away, solve(covariance.map((row, a) => row.map((value, b) => value / scale[a] / scale[b])), away));
+}
+return { statistic, jointTest };
+})();
+
 const module_fit = (() => {
 // One regression from a release: what `dpgram regress --json` prints, and predictions. As dpgram.analysis.fit.
 
@@ -1904,9 +2014,9 @@ const { INTERCEPT, makeDesign, unmarked } = module_design;
 const { ownFeatures } = module_encode;
 const { debiased, shrunk } = module_estimate;
 const { goodness } = module_goodness;
-const { automatic, fieller, uncertainty, wald, weakCombinations } = module_intervals;
+const { jointTest, statistic } = module_hypotheses;
+const { automatic, fieller, tests, uncertainty, wald, weaklyIdentified } = module_intervals;
 const { multiply, dot } = module_linalg;
-const { profile } = module_pivot;
 const { pValue, quantile } = module_special;
 
 // `target` is a place in the matrix, `columns` the features' names. `intervals`: auto, wald, fieller or bootstrap.
@@ -1922,6 +2032,7 @@ function fit(release, target, columns, options = {}) {
     fieller: () => fieller(seen, known, confidence),
     bootstrap: () => storedBootstrap(release, plan, confidence),
   }[intervals]();
+  const chosen = tests(seen, known, intervals);
   const coefficients = plan.names.map((name, i) => {
     const { lower, upper, method } = made[i];
     const z = params[i] / known.se[i];
@@ -1935,7 +2046,7 @@ function fit(release, target, columns, options = {}) {
       sePrivacy: known.sePrivacy[i],
       seClipping: known.seClipping[i],
       z: known.se[i] > 0 ? z : null,
-      pValue: method === "fieller" ? testedP(seen, i, known.byTable, made[i], confidence) : pValue(z ** 2, 1, seen.degrees),
+      pValue: made[i].pValue ?? pValue(statistic(seen, known, chosen[i], i), 1, seen.degrees),
       lower,
       upper,
       identified: Number.isFinite(lower) && Number.isFinite(upper),
@@ -1943,38 +2054,32 @@ function fit(release, target, columns, options = {}) {
     };
   });
   const good = goodness(release, plan, confidence);
+  const joint = jointTests(seen, known, plan, intervals);
+  if (intervals === "bootstrap") {
+    const { jointPValues } = findBootstrap(release, plan.names, plan.target, confidence);
+    joint.forEach((test, k) => (test.pValue = jointPValues[k]));
+  }
   return {
     target: plan.target,
     confidence,
     intervals,
     coefficients,
     ...good,
-    jointTests: jointTests(seen, plan, known.byTable),
+    jointTests: joint,
     countedRows: seen.rows,
     designEffect: seen.designEffect,
     effectiveRows: seen.rows / seen.designEffect,
     degrees: seen.degrees,
-    notes: notes(release, plan.target, coefficients, intervals, seen),
+    notes: notes(release, plan.target, coefficients, intervals, seen, joint),
     predict: (cells) => predict(release, plan, seen, known, params, estimates, good, confidence, cells),
   };
 }
 
-// The test behind Fieller's interval, so that the two say the same; where its set has a gap around zero, the interval spans it.
-function testedP(seen, place, byTable, { lower, upper }, confidence) {
-  const p = pValue(profile(seen, [seen.toOwn[place]], [-seen.base[place]], byTable), 1, seen.degrees);
-  return lower <= 0 && upper >= 0 ? Math.max(p, 1 - confidence) : p;
-}
-
-function jointTests(seen, plan, byTable) {
-  const test = (name, places) => {
-    const values = places.map((j) => -seen.base[j]);
-    const statistic = profile(seen, places.map((j) => seen.toOwn[j]), values, byTable);
-    return { name, statistic, degrees: places.length, pValue: pValue(statistic, places.length, seen.degrees) };
-  };
-  const found = plan.groups.filter(([, places]) => places.length > 1).map(([name, places]) => test(name, places));
+function jointTests(seen, known, plan, intervals) {
+  const groups = plan.groups.filter(([, places]) => places.length > 1);
   const slopes = [...plan.names.keys()].filter((j) => plan.names[j] !== INTERCEPT);
-  if (slopes.length > 1 && plan.groups.length > 1) found.push(test("all features", slopes));
-  return found;
+  if (slopes.length > 1 && plan.groups.length > 1) groups.push(["all features", slopes]);
+  return groups.map(([name, places]) => ({ name, ...jointTest(seen, known, places, intervals), restrictions: places.length }));
 }
 
 // Intervals that were simulated in Python when the page was made, if it has them for this very model.
@@ -1986,10 +2091,10 @@ function findBootstrap(release, names, target, confidence) {
 
 function storedBootstrap(release, plan, confidence) {
   const one = findBootstrap(release, plan.names, plan.target, confidence);
-  return one.lower.map((lower, i) => ({ lower, upper: one.upper[i], method: "bootstrap" }));
+  return one.lower.map((lower, i) => ({ lower, upper: one.upper[i], pValue: one.pValues[i], method: "bootstrap" }));
 }
 
-function notes(release, target, coefficients, intervals, seen) {
+function notes(release, target, coefficients, intervals, seen, joint) {
   const found = [];
   if (!release.private) found.push("NOT PRIVATE: the noise came from a seed, so anyone who knows the seed can subtract it.");
   if (release.condition) found.push(`CONDITIONAL: ${release.condition}.`);
@@ -2017,6 +2122,14 @@ function notes(release, target, coefficients, intervals, seen) {
   if (tested.length && intervals === "auto") {
     found.push(`Weakly identified: ${tested.join(", ")}. Their intervals contain all values that a test does not reject (Fieller).`);
   }
+  for (const { name, degrees, restrictions } of joint) {
+    if (degrees < restrictions) {
+      found.push(
+        `The joint test of ${name} is about ${degrees} of ${restrictions} combinations of its coefficients. The release says too little ` +
+        "about the others.",
+      );
+    }
+  }
   const known = (!release.evidence.countsPartly && release.rows) || Infinity;
   if (seen.rows < 0.98 * known && release.evidence.longRowsShrunk) {
     found.push("Rows longer than the row bound were clipped to it. The intervals do not include the bias that this can cause.");
@@ -2031,7 +2144,7 @@ function predict(release, plan, seen, known, params, estimates, good, confidence
   const centre = dot(features, params);
   const { whole } = known.parts(features);
   const [row] = multiply([features], seen.toOwn);
-  const [hidden] = weakCombinations(seen, [row]);
+  const [hidden] = weaklyIdentified(seen, known, [row]);
   const ends = (variance) => {
     const reach = hidden ? Infinity : quantile(confidence, seen.degrees) * Math.sqrt(Math.max(variance, 0));
     return [centre - reach, centre + reach];

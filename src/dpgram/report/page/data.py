@@ -11,7 +11,10 @@ import numpy as np
 from dpgram.artifact.release import GramRelease
 from dpgram.evidence.evidence import Evidence, View
 from dpgram.evidence.tails import Tails
-from dpgram.inference.bootstrap import bootstrap
+from dpgram.inference.bootstrap import Simulated
+from dpgram.inference.hypotheses import jointly, p_values
+from dpgram.inference.intervals import BOOTSTRAP
+from dpgram.regression.channel import channel
 from dpgram.regression.design import design, is_indicator
 from dpgram.report.summary import origin
 from dpgram.terms.columns import DROP_ROW, INDICATOR, Boolean, Categorical, Column, Date, Numeric, bounds
@@ -148,14 +151,21 @@ def _derived(derived: Derived, schema: Schema) -> dict[str, Any]:
 
 def _bootstrap(release: GramRelease, target: str, confidence: float) -> dict[str, Any]:
     """Bootstrap intervals of ``target`` on all columns that do not come from its own cells."""
-    designed = design(release.schema, target, None, None)
-    made = bootstrap(Evidence.of(release), designed, confidence)
+    designed, evidence = design(release.schema, target, None, None), Evidence.of(release)
+    seen, simulated = channel(evidence, designed), Simulated.of(evidence, designed)
+    made, unit = simulated.intervals(seen, confidence), np.eye(len(designed.names))
+    joint = [
+        jointly(seen, np.zeros(len(places)), unit[list(places)], method=BOOTSTRAP, simulated=simulated)
+        for _, places in designed.tested
+    ]
     return {
         "target": designed.target,
         "names": list(designed.names),
         "confidence": confidence,
         "lower": _finite(made.lower.tolist()),
         "upper": _finite(made.upper.tolist()),
+        "pValues": p_values(seen, np.zeros(len(unit)), method=BOOTSTRAP, simulated=simulated).tolist(),
+        "jointPValues": [one.p_value for one in joint],
     }
 
 

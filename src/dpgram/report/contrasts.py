@@ -1,0 +1,51 @@
+"""Linear combinations of coefficients, and tests of several restrictions, as tables."""
+
+from __future__ import annotations
+
+from dpgram.report.summary import Block, Summary, number, probability
+
+
+def contrast_summary(data: dict) -> Summary:
+    """What ``Contrasts.to_dict`` gives, and the test of all together where it is there."""
+    rows, tail = data["contrasts"], (1 - data["confidence"]) / 2
+    sources = ["sampling", "privacy", *(["clipping"] if any(c["se_clipping"] > 0 for c in rows) else [])]
+    tested = any(c["tested_value"] for c in rows)
+    header = [
+        "",
+        "coef",
+        *(["tested"] if tested else []),
+        "std err",
+        *sources,
+        "z",
+        "P>|z|",
+        f"[{tail:.4g}",
+        f"{1 - tail:.4g}]",
+    ]
+    cells = [
+        [
+            c["name"],
+            number(c["effect"]),
+            *([number(c["tested_value"])] if tested else []),
+            number(c["se"]),
+            *(number(c[f"se_{source}"]) for source in sources),
+            f"{c['z']:.2f}" if c["identified"] and c["z"] is not None else "",
+            probability(c["p_value"]) if c["identified"] else "",
+            number(c["lower"]) if c["identified"] else "-inf",
+            number(c["upper"]) if c["identified"] else "inf",
+        ]
+        for c in rows
+    ]
+    blocks, joint = [Block(header, cells)], data.get("joint_test")
+    if joint is not None:
+        together = ["all of them", f"{joint['chi_square']:.4g}", str(joint["degrees"]), probability(joint["p_value"])]
+        blocks.append(Block(["joint test", "chi2", "df", "P>chi2"], [together]))
+    lost = [c["name"] for c in rows if not c["identified"]]
+    notes = [f"Not identified at this budget: {', '.join(lost)}."] if lost else []
+    if joint is not None and joint["degrees"] < joint["restrictions"]:
+        notes.append(
+            f"The joint test is about {joint['degrees']} of {joint['restrictions']} combinations. The release says too little about the "
+            f"others."
+        )
+    if not data["private"]:
+        notes.append("NOT PRIVATE: the noise came from a seed, so anyone who knows the seed can subtract it.")
+    return Summary(f"Private tests about the regression of {data['target']}", [], blocks, notes)

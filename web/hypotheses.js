@@ -1,0 +1,61 @@
+// Tests that coefficients are zero: one hypothesis has one p-value, wherever it is asked for. As dpgram.inference.hypotheses.
+
+import { eigenSymmetric } from "./eigen.js";
+import { DOUBTFUL } from "./intervals.js";
+import { dot, identity, qr, solve, transpose } from "./linalg.js";
+import { exactly, farOut, locally, profile, weakDirections } from "./pivot.js";
+import { pValue } from "./special.js";
+
+// Of the hypothesis that the coefficient at `place` is zero, by the test `of`; null stands for Wald's.
+export function statistic(seen, known, of, place) {
+  const row = seen.toOwn[place];
+  const estimate = dot(row, seen.estimate) + seen.base[place];
+  if (of === null) return estimate === 0 ? 0 : (estimate / known.se[place]) ** 2;
+  return Math.min(profile(of, [row], [-seen.base[place]]), farOut(of));
+}
+
+// That the coefficients at `places` are all zero. What the release says too little about takes no part.
+export function jointTest(seen, known, places, intervals) {
+  let rows = places.map((j) => seen.toOwn[j]);
+  let wanted = places.map((j) => -seen.base[j]);
+  let of = intervals === "fieller" ? exactly(seen, known) : null;
+  if (intervals === "auto") {
+    const root = known.spent.map(Math.sqrt);
+    const { q, r } = qr(transpose(rows.map((row) => row.map((value, j) => value * root[j]))));
+    const axes = knownAxes(q, weakDirections(seen));
+    if (axes.length) {
+      const back = transpose(r);
+      const turned = (values) => {
+        const inside = solve(back, values);
+        return axes.map((axis) => dot(axis, inside));
+      };
+      const columns = transpose(rows).map(turned);
+      [rows, wanted] = [transpose(columns), turned(wanted)];
+      const kept = q.map((line) => axes.map((axis) => dot(line, axis)));
+      if (knownAxes(kept, weakDirections(seen, DOUBTFUL)).length < axes.length) of = locally(seen, known);
+    } else of = exactly(seen, known);
+  }
+  const found = of === null ? wald(seen, known, rows, wanted) : profile(of, rows, wanted);
+  return { statistic: found, degrees: rows.length, pValue: pValue(found, rows.length, seen.degrees) };
+}
+
+// The combinations of orthonormal columns that owe at most half of their variance to what is hidden, each as an array.
+function knownAxes(columns, hidden) {
+  const count = columns[0].length;
+  if (!hidden.includes(true)) return identity(count);
+  const lost = transpose(columns.filter((_, i) => hidden[i]));
+  const { values, vectors } = eigenSymmetric(lost.map((left) => Float64Array.from(lost, (right) => dot(left, right))));
+  return transpose(vectors).filter((_, k) => values[k] <= 0.5);
+}
+
+// How far the estimate is from the restrictions, in units of its covariance.
+function wald(seen, known, rows, wanted) {
+  const back = rows.map((row) => row.map((value, j) => value / seen.debiased[j]));
+  const along = back.map((row) => row.reduce((total, value, j) => total + value * seen.weight[j] * seen.estimate[j], 0));
+  const inside = known.noise.map((v, j) => v + known.byTable[j]);
+  const covariance = back.map((left, a) => Float64Array.from(back, (right, b) =>
+    left.reduce((total, value, j) => total + value * inside[j] * right[j], seen.spread * along[a] * along[b])));
+  const scale = covariance.map((row, a) => Math.sqrt(row[a]));
+  const away = wanted.map((value, a) => (value - dot(rows[a], seen.estimate)) / scale[a]);
+  return dot(away, solve(covariance.map((row, a) => row.map((value, b) => value / scale[a] / scale[b])), away));
+}
