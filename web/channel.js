@@ -3,11 +3,15 @@
 
 import { addToDiagonal, apply, dot, identity, inverse, multiply, norm, qr, transpose } from "./linalg.js";
 import { eigenSymmetric } from "./eigen.js";
-import { debiasedGain, symmetricShrinkage, wishartShrinkage } from "./shrinkage.js";
+import { debiasedGain, positiveMoments, symmetricShrinkage, wishartShrinkage } from "./shrinkage.js";
 import { ModelError } from "./design.js";
 import { togetherWith, withTails } from "./tails.js";
 
 const TINY = 1e-300;
+const WEAK = 1.96; // a gain below so many sds of its noise may be zero
+const EFFECT = 2; // of a rare level, in standard deviations of the target: one standard deviation of what is expected
+const LARGE = 5; // times as much: what half of the range of any other column changes
+const MIXED = 0.05; // of what spans a direction: so much, at most, comes from other columns where it counts as one of rare levels
 const UNKNOWN_GAIN = 1e-3; // standard deviations of its noise
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 const isDraw = (law) => law.degrees_of_freedom !== undefined;
@@ -40,7 +44,7 @@ function channelFrom(release, plan, { matrix: gram, law, turn: own }) {
 }
 
 // By a matrix in the basis; rows beyond the clip leave the variance `byClipping` in what was observed, in every direction.
-function channelBy(evidence, plan, { ones, back, along, labelScale }, block, noise, byClipping) {
+function channelBy(evidence, plan, { ones, back, along, labelScale, triangle }, block, noise, byClipping) {
   const p = plan.names.length;
   const { values, vectors: axes } = eigenSymmetric(block.slice(0, p).map((row) => row.slice(0, p)));
   const side = Float64Array.from({ length: p }, (_, i) => block[i][p]);
@@ -51,30 +55,85 @@ function channelBy(evidence, plan, { ones, back, along, labelScale }, block, noi
     "wishart-sample": () => wishart(values, cross, square, noise),
     "inverse-wishart-sample": () => inverseWishart(values, cross, square, noise, evidence.alone.matrix.length),
   }[noise.name]();
+  seen.measured = seen.gain;
   seen.debiased = debiasedGain(seen.gain, seen.weight, seen.spread);
   if (evidence.hidden) {
     seen.gain = seen.weight.map((w) => UNKNOWN_GAIN * Math.sqrt(2 * seen.spread) * w);
   }
   const drawn = isDraw(noise);
   const shift = noise.shift;
-  const estimate = seen.observed.map((value, i) => value / seen.debiased[i]);
+  seen.gainSd = seen.weight.map((w) => Math.sqrt(2 * seen.spread) * w);
+  seen.hidden = gainBelow(seen, WEAK);
+  const rows = evidence.counted.rows;
+  Object.assign(seen, divided(seen, () => reach({ axes, along, labelScale, triangle, ones, block, noise, rows, indicators: plan.indicators })));
   return {
     ...seen,
     axes,
     byClipping,
-    estimate,
+    estimate: seen.observed.map((value, i) => value / seen.divisor[i]),
     perRow: seen.debiased.map((x, i) => x * (drawn ? seen.weight[i] : 1)),
     explains: seen.debiased.map((x) => x * (drawn ? shift : 1)),
     toOwn: multiply(back, axes).map((row) => row.map((value) => labelScale * value)),
     base: apply(back, along).map((value, i) => value + plan.offset[i]),
     scale: expectedSize(block, noise, ones),
-    rows: evidence.counted.rows,
+    rows,
     designEffect: evidence.designEffect,
     unexplained: (seen.conditional ?? square) - shift,
     shift,
     labelScale,
-    gainSd: seen.weight.map((w) => Math.sqrt(2 * seen.spread) * w),
   };
+}
+
+// Directions whose gain is less than `limit` sds of its noise, also once it is known that noise spreads a spectrum.
+export const gainBelow = (seen, limit) =>
+  Array.from(seen.gain, (g, i) => Math.min(g, seen.expected[i]) < limit * seen.gainSd[i]);
+
+// By what is observed divided for the estimate, which hidden directions are bounded, being those of rare levels, and the variance that is left
+// of coefficients there.
+function divided(seen, reachOf) {
+  const { weight, spread, hidden } = seen;
+  const none = weight.map(() => 0);
+  if (!hidden.includes(true)) return { divisor: seen.debiased, bounded: hidden, left: none };
+  const { size, mixed } = reachOf();
+  const bounded = hidden.map((is, i) => is && mixed[i] <= MIXED);
+  if (!bounded.includes(true)) return { divisor: seen.debiased, bounded, left: none };
+  const { first: mean, second } = positiveMoments(seen.expected, seen.gainSd);
+  const total = size.map((tau, i) => tau * (second[i] + seen.others[i]) + seen.label * weight[i]);
+  const shrunk = total.map((value, i) => value / (size[i] * mean[i]));
+  const pull = sum(shrunk.map((value, i) => (bounded[i] ? weight[i] / value : 0)));
+  const clear = [...bounded.keys()].filter((i) => !bounded[i]);
+  const gains = debiasedGain(clear.map((i) => seen.measured[i] + spread * weight[i] * pull), clear.map((i) => weight[i]), spread);
+  const divisor = Float64Array.from(shrunk);
+  clear.forEach((i, k) => (divisor[i] = gains[k]));
+  return { divisor, bounded, left: size.map((tau, i) => (bounded[i] ? tau * (1 - (tau * mean[i] ** 2) / total[i]) : 0)) };
+}
+
+// The mean square that is expected of b in each direction, and the share of what spans it that is not of 0/1 columns.
+function reach({ axes, along, labelScale, triangle, ones, block, noise, rows, indicators }) {
+  const turned = transpose(axes);
+  const spanned = multiply(turned, triangle).map((row) => row.map((value) => value ** 2));
+  const unit = (EFFECT * labelSd({ along, labelScale, ones, block, noise, rows })) ** 2;
+  const middle = apply(turned, along); // where released coefficients are zero
+  const part = (row, weights) => row.reduce((total, value, j) => total + value * weights[j], 0);
+  const [sizes, others] = [indicators.map((is) => (is ? 1 : LARGE ** 2)), indicators.map((is) => (is ? 0 : 1))];
+  return {
+    size: Array.from(spanned, (row, i) => (part(row, sizes) * unit + middle[i] ** 2) / labelScale ** 2),
+    mixed: Array.from(spanned, (row) => part(row, others) / (sum(Array.from(row)) || 1)),
+  };
+}
+
+// The label's standard deviation in scaled units, as far as it stands above the noise.
+function labelSd({ along, labelScale, ones, block, noise, rows }) {
+  const sd = lawSd(noise);
+  const label = Float64Array.of(...along, labelScale);
+  const own = addToDiagonal(block, -noise.shift);
+  const sums = apply(own, label);
+  let squares = dot(label, sums);
+  if (ones !== null) {
+    const size = dot(ones, apply(own, ones));
+    if (size > sd) squares -= dot(ones, sums) ** 2 / size;
+  }
+  return Math.sqrt(Math.max(squares, Math.max(sd * dot(label, label), TINY)) / Math.max(rows, 1));
 }
 
 // Diagonal of the privacy noise's covariance at b, without the rank-one part.
@@ -89,7 +148,7 @@ export function noiseVariance(seen, b) {
 // The sum of squared errors of the unit label, unbiased, so that it may be negative.
 export const errorSquares = (seen) =>
   seen.unexplained
-  - sum(seen.explains.map((e, i) => e * (seen.estimate[i] ** 2 - (seen.label * seen.weight[i]) / seen.debiased[i] ** 2)));
+  - sum(seen.explains.map((e, i) => e * ((seen.observed[i] / seen.debiased[i]) ** 2 - (seen.label * seen.weight[i]) / seen.debiased[i] ** 2)));
 
 // Coefficients in own units.
 export const inOwnUnits = (seen, b) => apply(seen.toOwn, b).map((value, i) => value + seen.base[i]);
@@ -170,10 +229,13 @@ function drawn(values, cross, shift, weight, conditional, label, spread, degrees
   };
 }
 
+// The noise's standard deviation along the weakest directions.
+const lawSd = (noise) => (isDraw(noise) ? noise.floor / Math.sqrt(noise.degrees_of_freedom) : noise.sd_off_diagonal);
+
 // About what b^2 would be if the regressors explained the label: its sum of squares over theirs, about their means.
 function expectedSize(block, noise, ones) {
   const p = block.length - 1;
-  const sd = isDraw(noise) ? noise.floor / Math.sqrt(noise.degrees_of_freedom) : noise.sd_off_diagonal;
+  const sd = lawSd(noise);
   const own = addToDiagonal(block, -noise.shift);
   let features = 0;
   for (let i = 0; i < p; i++) features += own[i][i];

@@ -82,5 +82,6 @@ export function makeDesign(release, target, columns, intercept) {
     offset,
     groups: [...groups.entries()],
     labelUnit: label.half,
+    indicators: [...(constant ? [false] : []), ...parts.map((part) => part.indicator)], // which regressors are 0/1 columns
   };
 }

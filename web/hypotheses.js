@@ -1,9 +1,10 @@
 // Tests that coefficients are zero: one hypothesis has one p-value, wherever it is asked for. As dpgram.inference.hypotheses.
 
+import { gainBelow } from "./channel.js";
 import { eigenSymmetric } from "./eigen.js";
 import { DOUBTFUL } from "./intervals.js";
 import { dot, identity, qr, solve, transpose } from "./linalg.js";
-import { exactly, farOut, locally, profile, weakDirections } from "./pivot.js";
+import { exactly, farOut, locally, profile } from "./pivot.js";
 import { pValue } from "./special.js";
 
 // Of the hypothesis that the coefficient at `place` is zero, by the test `of`; null stands for Wald's.
@@ -22,7 +23,7 @@ export function jointTest(seen, known, places, intervals) {
   if (intervals === "auto") {
     const root = known.spent.map(Math.sqrt);
     const { q, r } = qr(transpose(rows.map((row) => row.map((value, j) => value * root[j]))));
-    const axes = knownAxes(q, weakDirections(seen));
+    const axes = knownAxes(q, seen.hidden);
     if (axes.length) {
       const back = transpose(r);
       const turned = (values) => {
@@ -32,7 +33,7 @@ export function jointTest(seen, known, places, intervals) {
       const columns = transpose(rows).map(turned);
       [rows, wanted] = [transpose(columns), turned(wanted)];
       const kept = q.map((line) => axes.map((axis) => dot(line, axis)));
-      if (knownAxes(kept, weakDirections(seen, DOUBTFUL)).length < axes.length) of = locally(seen, known);
+      if (knownAxes(kept, gainBelow(seen, DOUBTFUL)).length < axes.length) of = locally(seen, known);
     } else of = exactly(seen, known);
   }
   const found = of === null ? wald(seen, known, rows, wanted) : profile(of, rows, wanted);
@@ -50,11 +51,9 @@ function knownAxes(columns, hidden) {
 
 // How far the estimate is from the restrictions, in units of its covariance.
 function wald(seen, known, rows, wanted) {
-  const back = rows.map((row) => row.map((value, j) => value / seen.debiased[j]));
-  const along = back.map((row) => row.reduce((total, value, j) => total + value * seen.weight[j] * seen.estimate[j], 0));
-  const inside = known.noise.map((v, j) => v + known.byTable[j]);
-  const covariance = back.map((left, a) => Float64Array.from(back, (right, b) =>
-    left.reduce((total, value, j) => total + value * inside[j] * right[j], seen.spread * along[a] * along[b])));
+  const along = rows.map((row) => dot(row, known.along));
+  const covariance = rows.map((left, a) => Float64Array.from(rows, (right, b) =>
+    left.reduce((total, value, j) => total + value * known.spent[j] * right[j], seen.spread * along[a] * along[b])));
   const scale = covariance.map((row, a) => Math.sqrt(row[a]));
   const away = wanted.map((value, a) => (value - dot(rows[a], seen.estimate)) / scale[a]);
   return dot(away, solve(covariance.map((row, a) => row.map((value, b) => value / scale[a] / scale[b])), away));

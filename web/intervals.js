@@ -1,13 +1,14 @@
 // Intervals that count the privacy noise, around the debiased estimate: Wald's, Fieller's, and of the two what is right for each
 // coefficient. As dpgram.inference.intervals, whose docstring says what is assumed.
 
-import { errorSquares, inOwnUnits } from "./channel.js";
+import { errorSquares, gainBelow, inOwnUnits } from "./channel.js";
 import { dot } from "./linalg.js";
-import { exactly, farOut, locally, profile, weakDirections } from "./pivot.js";
+import { exactly, farOut, locally, profile } from "./pivot.js";
 import { quantile } from "./special.js";
 
 const FAR = 1e4; // standard errors; a set that reaches so far is unbounded
 const STEPS = [0.5, 1, 1.5, 2, 2.5, 3, 4, 6, 10, 20, 50, 200, 1000, FAR];
+const ABOUT = 0.1; // of a combination's squares: so much in directions of rare levels is more than noise would turn there
 export const DOUBTFUL = 4; // below so many sds of its noise, a gain is too uncertain for first order
 const HALVINGS = 12;
 const sum = (values) => values.reduce((total, value) => total + value, 0);
@@ -20,15 +21,17 @@ export const rowsLeft = (seen, rows) => Math.max(rows - seen.designEffect * seen
 
 // The sum of weight b^2 that the table itself has, before noise: the privacy noise grows with it.
 function believedSize(seen) {
-  const { estimate: b, weight, debiased, label, spread } = seen;
-  const whole = sum(weight.map((w, i) => w * b[i] ** 2));
-  let size = whole;
+  const { estimate: b, weight, bounded, left, divisor, label, spread } = seen;
+  const total = (part) => sum(weight.map((w, i) => (bounded[i] ? 0 : part(w, i))));
+  const known = sum(weight.map((w, i) => (bounded[i] ? w * (b[i] ** 2 + left[i]) : 0)));
+  const whole = total((w, i) => w * b[i] ** 2);
+  let size = whole + known;
   for (let k = 0; k < 3; k++) {
-    const excess = sum(weight.map((w, i) => {
-      const own = (w * (label + spread * size)) / debiased[i] ** 2;
-      return w * (own + spread * ((w * b[i]) / debiased[i]) ** 2);
-    }));
-    size = Math.max(whole - excess, whole / 4);
+    const excess = total((w, i) => {
+      const own = (w * (label + spread * size)) / divisor[i] ** 2;
+      return w * (own + spread * ((w * b[i]) / divisor[i]) ** 2);
+    });
+    size = known + Math.max(whole - excess, whole / 4);
   }
   return size;
 }
@@ -37,37 +40,38 @@ function believedSize(seen) {
 export function uncertainty(seen) {
   const variance = errorVariance(seen);
   const size = believedSize(seen);
-  const noise = seen.weight.map((w) => w * (seen.label + seen.spread * size)); // without the rank-one part
+  const believedNoise = seen.weight.map((w) => w * (seen.label + seen.spread * size)); // without the rank-one part
   const byRows = seen.perRow.map((v) => seen.designEffect * variance * v);
-  const p = noise.length;
-  const rows = seen.toOwn.map((row) => row.map((value, j) => value / seen.debiased[j]));
-  const along = rows.map((row) => {
-    let total = 0;
-    for (let j = 0; j < p; j++) total += row[j] * (seen.weight[j] * seen.estimate[j]);
-    return total;
-  });
+  const clear = Array.from(seen.divisor, (x, i) => (seen.bounded[i] ? 0 : 1 / x));
+  const inside = {
+    noise: clear.map((c, j) => seen.left[j] + c ** 2 * believedNoise[j]),
+    rows: clear.map((c, j) => c ** 2 * byRows[j]),
+    clipping: clear.map((c) => c ** 2 * seen.byClipping),
+  };
+  const p = clear.length;
+  const along = clear.map((c, j) => c * seen.weight[j] * seen.estimate[j]);
   const parts = (combination) => {
     const row = new Float64Array(p);
     combination.forEach((factor, i) => {
-      if (factor !== 0) for (let j = 0; j < p; j++) row[j] += factor * rows[i][j];
+      if (factor !== 0) for (let j = 0; j < p; j++) row[j] += factor * seen.toOwn[i][j];
     });
-    let [privacy, sampling, clipping] = [seen.spread * dot(combination, along) ** 2, 0, 0];
+    let [privacy, sampling, clipping] = [seen.spread * dot(row, along) ** 2, 0, 0];
     for (let j = 0; j < p; j++) {
-      privacy += row[j] ** 2 * noise[j];
-      sampling += row[j] ** 2 * byRows[j];
-      clipping += row[j] ** 2 * seen.byClipping;
+      privacy += row[j] ** 2 * inside.noise[j];
+      sampling += row[j] ** 2 * inside.rows[j];
+      clipping += row[j] ** 2 * inside.clipping[j];
     }
     return { privacy, sampling, clipping, whole: privacy + sampling + clipping };
   };
-  const own = rows.map((_, i) => parts(Float64Array.from({ length: p }, (_, j) => (i === j ? 1 : 0))));
-  const byTable = byRows.map((v) => v + seen.byClipping);
+  const own = Array.from({ length: p }, (_, i) => parts(Float64Array.from({ length: p }, (_, j) => (i === j ? 1 : 0))));
   return {
     variance,
     parts,
     size,
-    noise,
-    byTable, // the variance in what was observed that is no noise
-    spent: noise.map((v, j) => (v + byTable[j]) / seen.debiased[j] ** 2), // the variance of the estimate, without the rank-one part
+    believedNoise,
+    byTable: byRows.map((v) => v + seen.byClipping), // the variance in what was observed that is no noise
+    along,
+    spent: clear.map((_, j) => inside.noise[j] + inside.rows[j] + inside.clipping[j]), // in each direction, without the rank-one part
     se: own.map((v) => Math.sqrt(v.whole)),
     sePrivacy: own.map((v) => Math.sqrt(v.privacy)),
     seSampling: own.map((v) => Math.sqrt(v.sampling)),
@@ -109,19 +113,29 @@ export const fieller = (seen, known, confidence) => {
   return Array.from(seen.gain, (_, place) => inverted(seen, known, of, confidence, place));
 };
 
-// Which combinations, rows in the channel's own basis, owe most of their variance to directions whose gain may well be zero.
+// Which combinations, rows in the channel's own basis, owe most of their variance to directions whose gain may well be zero. Directions of rare
+// levels count only for combinations that are about them: what they add to others, because noise turned them there, is bounded.
 export function weaklyIdentified(seen, known, rows, below) {
-  const weak = weakDirections(seen, below);
+  const weak = below === undefined ? seen.hidden : gainBelow(seen, below);
   if (!weak.includes(true)) return rows.map(() => false);
+  const rare = seen.bounded.includes(true);
+  const endless = weak.map((is, j) => is && !seen.bounded[j]);
   return rows.map((row) => {
-    let [hidden, whole] = [0, 0];
-    row.forEach((value, j) => {
-      const share = value ** 2 * known.spent[j];
-      whole += share;
-      if (weak[j]) hidden += share;
-    });
-    return hidden > whole / 2;
+    const mostly = share(row, known.spent, weak) > 0.5;
+    if (!rare || !mostly) return mostly;
+    return share(row, known.spent, endless) > 0.5 || share(row, row.map(() => 1), weak) > ABOUT;
   });
+}
+
+// How much of the variance of a combination comes from some of the directions.
+function share(row, variances, which) {
+  let [part, whole] = [0, 0];
+  row.forEach((value, j) => {
+    const square = value ** 2 * variances[j];
+    whole += square;
+    if (which[j]) part += square;
+  });
+  return part / whole;
 }
 
 // The test that each coefficient's interval comes from: null stands for Wald's. One for each coefficient.

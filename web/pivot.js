@@ -8,35 +8,33 @@ const ITERATIONS = 80;
 const LOOSE = 1e-6; // of what a change along the weakest direction counts, where a search starts far out
 const LOWER = 0.99; // of what was found: a start that is no lower leads to the same valley, or to one that is as deep
 const SMALLEST = 2.2250738585072014e-308; // positive and normal
-const WEAK = 1.96; // a gain below so many sds of its noise may be zero
 const FADED = 1e-9; // what is left of the noise's dependence on coefficients that are seen to first order
-
-// Which directions have a gain that may well be zero.
-export const weakDirections = (seen, below = WEAK) => Array.from(seen.gain, (g, i) => g < below * seen.gainSd[i]);
 
 // What the test knows of a regression: all directions as they are.
 export const exactly = ({ observed, gain, weight, label, spread, estimate }, { byTable }) =>
   ({ observed, gain, weight, label, spread, estimate, byTable });
 
-// Directions whose gain may be zero to first order, as Wald's intervals take them: they neither grow without end nor hide others.
+// Directions whose gain may be zero as Wald's intervals take them: their coefficients neither grow without end nor hide others.
 export function locally(seen, known) {
-  const weak = weakDirections(seen);
+  const { hidden: weak, bounded, weight, spread, estimate, divisor, left } = seen;
   if (!weak.includes(true)) return exactly(seen, known);
-  const squares = seen.estimate.map((b, i) => seen.weight[i] * b ** 2);
-  let [hidden, whole] = [0, 0];
-  squares.forEach((value, i) => {
-    whole += value;
-    if (weak[i]) hidden += value;
+  let [inBounds, lost, whole] = [0, 0, 0];
+  estimate.forEach((b, i) => {
+    const square = weight[i] * b ** 2;
+    if (bounded[i]) inBounds += square + weight[i] * left[i];
+    else {
+      whole += square;
+      if (weak[i]) lost += square;
+    }
   });
-  const inside = (known.size * hidden) / Math.max(whole, SMALLEST);
-  const { spread } = seen;
+  const inside = inBounds + ((known.size - inBounds) * lost) / Math.max(whole, SMALLEST);
   return {
     ...exactly(seen, known),
-    gain: seen.gain.map((g, i) => (weak[i] ? seen.debiased[i] : g)),
-    weight: seen.weight.map((w, i) => (weak[i] ? FADED * w : w)),
+    gain: seen.gain.map((g, i) => (weak[i] ? divisor[i] : g)),
+    weight: weight.map((w, i) => (weak[i] ? FADED * w : w)),
     byTable: known.byTable.map((value, i) => {
-      const w = seen.weight[i];
-      return value + (weak[i] ? known.noise[i] + spread * (w * seen.estimate[i]) ** 2 : w * spread * inside);
+      if (!weak[i]) return value + weight[i] * spread * inside;
+      return bounded[i] ? left[i] * divisor[i] ** 2 : known.believedNoise[i] + spread * (weight[i] * estimate[i]) ** 2 + value;
     }),
   };
 }

@@ -106,13 +106,13 @@ def _parts(seen: Channel, combination: Array) -> tuple[float, float, float]:
     known = uncertainty(seen)
     row = (combination @ known.back) ** 2
     noise = np.sqrt(row @ known.by_noise + (combination @ known.along) ** 2)
-    return float(noise), float(np.sqrt(row @ known.by_rows)), float(np.sqrt(known.by_clipping * row.sum()))
+    return float(noise), float(np.sqrt(row @ known.by_rows)), float(np.sqrt(row @ known.by_clipping))
 
 
 def influence(seen: Channel, combination: Array) -> tuple[Array, Array]:
     """a and u of a combination of coefficients in own units: its error is a'Eu to first order."""
     design, basis = seen.design, seen.basis
-    row = seen.axes @ (seen.weight / seen.debiased * (combination @ seen.to_own)) / seen.label_scale
+    row = seen.axes @ (seen.weight / seen.divisor * (combination @ seen.to_own)) / seen.label_scale
     a = design.regressors @ (row if basis.triangle is None else np.linalg.solve(basis.triangle, row))
     scaled = np.linalg.solve(design.to_own_units, seen.own(seen.estimate) - design.offset)
     return a, design.label - design.regressors @ scaled

@@ -19,8 +19,8 @@ from scipy.linalg import solve_triangular
 
 from dpgram.errors import ModelError
 from dpgram.inference.bootstrap import Simulated
-from dpgram.inference.intervals import AUTO, DOUBTFUL, FIELLER, judged, spent, turned, uncertainty, valued
-from dpgram.inference.pivot import Pivot, is_weak, p_value, profile
+from dpgram.inference.intervals import AUTO, DOUBTFUL, FIELLER, judged, turned, uncertainty, valued
+from dpgram.inference.pivot import Pivot, p_value, profile
 from dpgram.regression.channel import Channel
 
 Array = np.ndarray
@@ -70,7 +70,7 @@ def jointly(
     if len(combinations) == 0:
         raise ModelError("a test needs at least one restriction. Name a coefficient, or write one such as 'a = b'.")
     rows, wanted = combinations @ seen.to_own, values - combinations @ seen.base
-    root = np.sqrt(spent(seen))
+    root = np.sqrt(uncertainty(seen).spent)
     turn, triangle = np.linalg.qr((rows * root).T)
     sizes = np.linalg.norm(rows * root, axis=1)
     own = np.zeros(len(rows))  # what each restriction adds to those before it
@@ -84,11 +84,11 @@ def jointly(
         return Tested(float(one), 1, float(own_p))
     of = Pivot.exactly(seen) if method == FIELLER else None
     if method == AUTO:
-        axes = _known(turn, is_weak(seen))
+        axes = _known(turn, seen.hidden)
         if axes.shape[1]:
             back = axes.T @ solve_triangular(triangle, np.column_stack([rows, wanted]), trans="T")
             rows, wanted = back[:, :-1], back[:, -1]
-            if _known(turn @ axes, is_weak(seen, DOUBTFUL)).shape[1] < axes.shape[1]:
+            if _known(turn @ axes, seen.gain_below(DOUBTFUL)).shape[1] < axes.shape[1]:
                 of = Pivot.locally(seen)
         else:
             of = Pivot.exactly(seen)
@@ -107,9 +107,9 @@ def _known(turn: Array, hidden: Array) -> Array:
 
 def _wald(seen: Channel, rows: Array, wanted: Array) -> float:
     """How far the estimate is from the restrictions, in units of its covariance."""
-    back = rows / seen.debiased
-    along = back @ (seen.weight * seen.estimate)
-    covariance = (back * (seen.believed_noise + seen.by_table)) @ back.T + seen.spread * np.outer(along, along)
+    known = uncertainty(seen)
+    along = rows @ np.where(seen.bounded, 0.0, seen.weight * seen.estimate / seen.divisor)
+    covariance = (rows * known.spent) @ rows.T + seen.spread * np.outer(along, along)
     away = wanted - rows @ seen.estimate
     scale = np.sqrt(np.diag(covariance))
     return float(away / scale @ np.linalg.solve(covariance / np.outer(scale, scale), away / scale))

@@ -23,8 +23,8 @@ from scipy.special import ndtri, stdtrit
 
 from dpgram.errors import ModelError
 from dpgram.inference.crossing import crossings
-from dpgram.inference.pivot import WEAK, Pivot, is_weak, profile, surely_above
-from dpgram.regression.channel import Channel
+from dpgram.inference.pivot import Pivot, profile, surely_above
+from dpgram.regression.channel import WEAK, Channel
 
 Array = np.ndarray
 
@@ -33,6 +33,7 @@ STEPS = np.array([0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0, 200.
 GRID = np.concatenate([[0.0], STEPS])
 TOO_CLOSE = 1e-6  # a statistic so close to its limit, relatively, is called by the search
 DOUBTFUL = 4.0  # below so many sds of its noise, a gain is too uncertain for first order
+ABOUT = 0.1  # of a combination's squares: so much in directions of rare levels is more than noise would turn there
 HALVINGS = 12
 QUARTERS = np.array([0.25, 0.5, 0.75])
 AUTO, WALD, FIELLER, BOOTSTRAP = "auto", "wald", "fieller", "bootstrap"
@@ -46,26 +47,29 @@ Test = Callable[[Array, Array], Array]
 class Uncertainty:
     """Covariance of the debiased coefficients in own units, split into its sources; or of each of a stack."""
 
-    back: Array  # (..., p, p) from what was observed to coefficients
+    back: Array  # (..., p, p) from the channel's directions to coefficients
     along: Array  # (..., p) the rank-one part of the privacy noise is this times its transpose
     by_noise: Array  # (..., p) the other part's variance in each direction
     by_rows: Array  # (..., p) what the sampling of rows adds there
-    by_clipping: float  # what rows beyond the clip leave open there
+    by_clipping: Array  # (..., p) what rows beyond the clip leave open there
 
     @property
     def noise(self) -> Array:
         """(..., p, p) from the privacy noise."""
-        return (self.back * self.by_noise[..., None, :]) @ self.back.mT + self.along[..., :, None] * self.along[..., None, :]
+        return self._turned(self.by_noise) + self.along[..., :, None] * self.along[..., None, :]
 
     @property
     def sampling(self) -> Array:
         """(..., p, p) from the sampling of rows."""
-        return (self.back * self.by_rows[..., None, :]) @ self.back.mT
+        return self._turned(self.by_rows)
 
     @property
     def clipping(self) -> Array:
         """(..., p, p) from rows that were shrunk, as far as the release does not show what they hold."""
-        return self.by_clipping * (self.back @ self.back.mT)
+        return self._turned(self.by_clipping)
+
+    def _turned(self, variances: Array) -> Array:
+        return (self.back * variances[..., None, :]) @ self.back.mT
 
     @property
     def covariance(self) -> Array:
@@ -75,9 +79,14 @@ class Uncertainty:
         """That of ``combinations`` (k, p) of the coefficients."""
         return replace(self, back=combinations @ self.back, along=self.along @ combinations.T)
 
+    @property
+    def spent(self) -> Array:
+        """(..., p) the variance of the estimate in each direction, without the rank-one part: what identification is judged by."""
+        return self.by_noise + self.by_rows + self.by_clipping
+
     @cached_property
     def se(self) -> Array:
-        return np.sqrt((self.back**2 @ (self.by_noise + self.by_rows + self.by_clipping)[..., None])[..., 0] + self.along**2)
+        return np.sqrt((self.back**2 @ self.spent[..., None])[..., 0] + self.along**2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,9 +104,10 @@ class Intervals:
 
 def uncertainty(seen: Channel, combinations: Array | None = None) -> Uncertainty:
     """Covariance of the debiased estimate, or of each of a stack; of ``combinations`` (k, p) of its coefficients where given."""
-    back = seen.to_own / seen.debiased[..., None, :]
-    along = np.sqrt(seen.spread) * (back @ (seen.weight * seen.estimate)[..., None])[..., 0]
-    known = Uncertainty(back, along, seen.believed_noise, seen.by_rows, seen.by_clipping)
+    clear = np.where(seen.bounded, 0.0, 1 / seen.divisor)
+    along = np.sqrt(seen.spread) * (seen.to_own @ (clear * seen.weight * seen.estimate)[..., None])[..., 0]
+    by_noise = seen.left + clear**2 * seen.believed_noise
+    known = Uncertainty(seen.to_own, along, by_noise, clear**2 * seen.by_rows, clear**2 * seen.by_clipping)
     return known if combinations is None else known.of(combinations)
 
 
@@ -193,17 +203,22 @@ def _searched(accepted: Test, which: Array, sign: Array) -> Array:
 def weakly_identified(seen: Channel, combinations: Array | None = None, *, below: float = WEAK) -> Array:
     """Which coefficients, or ``combinations`` of them, owe most of their variance to directions whose gain may well be zero.
 
-    Of a stack, those of each."""
-    rows, weak = turned(seen, combinations), is_weak(seen, below)
+    Directions of rare levels count only for combinations that are about them: what they add to others, because noise turned them there, is
+    bounded. Of a stack, those of each."""
+    rows, weak = turned(seen, combinations), seen.gain_below(below)
     if not weak.any():
         return np.zeros(rows.shape[:-1], dtype=bool)
-    shares = rows**2 * spent(seen)[..., None, :]
-    return np.where(weak[..., None, :], shares, 0.0).sum(axis=-1) > shares.sum(axis=-1) / 2
+    mostly = _share(rows, uncertainty(seen).spent, weak) > 0.5
+    if not seen.bounded.any():
+        return mostly
+    endless = _share(rows, uncertainty(seen).spent, weak & ~seen.bounded) > 0.5
+    return endless | (mostly & (_share(rows, np.ones_like(seen.gain), weak) > ABOUT))
 
 
-def spent(seen: Channel) -> Array:
-    """The variance of the estimate in each direction, without the rank-one part: what identification is judged by."""
-    return (seen.believed_noise + seen.by_table) / seen.debiased**2
+def _share(rows: Array, variances: Array, which: Array) -> Array:
+    """(..., k) how much of the variance of combinations comes from some of the directions."""
+    parts = rows**2 * variances[..., None, :]
+    return np.where(which[..., None, :], parts, 0.0).sum(axis=-1) / np.maximum(parts.sum(axis=-1), np.finfo(float).tiny)
 
 
 def judged(seen: Channel, combinations: Array | None = None) -> tuple[Array, Array]:

@@ -167,7 +167,7 @@ def _noise(seen: Channel, share: float) -> Array:
     Each moves by a bilinear form l'E r of the noise E in the basis: a coefficient by one with the residual u, s by u'E u / n."""
     p, scale, rows = len(seen.gain), float(seen.label_scale), float(seen.rows)
     turned = np.vstack([seen.axes, np.zeros((1, p))])  # from directions to the basis
-    rules = (seen.to_own * (seen.weight / seen.debiased)) @ turned.T
+    rules = (seen.to_own * (seen.weight / seen.divisor)) @ turned.T
     u = np.append(-(seen.axes @ seen.estimate), 1.0)
     one = np.eye(p + 1)[0] if seen.basis.triangle is None else np.append(seen.basis.triangle[:, 0], 0.0)
     about = np.append(seen.basis.along, scale) - share * one

@@ -6,7 +6,7 @@ is about chi-square with as many degrees of freedom as combinations were given, 
 
 Where coefficients go to infinity along a direction, the statistic tends to (gain / gain_sd)^2 of that direction. So a direction with a
 gain that may be zero leaves everything open, other coefficients too: each value of theirs agrees with a large enough coefficient there.
-``locally`` is for them: there the coefficients of such directions have the variance that they have to first order."""
+``locally`` is for them: there the coefficients of such directions have the variance that the estimate has."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ Array = np.ndarray
 ITERATIONS, TINY = 80, np.finfo(float).tiny
 LOOSE = 1e-6  # of what a change along the weakest direction counts, where a search starts far out
 LOWER = 0.99  # of what was found: a start that is no lower leads to the same valley, or to one that is as deep
-WEAK = 1.96  # a gain below so many sds of its noise may be zero
 FADED = 1e-9  # what is left of the noise's dependence on coefficients that are seen to first order
 
 
@@ -46,23 +45,24 @@ class Pivot:
 
     @classmethod
     def locally(cls, seen: Channel) -> Pivot:
-        """Directions whose gain may be zero to first order, as Wald's intervals take them: they neither grow without end nor hide others.
-
-        What noise their coefficients bring to other directions is that of the size that is believed of them."""
-        weak = is_weak(seen)
+        """Directions whose gain may be zero as Wald's intervals take them: their coefficients neither grow without end nor hide others."""
+        weak, bounded = seen.hidden, seen.bounded
         if not weak.any():
             return cls.exactly(seen)
         squares = seen.weight * seen.estimate**2
-        inside = seen.size * squares[weak].sum() / max(squares.sum(), TINY)
-        first_order = seen.believed_noise + seen.spread * (seen.weight * seen.estimate) ** 2
+        known = np.sum(np.where(bounded, squares + seen.weight * seen.left, 0.0))
+        others = np.where(bounded, 0.0, squares)
+        inside = known + (seen.size - known) * np.sum(others[weak]) / max(np.sum(others), TINY)
+        first_order = seen.believed_noise + seen.spread * (seen.weight * seen.estimate) ** 2 + seen.by_table
+        there = np.where(bounded, seen.left * seen.divisor**2, first_order)
         return cls(
             seen.observed,
-            np.where(weak, seen.debiased, seen.gain),
+            np.where(weak, seen.divisor, seen.gain),
             np.where(weak, FADED * seen.weight, seen.weight),
             seen.label,
             seen.spread,
             seen.estimate,
-            seen.by_table + np.where(weak, first_order, seen.weight * seen.spread * inside),
+            np.where(weak, there, seen.by_table + seen.weight * seen.spread * inside),
         )
 
     def noise_variance(self, b: Array) -> Array:
@@ -74,11 +74,6 @@ class Pivot:
         """The least that the statistic tends to where coefficients go to infinity. True gains are not negative."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return float(np.min(np.maximum(self.gain, 0.0) ** 2 / (2 * self.spread * self.weight**2), initial=np.inf))
-
-
-def is_weak(seen: Channel, below: float = WEAK) -> Array:
-    """Which directions have a gain that may well be zero."""
-    return seen.gain < below * seen.gain_sd
 
 
 def statistic(of: Pivot, b: Array) -> tuple[Array, Array, Array]:

@@ -14,11 +14,15 @@ from dpgram.errors import ModelError
 from dpgram.evidence.evidence import Evidence, View
 from dpgram.evidence.law import TINY, Law, Seen
 from dpgram.evidence.tails import Tails
-from dpgram.linalg.shrinkage import debiased_gain
+from dpgram.linalg.shrinkage import debiased_gain, positive_moments
 from dpgram.regression.design import Design
 
 Array = np.ndarray
 
+WEAK = 1.96  # a gain below so many sds of its noise may be zero
+EFFECT = 2.0  # of a rare level, in standard deviations of the target: one standard deviation of what is expected
+LARGE = 5.0  # times as much: what half of the range of any other column changes
+MIXED = 0.05  # of what spans a direction: at most so much comes from columns that are no indicators, where it counts as one of rare levels
 UNKNOWN_GAIN = 1e-3  # standard deviations of its noise
 DEPENDENT = 1e-9  # of the largest: what a column adds to those before it
 STEPS, STEADY = 6, 0.05  # of what is believed of outer matrices: at most so many; enough when a step changes less of the noise
@@ -67,10 +71,78 @@ class Channel(Seen):
         """The gain by which to divide without bias."""
         return debiased_gain(self.measured, self.weight, self.spread)
 
+    def gain_below(self, limit: float) -> Array:
+        """Directions whose gain is less than ``limit`` sds of its noise, also once it is known that noise spreads a spectrum."""
+        return np.minimum(self.gain, self.expected[0]) < limit * self.gain_sd
+
+    @cached_property
+    def hidden(self) -> Array:
+        """Directions whose gain may well be zero."""
+        return self.gain_below(WEAK)
+
+    @cached_property
+    def bounded(self) -> Array:
+        """Hidden directions that 0/1 columns span, such as rare levels. There, coefficients have a size that anybody may expect."""
+        return self.hidden & (self._reach[1] <= MIXED) if self.hidden.any() else self.hidden
+
+    @cached_property
+    def _reach(self) -> tuple[Array, Array]:
+        """The mean square that is expected of b in each direction, and the share of what spans it that is not of 0/1 columns."""
+        triangle = self.basis.triangle
+        spanned = (self.axes.mT if triangle is None else self.axes.mT @ triangle) ** 2
+        indicators = self.design.indicators[..., None, :]
+        size = np.sum(spanned * np.where(indicators, 1.0, LARGE**2), axis=-1) * (EFFECT * self._label_sd)[..., None] ** 2
+        middle = (self.axes.mT @ self.basis.along[..., None])[..., 0]  # where released coefficients are zero
+        whole = np.sum(spanned, axis=-1)
+        mixed = np.sum(np.where(indicators, 0.0, spanned), axis=-1) / np.where(whole > 0, whole, 1.0)
+        return (size + middle**2) / np.square(np.asarray(self.label_scale))[..., None], mixed
+
+    @cached_property
+    def _label_sd(self) -> Array:
+        """The label's standard deviation in scaled units, as far as it stands above the noise."""
+        block, ones, shift = self.basis.block, self.basis.ones, self.law.shift
+        label = np.concatenate(
+            [self.basis.along, np.broadcast_to(np.asarray(self.label_scale)[..., None], (*self.basis.along.shape[:-1], 1))],
+            axis=-1,
+        )
+        sums = (block @ label[..., None])[..., 0] - shift * label
+        squares = np.sum(label * sums, axis=-1)
+        if ones is not None:
+            size = np.sum(ones * ((block @ ones[..., None])[..., 0] - shift * ones), axis=-1)
+            squares = squares - np.sum(ones * sums, axis=-1) ** 2 / np.where(size > self.law.sd_off_diagonal, size, np.inf)
+        least = self.law.sd_off_diagonal * np.sum(label**2, axis=-1)
+        return np.sqrt(np.maximum(squares, np.maximum(least, TINY)) / np.maximum(self.rows, 1.0))
+
+    @cached_property
+    def divisor(self) -> Array:
+        """By what is observed divided for the estimate.
+
+        It is the gain that leaves no bias. In a direction of a rare level, such a division would bring nothing but noise, and noise without
+        end, which the noise in the matrix turns into every other coefficient. There it is the division with the smallest mean square
+        error, for coefficients of the size that is expected."""
+        if not self.bounded.any():
+            return self.debiased
+        shrunk = self._shrunk[0]
+        pull = np.sum(np.where(self.bounded, self.weight / shrunk, 0.0), axis=-1, keepdims=True)
+        others = np.where(self.bounded, np.inf, self.measured + self.spread * self.weight * pull)
+        return np.where(self.bounded, shrunk, debiased_gain(others, self.weight, self.spread))
+
+    @cached_property
+    def left(self) -> Array:
+        """The variance of coefficients that is left in bounded directions; 0 in all others."""
+        return np.where(self.bounded, self._shrunk[1], 0.0) if self.bounded.any() else np.zeros_like(self.gain)
+
+    @cached_property
+    def _shrunk(self) -> tuple[Array, Array]:
+        size, (gain, others) = self._reach[0], self.expected
+        mean, square = positive_moments(gain, self.gain_sd)
+        total = size * (square + others) + self.label * self.weight
+        return total / (size * mean), size * (1 - size * mean**2 / total)
+
     @cached_property
     def estimate(self) -> Array:
-        """The debiased coefficients in the basis."""
-        return self.observed / self.debiased
+        """The debiased coefficients in the basis; shrunk in bounded directions."""
+        return self.observed / self.divisor
 
     @property
     def per_row(self) -> Array:
@@ -106,12 +178,14 @@ class Channel(Seen):
 
         That of the estimate is too large by the variance that noise gives them, which is taken off, but for a quarter: where noise is all
         there is, its size is what is known least. What the sampling of rows adds to them stays, because the noise saw those rows."""
-        b, weight = self.estimate, self.weight
-        whole = believed = np.sum(weight * b**2, axis=-1, keepdims=True)
+        b, weight, clear = self.estimate, self.weight, np.where(self.bounded, 0.0, 1 / self.divisor)
+        bounded = np.sum(weight * np.where(self.bounded, b**2 + self.left, 0.0), axis=-1, keepdims=True)
+        whole = np.sum(weight * np.where(self.bounded, 0.0, b**2), axis=-1, keepdims=True)
+        believed = whole + bounded
         for _ in range(3):
-            own = weight * (self.label + self.spread * believed) / self.debiased**2
-            excess = np.sum(weight * (own + self.spread * (weight * b / self.debiased) ** 2), axis=-1, keepdims=True)
-            believed = np.maximum(whole - excess, whole / 4)
+            own = weight * (self.label + self.spread * believed) * clear**2
+            excess = np.sum(weight * (own + self.spread * (weight * b * clear) ** 2), axis=-1, keepdims=True)
+            believed = bounded + np.maximum(whole - excess, whole / 4)
         return believed
 
     @property
@@ -125,7 +199,7 @@ class Channel(Seen):
         Squares of the estimate are too large by the variance of the label's noise in it, which is taken off before they explain
         anything; the noise in the gains has no such effect, because dividing by ``debiased`` is right on average."""
         variance = self.label * self.weight / self.debiased**2
-        explained = self.debiased * self.explaining * (self.estimate**2 - variance)
+        explained = self.debiased * self.explaining * ((self.observed / self.debiased) ** 2 - variance)
         return self.unexplained - np.sum(explained, axis=-1)
 
     @cached_property

@@ -39,12 +39,13 @@ class Design:
     offset: Array
     groups: tuple[tuple[str, tuple[int, ...]], ...]  # each declared column among the features: its coefficients' places
     label_unit: float  # one scaled unit of the label, in its own
+    indicators: Array  # (p,) which regressors are 0/1 columns, or combinations of such
     kept: Array | None = None  # (k, p), of a stack: the coefficients that each of its regressions keeps
 
     def submodels(self, kept: Array) -> Design:
         """The regressions that keep the coefficients ``kept`` (k, p), no two alike in a row."""
         own = self.to_own_units[kept[:, :, None], kept[:, None, :]]
-        return replace(self, to_own_units=own, offset=self.offset[kept], kept=kept)
+        return replace(self, to_own_units=own, offset=self.offset[kept], indicators=self.indicators[kept], kept=kept)
 
     @cached_property
     def _matrix(self) -> Array:
@@ -138,7 +139,18 @@ def assemble(schema: Schema, target: DesignColumn, parts: Sequence[DesignColumn]
     for place, part in enumerate(parts, start=int(constant)):
         groups[part.column] = (*groups.get(part.column, ()), place)
     names = (INTERCEPT,) * constant + tuple(part.name for part in parts)
-    return Design(names, target.name, columns, len(schema.encoded), to_own, offset, tuple(groups.items()), target.half)
+    indicators = np.array([all(j == 0 or is_indicator(schema, j) for j in part.weights) for part in parts], dtype=bool)
+    return Design(
+        names,
+        target.name,
+        columns,
+        len(schema.encoded),
+        to_own,
+        offset,
+        tuple(groups.items()),
+        target.half,
+        np.concatenate([np.zeros(int(constant), dtype=bool), indicators]),
+    )
 
 
 def check_unit(name: str, size: float) -> None:

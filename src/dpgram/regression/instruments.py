@@ -324,6 +324,7 @@ def with_fitted(of: Conditions) -> tuple[Design, tuple[int, ...]]:
             np.append(design.offset, np.zeros(extra)),
             (),
             design.label_unit,
+            np.append(design.indicators, np.zeros(extra, dtype=bool)),
         ),
         tuple(range(p, p + extra)),
     )

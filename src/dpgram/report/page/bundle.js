@@ -206,6 +206,7 @@ function makeDesign(release, target, columns, intercept) {
     offset,
     groups: [...groups.entries()],
     labelUnit: label.half,
+    indicators: [...(constant ? [false] : []), ...parts.map((part) => part.indicator)], // which regressors are 0/1 columns
   };
 }
 return { INTERCEPT, ModelError, targets, unmarked, columnsOf, placesOf, relation, defaultFeatures, makeDesign };
@@ -1137,11 +1138,15 @@ const module_channel = (() => {
 
 const { addToDiagonal, apply, dot, identity, inverse, multiply, norm, qr, transpose } = module_linalg;
 const { eigenSymmetric } = module_eigen;
-const { debiasedGain, symmetricShrinkage, wishartShrinkage } = module_shrinkage;
+const { debiasedGain, positiveMoments, symmetricShrinkage, wishartShrinkage } = module_shrinkage;
 const { ModelError } = module_design;
 const { togetherWith, withTails } = module_tails;
 
 const TINY = 1e-300;
+const WEAK = 1.96; // a gain below so many sds of its noise may be zero
+const EFFECT = 2; // of a rare level, in standard deviations of the target: one standard deviation of what is expected
+const LARGE = 5; // times as much: what half of the range of any other column changes
+const MIXED = 0.05; // of what spans a direction: so much, at most, comes from other columns where it counts as one of rare levels
 const UNKNOWN_GAIN = 1e-3; // standard deviations of its noise
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 const isDraw = (law) => law.degrees_of_freedom !== undefined;
@@ -1174,7 +1179,7 @@ function channelFrom(release, plan, { matrix: gram, law, turn: own }) {
 }
 
 // By a matrix in the basis; rows beyond the clip leave the variance `byClipping` in what was observed, in every direction.
-function channelBy(evidence, plan, { ones, back, along, labelScale }, block, noise, byClipping) {
+function channelBy(evidence, plan, { ones, back, along, labelScale, triangle }, block, noise, byClipping) {
   const p = plan.names.length;
   const { values, vectors: axes } = eigenSymmetric(block.slice(0, p).map((row) => row.slice(0, p)));
   const side = Float64Array.from({ length: p }, (_, i) => block[i][p]);
@@ -1185,30 +1190,85 @@ function channelBy(evidence, plan, { ones, back, along, labelScale }, block, noi
     "wishart-sample": () => wishart(values, cross, square, noise),
     "inverse-wishart-sample": () => inverseWishart(values, cross, square, noise, evidence.alone.matrix.length),
   }[noise.name]();
+  seen.measured = seen.gain;
   seen.debiased = debiasedGain(seen.gain, seen.weight, seen.spread);
   if (evidence.hidden) {
     seen.gain = seen.weight.map((w) => UNKNOWN_GAIN * Math.sqrt(2 * seen.spread) * w);
   }
   const drawn = isDraw(noise);
   const shift = noise.shift;
-  const estimate = seen.observed.map((value, i) => value / seen.debiased[i]);
+  seen.gainSd = seen.weight.map((w) => Math.sqrt(2 * seen.spread) * w);
+  seen.hidden = gainBelow(seen, WEAK);
+  const rows = evidence.counted.rows;
+  Object.assign(seen, divided(seen, () => reach({ axes, along, labelScale, triangle, ones, block, noise, rows, indicators: plan.indicators })));
   return {
     ...seen,
     axes,
     byClipping,
-    estimate,
+    estimate: seen.observed.map((value, i) => value / seen.divisor[i]),
     perRow: seen.debiased.map((x, i) => x * (drawn ? seen.weight[i] : 1)),
     explains: seen.debiased.map((x) => x * (drawn ? shift : 1)),
     toOwn: multiply(back, axes).map((row) => row.map((value) => labelScale * value)),
     base: apply(back, along).map((value, i) => value + plan.offset[i]),
     scale: expectedSize(block, noise, ones),
-    rows: evidence.counted.rows,
+    rows,
     designEffect: evidence.designEffect,
     unexplained: (seen.conditional ?? square) - shift,
     shift,
     labelScale,
-    gainSd: seen.weight.map((w) => Math.sqrt(2 * seen.spread) * w),
   };
+}
+
+// Directions whose gain is less than `limit` sds of its noise, also once it is known that noise spreads a spectrum.
+const gainBelow = (seen, limit) =>
+  Array.from(seen.gain, (g, i) => Math.min(g, seen.expected[i]) < limit * seen.gainSd[i]);
+
+// By what is observed divided for the estimate, which hidden directions are bounded, being those of rare levels, and the variance that is left
+// of coefficients there.
+function divided(seen, reachOf) {
+  const { weight, spread, hidden } = seen;
+  const none = weight.map(() => 0);
+  if (!hidden.includes(true)) return { divisor: seen.debiased, bounded: hidden, left: none };
+  const { size, mixed } = reachOf();
+  const bounded = hidden.map((is, i) => is && mixed[i] <= MIXED);
+  if (!bounded.includes(true)) return { divisor: seen.debiased, bounded, left: none };
+  const { first: mean, second } = positiveMoments(seen.expected, seen.gainSd);
+  const total = size.map((tau, i) => tau * (second[i] + seen.others[i]) + seen.label * weight[i]);
+  const shrunk = total.map((value, i) => value / (size[i] * mean[i]));
+  const pull = sum(shrunk.map((value, i) => (bounded[i] ? weight[i] / value : 0)));
+  const clear = [...bounded.keys()].filter((i) => !bounded[i]);
+  const gains = debiasedGain(clear.map((i) => seen.measured[i] + spread * weight[i] * pull), clear.map((i) => weight[i]), spread);
+  const divisor = Float64Array.from(shrunk);
+  clear.forEach((i, k) => (divisor[i] = gains[k]));
+  return { divisor, bounded, left: size.map((tau, i) => (bounded[i] ? tau * (1 - (tau * mean[i] ** 2) / total[i]) : 0)) };
+}
+
+// The mean square that is expected of b in each direction, and the share of what spans it that is not of 0/1 columns.
+function reach({ axes, along, labelScale, triangle, ones, block, noise, rows, indicators }) {
+  const turned = transpose(axes);
+  const spanned = multiply(turned, triangle).map((row) => row.map((value) => value ** 2));
+  const unit = (EFFECT * labelSd({ along, labelScale, ones, block, noise, rows })) ** 2;
+  const middle = apply(turned, along); // where released coefficients are zero
+  const part = (row, weights) => row.reduce((total, value, j) => total + value * weights[j], 0);
+  const [sizes, others] = [indicators.map((is) => (is ? 1 : LARGE ** 2)), indicators.map((is) => (is ? 0 : 1))];
+  return {
+    size: Array.from(spanned, (row, i) => (part(row, sizes) * unit + middle[i] ** 2) / labelScale ** 2),
+    mixed: Array.from(spanned, (row) => part(row, others) / (sum(Array.from(row)) || 1)),
+  };
+}
+
+// The label's standard deviation in scaled units, as far as it stands above the noise.
+function labelSd({ along, labelScale, ones, block, noise, rows }) {
+  const sd = lawSd(noise);
+  const label = Float64Array.of(...along, labelScale);
+  const own = addToDiagonal(block, -noise.shift);
+  const sums = apply(own, label);
+  let squares = dot(label, sums);
+  if (ones !== null) {
+    const size = dot(ones, apply(own, ones));
+    if (size > sd) squares -= dot(ones, sums) ** 2 / size;
+  }
+  return Math.sqrt(Math.max(squares, Math.max(sd * dot(label, label), TINY)) / Math.max(rows, 1));
 }
 
 // Diagonal of the privacy noise's covariance at b, without the rank-one part.
@@ -1223,7 +1283,7 @@ function noiseVariance(seen, b) {
 // The sum of squared errors of the unit label, unbiased, so that it may be negative.
 const errorSquares = (seen) =>
   seen.unexplained
-  - sum(seen.explains.map((e, i) => e * (seen.estimate[i] ** 2 - (seen.label * seen.weight[i]) / seen.debiased[i] ** 2)));
+  - sum(seen.explains.map((e, i) => e * ((seen.observed[i] / seen.debiased[i]) ** 2 - (seen.label * seen.weight[i]) / seen.debiased[i] ** 2)));
 
 // Coefficients in own units.
 const inOwnUnits = (seen, b) => apply(seen.toOwn, b).map((value, i) => value + seen.base[i]);
@@ -1304,10 +1364,13 @@ function drawn(values, cross, shift, weight, conditional, label, spread, degrees
   };
 }
 
+// The noise's standard deviation along the weakest directions.
+const lawSd = (noise) => (isDraw(noise) ? noise.floor / Math.sqrt(noise.degrees_of_freedom) : noise.sd_off_diagonal);
+
 // About what b^2 would be if the regressors explained the label: its sum of squares over theirs, about their means.
 function expectedSize(block, noise, ones) {
   const p = block.length - 1;
-  const sd = isDraw(noise) ? noise.floor / Math.sqrt(noise.degrees_of_freedom) : noise.sd_off_diagonal;
+  const sd = lawSd(noise);
   const own = addToDiagonal(block, -noise.shift);
   let features = 0;
   for (let i = 0; i < p; i++) features += own[i][i];
@@ -1323,7 +1386,7 @@ function expectedSize(block, noise, ones) {
   }
   return Math.max(label, sd, TINY) / Math.max(features, sd * Math.sqrt(p), TINY);
 }
-return { makeChannel, channelOfShrunk, noiseVariance, errorSquares, inOwnUnits };
+return { makeChannel, channelOfShrunk, gainBelow, noiseVariance, errorSquares, inOwnUnits };
 })();
 
 const module_encode = (() => {
@@ -1486,35 +1549,33 @@ const ITERATIONS = 80;
 const LOOSE = 1e-6; // of what a change along the weakest direction counts, where a search starts far out
 const LOWER = 0.99; // of what was found: a start that is no lower leads to the same valley, or to one that is as deep
 const SMALLEST = 2.2250738585072014e-308; // positive and normal
-const WEAK = 1.96; // a gain below so many sds of its noise may be zero
 const FADED = 1e-9; // what is left of the noise's dependence on coefficients that are seen to first order
-
-// Which directions have a gain that may well be zero.
-const weakDirections = (seen, below = WEAK) => Array.from(seen.gain, (g, i) => g < below * seen.gainSd[i]);
 
 // What the test knows of a regression: all directions as they are.
 const exactly = ({ observed, gain, weight, label, spread, estimate }, { byTable }) =>
   ({ observed, gain, weight, label, spread, estimate, byTable });
 
-// Directions whose gain may be zero to first order, as Wald's intervals take them: they neither grow without end nor hide others.
+// Directions whose gain may be zero as Wald's intervals take them: their coefficients neither grow without end nor hide others.
 function locally(seen, known) {
-  const weak = weakDirections(seen);
+  const { hidden: weak, bounded, weight, spread, estimate, divisor, left } = seen;
   if (!weak.includes(true)) return exactly(seen, known);
-  const squares = seen.estimate.map((b, i) => seen.weight[i] * b ** 2);
-  let [hidden, whole] = [0, 0];
-  squares.forEach((value, i) => {
-    whole += value;
-    if (weak[i]) hidden += value;
+  let [inBounds, lost, whole] = [0, 0, 0];
+  estimate.forEach((b, i) => {
+    const square = weight[i] * b ** 2;
+    if (bounded[i]) inBounds += square + weight[i] * left[i];
+    else {
+      whole += square;
+      if (weak[i]) lost += square;
+    }
   });
-  const inside = (known.size * hidden) / Math.max(whole, SMALLEST);
-  const { spread } = seen;
+  const inside = inBounds + ((known.size - inBounds) * lost) / Math.max(whole, SMALLEST);
   return {
     ...exactly(seen, known),
-    gain: seen.gain.map((g, i) => (weak[i] ? seen.debiased[i] : g)),
-    weight: seen.weight.map((w, i) => (weak[i] ? FADED * w : w)),
+    gain: seen.gain.map((g, i) => (weak[i] ? divisor[i] : g)),
+    weight: weight.map((w, i) => (weak[i] ? FADED * w : w)),
     byTable: known.byTable.map((value, i) => {
-      const w = seen.weight[i];
-      return value + (weak[i] ? known.noise[i] + spread * (w * seen.estimate[i]) ** 2 : w * spread * inside);
+      if (!weak[i]) return value + weight[i] * spread * inside;
+      return bounded[i] ? left[i] * divisor[i] ** 2 : known.believedNoise[i] + spread * (weight[i] * estimate[i]) ** 2 + value;
     }),
   };
 }
@@ -1681,20 +1742,21 @@ function median(values) {
   const half = sorted.length >> 1;
   return sorted.length % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
 }
-return { weakDirections, exactly, locally, farOut, profile };
+return { exactly, locally, farOut, profile };
 })();
 
 const module_intervals = (() => {
 // Intervals that count the privacy noise, around the debiased estimate: Wald's, Fieller's, and of the two what is right for each
 // coefficient. As dpgram.inference.intervals, whose docstring says what is assumed.
 
-const { errorSquares, inOwnUnits } = module_channel;
+const { errorSquares, gainBelow, inOwnUnits } = module_channel;
 const { dot } = module_linalg;
-const { exactly, farOut, locally, profile, weakDirections } = module_pivot;
+const { exactly, farOut, locally, profile } = module_pivot;
 const { quantile } = module_special;
 
 const FAR = 1e4; // standard errors; a set that reaches so far is unbounded
 const STEPS = [0.5, 1, 1.5, 2, 2.5, 3, 4, 6, 10, 20, 50, 200, 1000, FAR];
+const ABOUT = 0.1; // of a combination's squares: so much in directions of rare levels is more than noise would turn there
 const DOUBTFUL = 4; // below so many sds of its noise, a gain is too uncertain for first order
 const HALVINGS = 12;
 const sum = (values) => values.reduce((total, value) => total + value, 0);
@@ -1707,15 +1769,17 @@ const rowsLeft = (seen, rows) => Math.max(rows - seen.designEffect * seen.gain.l
 
 // The sum of weight b^2 that the table itself has, before noise: the privacy noise grows with it.
 function believedSize(seen) {
-  const { estimate: b, weight, debiased, label, spread } = seen;
-  const whole = sum(weight.map((w, i) => w * b[i] ** 2));
-  let size = whole;
+  const { estimate: b, weight, bounded, left, divisor, label, spread } = seen;
+  const total = (part) => sum(weight.map((w, i) => (bounded[i] ? 0 : part(w, i))));
+  const known = sum(weight.map((w, i) => (bounded[i] ? w * (b[i] ** 2 + left[i]) : 0)));
+  const whole = total((w, i) => w * b[i] ** 2);
+  let size = whole + known;
   for (let k = 0; k < 3; k++) {
-    const excess = sum(weight.map((w, i) => {
-      const own = (w * (label + spread * size)) / debiased[i] ** 2;
-      return w * (own + spread * ((w * b[i]) / debiased[i]) ** 2);
-    }));
-    size = Math.max(whole - excess, whole / 4);
+    const excess = total((w, i) => {
+      const own = (w * (label + spread * size)) / divisor[i] ** 2;
+      return w * (own + spread * ((w * b[i]) / divisor[i]) ** 2);
+    });
+    size = known + Math.max(whole - excess, whole / 4);
   }
   return size;
 }
@@ -1724,37 +1788,38 @@ function believedSize(seen) {
 function uncertainty(seen) {
   const variance = errorVariance(seen);
   const size = believedSize(seen);
-  const noise = seen.weight.map((w) => w * (seen.label + seen.spread * size)); // without the rank-one part
+  const believedNoise = seen.weight.map((w) => w * (seen.label + seen.spread * size)); // without the rank-one part
   const byRows = seen.perRow.map((v) => seen.designEffect * variance * v);
-  const p = noise.length;
-  const rows = seen.toOwn.map((row) => row.map((value, j) => value / seen.debiased[j]));
-  const along = rows.map((row) => {
-    let total = 0;
-    for (let j = 0; j < p; j++) total += row[j] * (seen.weight[j] * seen.estimate[j]);
-    return total;
-  });
+  const clear = Array.from(seen.divisor, (x, i) => (seen.bounded[i] ? 0 : 1 / x));
+  const inside = {
+    noise: clear.map((c, j) => seen.left[j] + c ** 2 * believedNoise[j]),
+    rows: clear.map((c, j) => c ** 2 * byRows[j]),
+    clipping: clear.map((c) => c ** 2 * seen.byClipping),
+  };
+  const p = clear.length;
+  const along = clear.map((c, j) => c * seen.weight[j] * seen.estimate[j]);
   const parts = (combination) => {
     const row = new Float64Array(p);
     combination.forEach((factor, i) => {
-      if (factor !== 0) for (let j = 0; j < p; j++) row[j] += factor * rows[i][j];
+      if (factor !== 0) for (let j = 0; j < p; j++) row[j] += factor * seen.toOwn[i][j];
     });
-    let [privacy, sampling, clipping] = [seen.spread * dot(combination, along) ** 2, 0, 0];
+    let [privacy, sampling, clipping] = [seen.spread * dot(row, along) ** 2, 0, 0];
     for (let j = 0; j < p; j++) {
-      privacy += row[j] ** 2 * noise[j];
-      sampling += row[j] ** 2 * byRows[j];
-      clipping += row[j] ** 2 * seen.byClipping;
+      privacy += row[j] ** 2 * inside.noise[j];
+      sampling += row[j] ** 2 * inside.rows[j];
+      clipping += row[j] ** 2 * inside.clipping[j];
     }
     return { privacy, sampling, clipping, whole: privacy + sampling + clipping };
   };
-  const own = rows.map((_, i) => parts(Float64Array.from({ length: p }, (_, j) => (i === j ? 1 : 0))));
-  const byTable = byRows.map((v) => v + seen.byClipping);
+  const own = Array.from({ length: p }, (_, i) => parts(Float64Array.from({ length: p }, (_, j) => (i === j ? 1 : 0))));
   return {
     variance,
     parts,
     size,
-    noise,
-    byTable, // the variance in what was observed that is no noise
-    spent: noise.map((v, j) => (v + byTable[j]) / seen.debiased[j] ** 2), // the variance of the estimate, without the rank-one part
+    believedNoise,
+    byTable: byRows.map((v) => v + seen.byClipping), // the variance in what was observed that is no noise
+    along,
+    spent: clear.map((_, j) => inside.noise[j] + inside.rows[j] + inside.clipping[j]), // in each direction, without the rank-one part
     se: own.map((v) => Math.sqrt(v.whole)),
     sePrivacy: own.map((v) => Math.sqrt(v.privacy)),
     seSampling: own.map((v) => Math.sqrt(v.sampling)),
@@ -1796,19 +1861,29 @@ const fieller = (seen, known, confidence) => {
   return Array.from(seen.gain, (_, place) => inverted(seen, known, of, confidence, place));
 };
 
-// Which combinations, rows in the channel's own basis, owe most of their variance to directions whose gain may well be zero.
+// Which combinations, rows in the channel's own basis, owe most of their variance to directions whose gain may well be zero. Directions of rare
+// levels count only for combinations that are about them: what they add to others, because noise turned them there, is bounded.
 function weaklyIdentified(seen, known, rows, below) {
-  const weak = weakDirections(seen, below);
+  const weak = below === undefined ? seen.hidden : gainBelow(seen, below);
   if (!weak.includes(true)) return rows.map(() => false);
+  const rare = seen.bounded.includes(true);
+  const endless = weak.map((is, j) => is && !seen.bounded[j]);
   return rows.map((row) => {
-    let [hidden, whole] = [0, 0];
-    row.forEach((value, j) => {
-      const share = value ** 2 * known.spent[j];
-      whole += share;
-      if (weak[j]) hidden += share;
-    });
-    return hidden > whole / 2;
+    const mostly = share(row, known.spent, weak) > 0.5;
+    if (!rare || !mostly) return mostly;
+    return share(row, known.spent, endless) > 0.5 || share(row, row.map(() => 1), weak) > ABOUT;
   });
+}
+
+// How much of the variance of a combination comes from some of the directions.
+function share(row, variances, which) {
+  let [part, whole] = [0, 0];
+  row.forEach((value, j) => {
+    const square = value ** 2 * variances[j];
+    whole += square;
+    if (which[j]) part += square;
+  });
+  return part / whole;
 }
 
 // The test that each coefficient's interval comes from: null stands for Wald's. One for each coefficient.
@@ -1944,10 +2019,11 @@ return { goodness };
 const module_hypotheses = (() => {
 // Tests that coefficients are zero: one hypothesis has one p-value, wherever it is asked for. As dpgram.inference.hypotheses.
 
+const { gainBelow } = module_channel;
 const { eigenSymmetric } = module_eigen;
 const { DOUBTFUL } = module_intervals;
 const { dot, identity, qr, solve, transpose } = module_linalg;
-const { exactly, farOut, locally, profile, weakDirections } = module_pivot;
+const { exactly, farOut, locally, profile } = module_pivot;
 const { pValue } = module_special;
 
 // Of the hypothesis that the coefficient at `place` is zero, by the test `of`; null stands for Wald's.
@@ -1966,7 +2042,7 @@ function jointTest(seen, known, places, intervals) {
   if (intervals === "auto") {
     const root = known.spent.map(Math.sqrt);
     const { q, r } = qr(transpose(rows.map((row) => row.map((value, j) => value * root[j]))));
-    const axes = knownAxes(q, weakDirections(seen));
+    const axes = knownAxes(q, seen.hidden);
     if (axes.length) {
       const back = transpose(r);
       const turned = (values) => {
@@ -1976,7 +2052,7 @@ function jointTest(seen, known, places, intervals) {
       const columns = transpose(rows).map(turned);
       [rows, wanted] = [transpose(columns), turned(wanted)];
       const kept = q.map((line) => axes.map((axis) => dot(line, axis)));
-      if (knownAxes(kept, weakDirections(seen, DOUBTFUL)).length < axes.length) of = locally(seen, known);
+      if (knownAxes(kept, gainBelow(seen, DOUBTFUL)).length < axes.length) of = locally(seen, known);
     } else of = exactly(seen, known);
   }
   const found = of === null ? wald(seen, known, rows, wanted) : profile(of, rows, wanted);
@@ -1994,11 +2070,9 @@ function knownAxes(columns, hidden) {
 
 // How far the estimate is from the restrictions, in units of its covariance.
 function wald(seen, known, rows, wanted) {
-  const back = rows.map((row) => row.map((value, j) => value / seen.debiased[j]));
-  const along = back.map((row) => row.reduce((total, value, j) => total + value * seen.weight[j] * seen.estimate[j], 0));
-  const inside = known.noise.map((v, j) => v + known.byTable[j]);
-  const covariance = back.map((left, a) => Float64Array.from(back, (right, b) =>
-    left.reduce((total, value, j) => total + value * inside[j] * right[j], seen.spread * along[a] * along[b])));
+  const along = rows.map((row) => dot(row, known.along));
+  const covariance = rows.map((left, a) => Float64Array.from(rows, (right, b) =>
+    left.reduce((total, value, j) => total + value * known.spent[j] * right[j], seen.spread * along[a] * along[b])));
   const scale = covariance.map((row, a) => Math.sqrt(row[a]));
   const away = wanted.map((value, a) => (value - dot(rows[a], seen.estimate)) / scale[a]);
   return dot(away, solve(covariance.map((row, a) => row.map((value, b) => value / scale[a] / scale[b])), away));
