@@ -125,7 +125,7 @@ class Contrasts(Summarised):
 
     @cached_property
     def _p_values(self) -> Array:
-        return self.fit.p_values_of(self.asked)
+        return self.fit._p_values_of(self.asked)
 
     def conf_int(self, alpha: float | None = None, *, confidence: float | None = None) -> Any:
         """Confidence intervals of the combinations, in the shape of statsmodels.
@@ -142,12 +142,12 @@ class Contrasts(Summarised):
         pandas.DataFrame or dict
             Lower ends in column 0 and upper ends in column 1. Both are infinite if the release says nothing about the combination.
         """
-        made = self.fit.intervals_of(self.asked.matrix, alpha, confidence)
+        made = self.fit._intervals_of(self.asked.matrix, alpha, confidence)
         return labelled_ends(self.names, made.lower, made.upper)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the table as plain data, ready for JSON. Infinite ends of intervals are None."""
-        made, known = self.fit.intervals_of(self.asked.matrix), self._known
+        made, known = self.fit._intervals_of(self.asked.matrix), self._known
         parts = (np.sqrt(np.diag(part)) for part in (known.sampling, known.noise, known.clipping))
         columns = zip(
             self.names, self._effect, self.asked.values, known.se, *parts, self._z, self._p_values, made.lower, made.upper,
@@ -191,7 +191,7 @@ class Contrasts(Summarised):
         pandas.DataFrame
             One row for each combination.
         """
-        made = self.fit.intervals_of(self.asked.matrix, alpha)
+        made = self.fit._intervals_of(self.asked.matrix, alpha)
         rows = {
             "contrast": list(self.names),
             "coef": self._effect,

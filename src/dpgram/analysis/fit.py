@@ -326,13 +326,13 @@ class Fit:
     def _simulated(self) -> Simulated | None:
         return self._refits if self.intervals == BOOTSTRAP else None
 
-    def intervals_of(self, matrix: Array, alpha: float | None = None, confidence: float | None = None) -> Intervals:
+    def _intervals_of(self, matrix: Array, alpha: float | None = None, confidence: float | None = None) -> Intervals:
         """Intervals of combinations of coefficients, (k, p), in the order of ``names``. For further computations; see ``t_test``."""
         if alpha is not None:
             confidence = confidence_of(alpha, confidence)
         return self._intervals_by(self.intervals, self.confidence if confidence is None else confidence, matrix)
 
-    def p_values_of(self, asked: Restrictions) -> Array:
+    def _p_values_of(self, asked: Restrictions) -> Array:
         """P-values of restrictions, each by itself. For further computations; see ``t_test``."""
         return p_values(self.channel, asked.values, asked.matrix, method=self.intervals, simulated=self._simulated)
 
