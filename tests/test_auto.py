@@ -80,6 +80,18 @@ def test_under_add_remove_a_public_hint_counts_and_nothing_else(hint, said, monk
     assert said in choices.pop()
 
 
+def test_under_add_remove_the_number_of_units_is_not_counted_for_a_choice():
+    """It is protected: neither the choice nor the release tells it."""
+    schema = small_schema(neighbours="add-remove", unit_id="id", rows_per_unit=1)
+    made = [
+        dpgram.release(small_table(rows).append_column("id", [np.arange(rows)]), schema, mechanism="auto", **BUDGET)
+        for rows in (300, 301)
+    ]
+    assert made[0].units is None
+    assert made[1].units is None
+    assert made[0].choice == made[1].choice
+
+
 def test_every_mechanism_can_be_chosen(monkeypatch):
     for name in registry.MECHANISMS:
         if name == "noisy-inverse":

@@ -7,6 +7,7 @@ m. Counts in bins differ by at most m in every column."""
 from __future__ import annotations
 
 import math
+from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 
@@ -17,10 +18,12 @@ import pytest
 
 import dpgram
 from dpgram.engines import local as local_engine
+from dpgram.engines import summing
 from dpgram.engines.local import LocalPass
 from dpgram.errors import TableError
 from dpgram.mechanisms.ranges import next_bins
-from dpgram.rows import shares
+from dpgram.rows import shares, units
+from dpgram.rows.coins import Coins
 from dpgram.rows.gram_sum import LIMB_BITS
 from dpgram.sources.open import open_source
 from dpgram.terms.public_map import PublicMap
@@ -220,6 +223,54 @@ def test_a_table_that_changes_between_the_count_and_the_sum(act, ask, tmp_path):
         ask(made)
 
 
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("ask", [lambda made: made.gram(1.0), lambda made: made.counts(BINS), lambda made: made.kept(None)])
+@pytest.mark.parametrize("becomes", [[1, 2, 2, 2, 2], [2, 2, 2, 2, 1], [1, 1, 1, 1, 1], [1, 1, 1, 2, 2]])
+def test_ids_in_memory_that_change_between_the_count_and_the_sum(becomes, ask, compiled, monkeypatch):
+    """As many rows, and no id that was not there: only their marks tell. Unit 2 would count as four rows."""
+    if not compiled:
+        monkeypatch.setattr(units, "kernel", lambda: None)
+    ids = np.array([1, 1, 1, 1, 2])
+    columns = {name: np.ones(5) for name in ("x", "y", "b")}
+    made = LocalPass(open_source({"id": ids, **columns}), schema_for(1), threads=1)
+    made.count_units()
+    ids[:] = becomes
+    with pytest.raises(TableError, match="changed"):
+        ask(made)
+    ids[:] = [2, 1, 1, 1, 1]  # other places alone are no other table
+    ask(made)
+
+
+def in_whole(made) -> np.ndarray:
+    return made.gram(1.0, SMALL).in_whole_numbers()[0]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_unit_keeps_to_its_bound_under_learnt_scales(weighted):
+    schema = schema_for(1, weighted)
+    learnt = replace(schema, learnt={"x": (-0.25, 0.25)})
+    whole, without = (in_whole(counted(table, schema).under(learnt)) for table in unit_of(100))
+    assert is_within([whole - without], 1, 1.0)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("share", [None, 0.5])
+def test_rows_that_are_kept_have_the_shares_of_the_whole_table(share, compiled, monkeypatch):
+    """Each its own, also where only some rows are kept."""
+    if not compiled:
+        monkeypatch.setattr(summing, "kernel", lambda: None)
+    ids = np.where(np.arange(40_000) % 3 == 0, 7, np.arange(40_000) + 100)
+    table, schema = table_of(np.random.default_rng(5).permutation(ids)), schema_for(2, weighted=True)
+    made = LocalPass(open_source(table), schema, threads=1)
+    made.count_units()
+    coins = None if share is None else Coins(bytes(32), share)
+    places = np.arange(len(ids)) if coins is None else coins.chosen(0, 0, len(ids))
+    kept, _ = made.kept(coins)
+    taken = made._over(open_source(table.take(places)))  # the same rows, whose ids are looked up again
+    taken._counted = None
+    assert np.array_equal(in_whole(kept), in_whole(taken))
+
+
 def test_ids_that_were_not_there_when_units_were_counted_do_not_count(tmp_path):
     path, table = tmp_path / "t.parquet", table_of(np.arange(500))
     pq.write_table(table, path)
@@ -233,18 +284,17 @@ def test_ids_that_were_not_there_when_units_were_counted_do_not_count(tmp_path):
     assert not total.in_whole_numbers()[0].any()
 
 
+@contextmanager
 def per_batch(self):
     """A mistake: rows of a unit are counted within each batch alone."""
     name = self._schema.unit_id
-    total = LocalPass._right_count_units(self)
 
     def rows_of_unit(batch):
         index = local_engine.UnitIndex(2**30)
         index.add(batch.column(name))
         return index.counts(batch.column(name))
 
-    self._shares = shares.Shares(self._schema, rows_of_unit)
-    return total
+    yield shares.Shares(self._schema, rows_of_unit)
 
 
 def by_share(wrong):
@@ -262,13 +312,12 @@ def by_share(wrong):
         (shares.Shares, "_by_unit", by_share(lambda most, rows: 1.0)),  # no weighting
         (shares.Shares, "_by_unit", by_share(lambda most, rows: np.sqrt(most / rows))),  # the root of the ratio twice
         (shares.Shares, "_by_unit", by_share(lambda most, rows: most / (rows - 1))),  # off by one
-        (LocalPass, "count_units", per_batch),
+        (LocalPass, "_sharing", per_batch),
     ],
     ids=["none", "root", "off by one", "by batch"],
 )
 def test_planted_mistakes_are_seen(where, name, wrong, monkeypatch):
     """Each breaks the bound of a unit of four rows, in files of one row."""
-    monkeypatch.setattr(LocalPass, "_right_count_units", LocalPass.count_units, raising=False)
     monkeypatch.setattr(where, name, wrong)
     whole, without = unit_of(4)
     schema = schema_for(2)

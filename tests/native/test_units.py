@@ -140,12 +140,12 @@ def test_growing_loses_nothing():
         assert made.add(np.ascontiguousarray(keys[every[start : start + 7777]]))
     assert made.finish()
     assert made.finish()
-    np.testing.assert_array_equal(made.counts(keys), times)
-    units, size = made.size
+    np.testing.assert_array_equal(made.counts(keys)[0], times)
+    units, size, _ = made.size
     assert units == len(keys)
     assert size <= 40 * units
     assert made.counts(np.array([[1, 5 << 56]], np.uint64)) is None
-    assert made.counts(np.zeros((3, 2), np.uint64)).tolist() == [0, 0, 0]
+    assert made.counts(np.zeros((3, 2), np.uint64))[0].tolist() == [0, 0, 0]
     with pytest.raises(MemoryError):
         made.add(keys)
 
@@ -162,18 +162,38 @@ def test_keys_that_nobody_could_choose_are_spread_all_the_same():
         assert made.add(keys)
         assert made.finish()
         assert made.size[1] <= 40 * 100_000
-        assert (made.counts(keys) == 1).all()
+        assert (made.counts(keys)[0] == 1).all()
 
 
 def test_more_than_the_limit_is_refused():
     keys = np.column_stack([np.arange(10**6), np.full(10**6, 5 << 56)]).astype(np.uint64)
-    made = table(20_000_000)
+    made = table(10_000_000)
     assert not made.add(keys)
-    assert made.size[1] <= 20_000_000
+    assert made.size[1] <= 10_000_000
     assert table(60_000_000).add(keys)
     small = table(1000)
     assert small.add(keys[:1])
     assert not small.finish()
+
+
+def test_the_mark_is_that_of_all_rows_in_any_order():
+    """By another secret it is another one; an id more, less or exchanged changes it."""
+    rng = np.random.default_rng(3)
+    keys = np.column_stack([rng.integers(0, 500, 3000), np.full(3000, 5 << 56)]).astype(np.uint64)
+    made, other = table(), table()
+    for each in (made, other):
+        assert each.add(keys)
+        assert each.finish()
+    order = rng.permutation(3000)
+    marks = [made.counts(np.ascontiguousarray(keys[part]))[1] for part in (order[:700], order[700:])]
+    assert sum(marks) % 2**64 == made.size[2] == made.counts(keys)[1]
+    assert other.size[2] != made.size[2]
+    exchanged = keys.copy()
+    exchanged[np.flatnonzero(keys[:, 0] != keys[0, 0])[0]] = keys[0]
+    for changed in (keys[1:], np.concatenate([keys, keys[:1]]), exchanged):
+        assert made.counts(np.ascontiguousarray(changed))[1] != made.size[2]
+    none = np.zeros((5, 2), np.uint64)
+    assert made.counts(np.concatenate([keys, none]))[1] == made.size[2]
 
 
 MEMORY = """

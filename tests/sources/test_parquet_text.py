@@ -28,14 +28,23 @@ def table(rows: int = 5000) -> pa.Table:
     return pa.table({**text, "x": rng.normal(size=rows)})
 
 
-def types_read(path) -> list[pa.DataType]:
-    return [field.type for field in next(iter(open_source(path).pieces(SCHEMA.names))).batch.schema]
+def types_read(path, names=SCHEMA.names) -> list[pa.DataType]:
+    return [field.type for field in next(iter(open_source(path).pieces(names))).batch.schema]
 
 
 def test_dictionaries_stay_dictionaries_and_plain_text_plain(tmp_path):
     pq.write_table(table(), tmp_path / "t.parquet", use_dictionary=["c", "x"])
     assert types_read(tmp_path / "t.parquet") == [pa.dictionary(pa.int32(), pa.string()), pa.string(), pa.float64()]
     assert open_source(tmp_path / "t.parquet").columns.field("c").type == pa.string()  # as it is declared
+
+
+@pytest.mark.parametrize(("values", "kept"), [(3, True), (2000, True), (30_000, False), (200_000, False)])
+def test_a_dictionary_of_nearly_as_many_values_as_rows_is_read_as_plain_text(values, kept, tmp_path):
+    """As ids are, whose dictionary is larger than what refers to it, or is left off when it is full."""
+    cells = [f"somebody number {k}" for k in np.random.default_rng(0).integers(0, values, 120_000)]
+    pq.write_table(pa.table({"c": cells}), tmp_path / "t.parquet", row_group_size=60_000)
+    (read,) = types_read(tmp_path / "t.parquet", ["c"])
+    assert pa.types.is_dictionary(read) == kept
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary()], ids=str)

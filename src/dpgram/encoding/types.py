@@ -33,10 +33,17 @@ def check_type(column: Column, given: pa.DataType) -> None:
         raise ColumnTypeError(column=column.name, kind=column.kind, found=str(given), needed=needed, do=CONVERT)
 
 
+DIGITS = 76  # of the largest whole number that Arrow can hold
+
+
 def check_id_type(name: str, given: pa.DataType) -> None:
     """Raise unless cells of the type ``given`` can be ids of units: two cells are then the same id exactly where they are equal."""
     inner = given.value_type if pt.is_dictionary(given) else given
-    whole = pt.is_integer(inner) or pt.is_floating(inner) or (pt.is_decimal(inner) and inner.scale <= 0)
+    whole = (
+        pt.is_integer(inner)
+        or pt.is_floating(inner)
+        or (pt.is_decimal(inner) and inner.scale <= 0 and inner.precision - inner.scale <= DIGITS)
+    )
     if not (whole or is_text(inner) or pt.is_null(inner)):
         needed = "a type of text or of whole numbers"
         raise ColumnTypeError(column=name, kind="unit_id", found=str(given), needed=needed, do="convert it in the source")

@@ -7,8 +7,8 @@ import math
 import os
 import queue
 import threading
-from collections.abc import Callable, Generator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial, reduce
 from typing import Self
 
@@ -62,7 +62,8 @@ class LocalPass:
         self._threads = checked_threads(threads)
         self._encoder = Encoder(schema, untyped=source.untyped)
         self._encoder.check_types(source.columns)
-        self._shares = Shares(schema)  # where there are units, only good for sums once their rows are counted
+        self._units: UnitIndex | None = None  # once their rows are counted: only then can a schema with units be summed
+        self._whole = True  # whether a pass reads all rows that were counted
         self._index_bytes = int(max(memory, INDEX_MEGABYTES) * 1e6)
         self._room = memory * 1e6 or math.inf  # for rows that are kept
         self._counted: int | None = None  # rows, when units were counted
@@ -75,40 +76,59 @@ class LocalPass:
         adders = [lambda batch: index.add(batch.column(name))] * self._threads
         self._counted = self._read([name], adders, None)
         units = index.units  # or an error: sums are then refused
-        self._shares = Shares(self._schema, lambda batch: index.counts(batch.column(name)))
+        self._units = index
         return units
+
+    @contextmanager
+    def _sharing(self) -> Iterator[Shares]:
+        """What rows count as, in one pass. At its end an error if the ids are not those that were counted."""
+        name = self._schema.unit_id
+        if self._units is None or name is None:
+            yield Shares(self._schema)
+            return
+        reading = self._units.reading()
+        yield Shares(self._schema, lambda batch: reading.counts(batch.column(name)))
+        if self._whole:
+            reading.check()
 
     def gram(self, row_bound: float, through: PublicMap | None = None, scales: Scales = ONE_CLIP) -> GramSum:
         """As ``Pass`` says. Memory does not grow with the number of rows."""
         untyped = self._source.untyped
-        summings = [
-            summing_for(self._schema, row_bound, through, scales, untyped=untyped, shares=self._shares)
-            for _ in range(self._threads)
-        ]
-        with one_blas_thread(len(self._schema.encoded)):
+        with self._sharing() as shares, one_blas_thread(len(self._schema.encoded)):
+            summings = [
+                summing_for(self._schema, row_bound, through, scales, untyped=untyped, shares=shares)
+                for _ in range(self._threads)
+            ]
             self._read(self._schema.read_names, [summing.add for summing in summings], self._progress)
         return reduce(GramSum.merge, (summing.total() for summing in summings))
 
     def counts(self, bins: Bins) -> GramSum:
         """As ``Pass`` says."""
-        untyped, shares = self._source.untyped, self._shares
-        counts = [BinCounts(self._schema, bins, untyped=untyped, shares=shares) for _ in range(self._threads)]
-        self._read(self._schema.read_names, [each.add for each in counts], self._progress)
+        untyped = self._source.untyped
+        with self._sharing() as shares:
+            counts = [BinCounts(self._schema, bins, untyped=untyped, shares=shares) for _ in range(self._threads)]
+            self._read(self._schema.read_names, [each.add for each in counts], self._progress)
         return reduce(GramSum.merge, (each.total() for each in counts))
 
     def kept(self, coins: Coins | None) -> tuple[LocalPass, int]:
         """As ``Pass`` says."""
-        names, untyped, shares = self._schema.names, self._source.untyped, self._shares
-        decodings = [Decoding(self._schema, untyped=untyped, shares=shares) for _ in range(self._threads)]
+        names, untyped = self._schema.names, self._source.untyped
         room = self._room if coins is None and self.rereadable else math.inf  # a sample cannot be had again
+        too_many = threading.Event()
 
         def keep(decoding: Decoding, batch: Batch, *chosen: Array) -> None:
-            if sum(each.nbytes for each in decodings) <= room:
+            if not too_many.is_set():
                 decoding.add(batch, *chosen)
+                if sum(each.nbytes for each in decodings) > room:
+                    too_many.set()  # nothing more is kept
 
-        rows = self._read(self._schema.read_names, [partial(keep, each) for each in decodings], self._progress, coins)
-        if sum(each.nbytes for each in decodings) > room:
-            return self, rows
+        with ExitStack() as passing:
+            shares = passing.enter_context(self._sharing())
+            decodings = [Decoding(self._schema, untyped=untyped, shares=shares) for _ in range(self._threads)]
+            rows = self._read(self._schema.read_names, [partial(keep, each) for each in decodings], self._progress, coins)
+            if too_many.is_set():
+                passing.pop_all()  # the ids of the rest were not looked at
+                return self, rows
         return self._over(KeptRows(self.where, names, [batch for each in decodings for batch in each.batches()])), rows
 
     def under(self, schema: Schema) -> Self:
@@ -120,7 +140,7 @@ class LocalPass:
     def _over(self, source: Source) -> Self:
         """The same pass over rows that lie elsewhere."""
         other = copy.copy(self)
-        other._source = source
+        other._source, other._whole = source, False
         return other.under(self._schema)
 
     def count(self) -> int:

@@ -25,6 +25,7 @@ from dpgram.rows.bin_counts import packed_counts
 from dpgram.rows.coins import Coins
 from dpgram.rows.decoded import has_factors
 from dpgram.rows.gram_sum import GramSum
+from dpgram.rows.shares import Shares
 from dpgram.sources.arrays import check_flat, check_named
 from dpgram.sources.base import BATCH_ROWS, Batch, Piece, Source, quiet_iterator, quietly, record_batch, spans
 from dpgram.sources.open import open_source
@@ -81,10 +82,11 @@ class DevicePass(LocalPass):
         steps = Steps(self._progress)
         scaling = self.scaling or Scaling.of_encoded(len(self._schema.encoded))
         summing = quietly(self.where, DeviceSum, scaling, row_bound, self._device, through, scales)
-        for cells, factors, fraction in self._cells():
-            for part in quiet_iterator(self.where, in_parts(cells, scaling, factors, CHOSEN_BYTES // (8 * cells.shape[1]))):
-                quietly(self.where, summing.add, *part)
-            steps.reach(fraction or 0.0)
+        with self._sharing() as shares:
+            for cells, factors, fraction in self._cells(shares):
+                for part in quiet_iterator(self.where, in_parts(cells, scaling, factors, CHOSEN_BYTES // (8 * cells.shape[1]))):
+                    quietly(self.where, summing.add, *part)
+                steps.reach(fraction or 0.0)
         total = quietly(self.where, summing.total)
         if not isinstance(self._source, KeptRows | Tensors):
             check_unchanged(self.where, self._counted, total.rows)
@@ -97,9 +99,10 @@ class DevicePass(LocalPass):
             return super().counts(bins)
         places, steps = self._source.places(self._schema.names), Steps(self._progress)
         counts = quietly(self.where, DeviceCounts, {places[name]: inner for name, inner in bins.inner.items()}, self._device)
-        for cells, factors, fraction in self._cells():
-            quietly(self.where, counts.add, cells, factors)
-            steps.reach(fraction or 0.0)
+        with self._sharing() as shares:
+            for cells, factors, fraction in self._cells(shares):
+                quietly(self.where, counts.add, cells, factors)
+                steps.reach(fraction or 0.0)
         whole, part = quietly(self.where, counts.total)
         steps.reach(1.0)
         return packed_counts(bins, whole, self._source.count(), part)
@@ -111,7 +114,9 @@ class DevicePass(LocalPass):
         rows, steps = self._source.count(), Steps(self._progress)
         chosen = self._source if coins is None else quietly(self.where, self._source.taken, coins.chosen(0, 0, rows))
         steps.reach(1.0)
-        return self._over(chosen), rows
+        made = self._over(chosen)
+        made._whole = coins is None
+        return made, rows
 
     def under(self, schema: Schema) -> Self:
         other = super().under(schema)
@@ -119,26 +124,26 @@ class DevicePass(LocalPass):
             other.scaling = Scaling.of_schema(schema, self._source.places(schema.names))
         return other
 
-    def _cells(self) -> Iterator[tuple[Tensor, Tensor | None, float | None]]:
+    def _cells(self, shares: Shares) -> Iterator[tuple[Tensor, Tensor | None, float | None]]:
         """The rows on the device, (rows, columns), some at a time, as they are or encoded; and their factors, unless all are one."""
         if self.scaling and isinstance(self._source, Tensors):
             for span, fraction in self._source.spans(self._device, CHOSEN_BYTES if has_factors(self._schema) else None):
                 cells = quietly(self.where, self._source.cells, span, self._device)
-                yield cells, quietly(self.where, self._factors, span), fraction
+                yield cells, quietly(self.where, self._factors, shares, span), fraction
         else:
             for piece in self._source.pieces(self._schema.read_names):
-                yield *quietly(self.where, self._encoded, piece.batch), piece.fraction
+                yield *quietly(self.where, self._encoded, shares, piece.batch), piece.fraction
 
-    def _factors(self, span: slice) -> Tensor | None:
+    def _factors(self, shares: Shares, span: slice) -> Tensor | None:
         """Made on this machine, of ids and weights alone."""
         names = [name for name in (self._schema.unit_id, self._schema.weight) if name is not None]
         if not names or not isinstance(self._source, Tensors):
             return None
-        factors = self._shares.of(self._source.batch(span, list(dict.fromkeys(names))))
+        factors = shares.of(self._source.batch(span, list(dict.fromkeys(names))))
         return None if factors is None else torch.from_numpy(factors).to(self._device)
 
-    def _encoded(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
-        (encoded, counts), factors = self._encoder.encode_counted(batch), self._shares.of(batch)
+    def _encoded(self, shares: Shares, batch: Batch) -> tuple[Tensor, Tensor | None]:
+        (encoded, counts), factors = self._encoder.encode_counted(batch), shares.of(batch)
         if counts is not None:
             factors = counts * (1.0 if factors is None else factors)
         return (

@@ -94,7 +94,7 @@ ARGUMENTS: dict[str, tuple] = {  # of the kernel's functions, as dispatch.c and 
     "dpgram_counting_free": (c_void_p,),
     "dpgram_units_add": (c_void_p, c_void_p, c_int64),
     "dpgram_counting_finish": (c_void_p,),
-    "dpgram_units_counts": (c_void_p, c_void_p, c_int64, c_void_p),
+    "dpgram_units_counts": (c_void_p, c_void_p, c_int64, c_void_p, c_void_p),
 }
 
 

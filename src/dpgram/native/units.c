@@ -44,6 +44,7 @@ struct table {
 struct units {
     struct table tables[KINDS][TABLES];
     _Atomic int64_t bytes, count;
+    _Atomic uint64_t mark; /* the hashes of all rows that were counted, added up */
     int64_t limit;
     uint64_t secret[4]; /* the second and the last are odd */
 };
@@ -55,6 +56,7 @@ struct counting {
     uint32_t how_many[KINDS][TABLES];    /* of them wait for it */
     uint64_t *spare;                     /* where a table's slots lie while it grows */
     int64_t spare_bytes;
+    uint64_t mark;                       /* likewise, of the rows that this thread has counted */
 };
 
 #define WAITING_BYTES ((int64_t)sizeof(struct key) * TABLES * MOST_WAITING)
@@ -175,6 +177,7 @@ struct units *dpgram_units_new(int64_t limit, const uint64_t *secret) {
     units->limit = limit;
     atomic_init(&units->bytes, (int64_t)sizeof *units);
     atomic_init(&units->count, 0);
+    atomic_init(&units->mark, 0);
     for (int kind = 0; kind < KINDS; kind++)
         for (int t = 0; t < TABLES; t++) atomic_flag_clear(&units->tables[kind][t].held);
     for (int i = 0; i < 4; i++) units->secret[i] = secret[i] | (i & 1);
@@ -188,9 +191,10 @@ void dpgram_units_free(struct units *units) {
     free(units);
 }
 
-/* How many units there are, and how many bytes they take. */
+/* How many units there are, how many bytes they take, and the mark of the rows that were counted. */
 void dpgram_units_size(struct units *units, int64_t *size) {
     size[0] = atomic_load(&units->count), size[1] = atomic_load(&units->bytes);
+    size[2] = (int64_t)atomic_load(&units->mark);
 }
 
 /* Room for one thread to count rows in, or NULL where there is no memory. It goes with `dpgram_counting_free`. */
@@ -203,8 +207,7 @@ struct counting *dpgram_counting_new(struct units *units) {
         free(counting);
         return NULL;
     }
-    atomic_fetch_add(&units->bytes, WAITING_BYTES); /* most often one half is never written to, and takes no memory */
-    return counting;
+    return counting; /* the limit is about units, however many threads count them */
 }
 
 void dpgram_counting_free(struct counting *counting) {
@@ -359,7 +362,8 @@ int32_t dpgram_units_add(struct counting *counting, const struct key *keys, int6
     if (!counting->waiting) return NO_MEMORY;
     for (int64_t r = 0; r < n; r++) {
         if (!is_id(keys[r])) continue;
-        const uint64_t which = hashed(counting->units, keys[r]) >> TABLE_SHIFT;
+        const uint64_t hash = hashed(counting->units, keys[r]), which = hash >> TABLE_SHIFT;
+        counting->mark += hash;
         const enum kind kind = kind_of(keys[r]);
         uint32_t *how_many = &counting->how_many[kind][which];
         counting->waiting[(kind * TABLES + which) * MOST_WAITING + (*how_many)++] = keys[r];
@@ -376,14 +380,16 @@ int32_t dpgram_counting_finish(struct counting *counting) {
     if (!counting->waiting) return NONE;
     for (int kind = 0; kind < KINDS; kind++)
         for (uint64_t t = 0; t < TABLES && failure == NONE; t++) failure = count_waiting(counting, (enum kind)kind, t);
-    atomic_fetch_sub(&counting->units->bytes, WAITING_BYTES + counting->spare_bytes);
+    atomic_fetch_sub(&counting->units->bytes, counting->spare_bytes);
+    atomic_fetch_add(&counting->units->mark, counting->mark);
     free(counting->waiting), free(counting->spare);
     counting->waiting = NULL, counting->spare = NULL, counting->spare_bytes = 0;
     return failure;
 }
 
-/* How many rows have each of n keys, zero where a key is none. Zero, or one if a key was never counted. Nothing may be counted meanwhile. */
-int32_t dpgram_units_counts(const struct units *units, const struct key *keys, int64_t n, int64_t *counts) {
+/* How many rows have each of n keys, zero where a key is none; the mark of these rows is added to `mark`. Zero, or one if a key was never
+ * counted. Nothing may be counted meanwhile. */
+int32_t dpgram_units_counts(const struct units *units, const struct key *keys, int64_t n, int64_t *counts, uint64_t *mark) {
     uint64_t hashes[AHEAD];
     int unknown = 0;
     for (int64_t r = 0; r < AHEAD; r++) hashes[r] = asked_for(units, keys, r, n);
@@ -395,7 +401,9 @@ int32_t dpgram_units_counts(const struct units *units, const struct key *keys, i
         if (!is_id(keys[r]) || !table->capacity) counts[r] = 0;
         else if (kind == NUMBERS) counts[r] = (int64_t)slot_of(table, hash, keys[r], 2)[1];
         else counts[r] = (int64_t)slot_of(table, hash, keys[r], 3)[2];
-        unknown |= is_id(keys[r]) && !counts[r];
+        if (!is_id(keys[r])) continue;
+        unknown |= !counts[r];
+        *mark += hash;
     }
     return unknown;
 }

@@ -70,15 +70,16 @@ class UnitTable:
             raise MemoryError
         return failure == 0
 
-    def counts(self, keys: Array) -> Array | None:
-        """How many rows have each of the keys, zero where a cell is missing; None if a key was never counted."""
-        counts = np.empty(len(keys), np.int64)
-        unknown = self._functions.dpgram_units_counts(self._units, keys.ctypes.data, len(keys), counts.ctypes.data)
-        return None if unknown else counts
+    def counts(self, keys: Array) -> tuple[Array, int] | None:
+        """How many rows have each of the keys, zero where a cell is missing, and their mark; None if a key was never counted."""
+        counts, mark = np.empty(len(keys), np.int64), np.zeros(1, np.uint64)
+        at = counts.ctypes.data, mark.ctypes.data
+        unknown = self._functions.dpgram_units_counts(self._units, keys.ctypes.data, len(keys), *at)
+        return None if unknown else (counts, int(mark[0]))
 
     @property
-    def size(self) -> tuple[int, int]:
-        """The number of units, and of bytes that they take."""
-        size = np.empty(2, np.int64)
+    def size(self) -> tuple[int, int, int]:
+        """The number of units, that of bytes that they take, and the mark of all rows: a keyed hash of their ids, added up modulo 2^64."""
+        size = np.empty(3, np.int64)
         self._functions.dpgram_units_size(self._units, size.ctypes.data)
-        return int(size[0]), int(size[1])
+        return int(size[0]), int(size[1]), int(size[2]) % 2**64

@@ -12,9 +12,11 @@ then count as one."""
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from hashlib import blake2b
 from typing import TypeAlias
 
 import numpy as np
@@ -35,6 +37,7 @@ Cells: TypeAlias = pa.Array | Array
 POINT, ZERO = b".0"
 WITH_POINT = r"^(-?[0-9]+)\.0+$"  # a whole number, and a point and zeros behind it
 ROWS_AT_A_TIME = 65_536  # so that keys stay in cache
+CHANGED = "the table was changed since the rows of units were counted. Run again when nothing writes to it."
 BYTES_OF_UNIT = 150  # that Python needs for a unit besides its text
 
 
@@ -60,17 +63,34 @@ class UnitIndex:
 
     def counts(self, cells: Cells) -> Array:
         """How many rows the unit of each cell has in all, as int64, and zero where a cell is missing. Nothing can be added afterwards."""
+        return self._counted(cells)[0]
+
+    def reading(self) -> Reading:
+        """Another pass over the table."""
+        return Reading(self)
+
+    def _counted(self, cells: Cells) -> tuple[Array, int]:
         self._finish()
-        found = [self._rows.counts(keys) for keys in self._keys(cells)]
-        if any(each is None for each in found):
-            raise TableError("the table was changed since the rows of units were counted. Run again when nothing writes to it.")
-        return np.concatenate([np.empty(0, np.int64), *found])
+        counts, mark = [np.empty(0, np.int64)], 0
+        for keys in self._keys(cells):
+            found = self._rows.counts(keys)
+            if found is None:
+                raise TableError(CHANGED)
+            counts.append(found[0])
+            mark += found[1]
+        return np.concatenate(counts), mark
 
     @property
     def units(self) -> int:
         """The number of units. Nothing can be added afterwards."""
         self._finish()
         return self._rows.size[0]
+
+    @property
+    def mark(self) -> int:
+        """The marks of all rows, added up. Nothing can be added afterwards."""
+        self._finish()
+        return self._rows.size[2]
 
     @property
     def nbytes(self) -> int:
@@ -94,9 +114,34 @@ class UnitIndex:
             )
 
     def _keys(self, cells: Cells) -> Iterator[Array | pa.Array]:
-        arrow = arrow_cells(cells) if isinstance(cells, np.ndarray) else cells
+        with np.errstate(all="ignore"):  # a warning would depend on somebody's id
+            arrow = arrow_cells(cells) if isinstance(cells, np.ndarray) else cells
         for start in range(0, len(arrow), ROWS_AT_A_TIME):
-            yield self._rows.keys(arrow.slice(start, ROWS_AT_A_TIME))
+            with np.errstate(all="ignore"):
+                keys = self._rows.keys(arrow.slice(start, ROWS_AT_A_TIME))
+            yield keys
+
+
+class Reading:
+    """One pass over a table whose rows were counted: how many rows the units have, and whether it is the table that was counted.
+
+    A table in memory can change between two passes. If its ids are others, a unit could count for more than it may. Each row has a mark, a
+    keyed hash of its id. Marks are added up, so the order of rows and the number of threads do not matter."""
+
+    def __init__(self, index: UnitIndex):
+        self._index, self._mark, self._lock = index, 0, threading.Lock()
+
+    def counts(self, cells: Cells) -> Array:
+        """As ``UnitIndex`` says. Safe to call by several threads at a time."""
+        counts, mark = self._index._counted(cells)
+        with self._lock:
+            self._mark = (self._mark + mark) % 2**64
+        return counts
+
+    def check(self) -> None:
+        """Raise unless the pass has read the ids that were counted, all of them and no other. For a pass over the whole table."""
+        if self._mark != self._index.mark:
+            raise TableError(CHANGED)
 
 
 class _Compiled:
@@ -107,7 +152,7 @@ class _Compiled:
         self.add, self.finish, self.counts = table.add, table.finish, table.counts
 
     @property
-    def size(self) -> tuple[int, int]:
+    def size(self) -> tuple[int, int, int]:
         return self._table.size
 
     def keys(self, cells: pa.Array) -> Array:
@@ -134,11 +179,15 @@ class _Plain:
     def __init__(self, limit_bytes: int):
         self._limit, self._bytes = limit_bytes, 0
         self._rows: Counter[bytes] = Counter()
+        self._secret = secrets.token_bytes(16)
         self._lock = threading.Lock()
 
     @property
-    def size(self) -> tuple[int, int]:
-        return len(self._rows), self._bytes
+    def size(self) -> tuple[int, int, int]:
+        return len(self._rows), self._bytes, sum(rows * self._mark(unit) for unit, rows in self._rows.items()) % 2**64
+
+    def _mark(self, unit: bytes) -> int:
+        return int.from_bytes(blake2b(unit, digest_size=8, key=self._secret).digest())
 
     def keys(self, cells: pa.Array) -> pa.Array:
         return id_bytes(cells)
@@ -154,13 +203,16 @@ class _Plain:
     def finish(self) -> bool:
         return True
 
-    def counts(self, keys: pa.Array) -> Array | None:
+    def counts(self, keys: pa.Array) -> tuple[Array, int] | None:
         coded = keys.dictionary_encode()
-        rows = [self._rows[unit] for unit in coded.dictionary.to_pylist()]
+        units = coded.dictionary.to_pylist()
+        rows = [self._rows[unit] for unit in units]
         if 0 in rows:
             return None
         places = coded.indices.fill_null(len(rows)).to_numpy(zero_copy_only=False)
-        return np.array([*rows, 0], np.int64)[places]
+        times = np.bincount(places, minlength=len(rows) + 1).tolist()
+        mark = sum(self._mark(unit) * many for unit, many in zip(units, times, strict=False))
+        return np.array([*rows, 0], np.int64)[places], mark
 
 
 def id_bytes(cells: Cells) -> pa.Array:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 MOST_PARTS = 64  # of one file: runs of row groups, each of which a thread opens and reads by itself
 READ_BUFFER = 1 << 20  # pages are streamed through this, so that a huge row group does not sit in memory
+LARGE_DICTIONARY = 4  # times its size, a column is at least as large where its values are few
+SMALL_DICTIONARY = 4096  # bytes of one that is worth while whatever the column's size
 TRUNCATED = "it is not a Parquet file, or it is truncated. Copy or export it again"
 
 
@@ -52,8 +54,8 @@ class ParquetFile(OneFile):
         return sum(self._metadata.row_group(group).num_rows for group in groups)
 
     def _dictionaries(self, names: Sequence[str]) -> list[str]:
-        """Columns of text that the file keeps as dictionaries, by its first row group. They stay dictionaries: no cell's text is
-        copied, and each value is looked at once. Others would have to be made into dictionaries, which is slower than to read them.
+        """Columns of text that the file keeps as small dictionaries, by its first row group. They stay dictionaries: no cell's text is
+        copied, and each value is looked at once. Others, such as ids, of which nearly every one is new, take twice as long that way.
 
         What the footer says of a column is looked at only after a row of it was read: Arrow refuses a damaged footer when it reads, but
         ends the process when it is merely asked."""
@@ -65,7 +67,7 @@ class ParquetFile(OneFile):
             next(file.iter_batches(batch_size=1, row_groups=[0], columns=text, use_threads=False), None)
         leaves, group = self._metadata.schema, self._metadata.row_group(0)
         places = {leaves.column(place).path: place for place in range(len(leaves))}
-        return [name for name in text if name in places and group.column(places[name]).has_dictionary_page]
+        return [name for name in text if name in places and _has_small_dictionary(group.column(places[name]))]
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         dictionaries = quietly(self.where, self._dictionaries, names)
@@ -93,3 +95,11 @@ class ParquetFile(OneFile):
         self._check_unchanged()
         if done != rows:  # Arrow ends early, without a word, where a column of a damaged file says that it holds less
             raise UnreadableTableError(where=self.where, failure="fewer rows than it declares", do=TRUNCATED)
+
+
+def _has_small_dictionary(chunk: pq.ColumnChunkMetaData) -> bool:
+    """Whether a column's values are few beside its rows: its dictionary lies before its pages, and is the smaller part by far."""
+    if not chunk.has_dictionary_page or chunk.dictionary_page_offset is None:
+        return False
+    values = chunk.data_page_offset - chunk.dictionary_page_offset
+    return values * LARGE_DICTIONARY <= chunk.total_compressed_size or values <= SMALL_DICTIONARY
