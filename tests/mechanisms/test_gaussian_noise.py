@@ -35,6 +35,23 @@ def test_worst_neighbours_attain_the_sensitivity():
     assert np.linalg.norm(np.outer(v, v)) == pytest.approx(gram_sensitivity(BOUND, Neighbours.ADD_REMOVE, 1))
 
 
+@given(v=st.floats(-BOUND, BOUND), w=st.floats(-BOUND, BOUND), many=st.integers(1, 5))
+def test_a_single_column_moves_no_further_than_one_unit(v, w, many):
+    """Sums of squares are not negative, so that of the unit that comes makes up for that of the unit that goes."""
+    for neighbours in Neighbours:
+        largest = gram_sensitivity(BOUND, neighbours, many, 1)
+        assert many * abs(v**2 - w**2) <= largest * (1 + 1e-12)
+        assert largest == pytest.approx(many * BOUND**2)  # attained by a unit at the bound beside one of zeros
+
+
+def test_the_noise_of_a_single_column_is_that_of_one_unit():
+    one, other = (calibrate(Task(Budget(1.0, 1e-6), each, dim=1, row_bound=BOUND)) for each in Neighbours)
+    assert one == other
+    assert one["delta_at_epsilon"] == pytest.approx(1e-6, rel=1e-6)
+    two = calibrate(Task(Budget(1.0, 1e-6), Neighbours.REPLACE, dim=2, row_bound=BOUND))
+    assert two["sd_diagonal"] == pytest.approx(math.sqrt(2) * one["sd_diagonal"])
+
+
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 1, 5, 20])
 @pytest.mark.parametrize("delta", [1e-15, 1e-9, 1e-3])
 @pytest.mark.parametrize("bound", [0.5, 1.0, math.sqrt(22), 60.0])

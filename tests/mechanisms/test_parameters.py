@@ -173,6 +173,20 @@ def test_the_wishart_mechanism_that_peers_shipped_is_refused():
 
 
 @pytest.mark.parametrize("rho", [0.5, 3.0, 20.0])
+@pytest.mark.parametrize("many", [1, 4, 40])
+def test_the_inverse_of_a_single_column_moves_by_one_unit_at_most(rho, many):
+    bound = 1.3
+    floor = (1 + rho) * bound**2
+    attained = 1 / floor - 1 / (floor + many * bound**2)
+    for neighbours in Neighbours:
+        promised = inverse_sensitivity(bound, rho, neighbours, many, 1)
+        assert promised == pytest.approx(attained, rel=1e-12)
+        for base in floor * np.linspace(1, 5, 40):  # two units of different sizes beside a common rest
+            parts = base + many * bound**2 * np.linspace(0, 1, 20)
+            assert np.ptp(1 / parts) <= promised * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("rho", [0.5, 3.0, 20.0])
 @pytest.mark.parametrize("neighbours", Neighbours)
 def test_the_sensitivity_of_the_inverse_is_attained_and_never_exceeded(rho, neighbours):
     bound, rng = 1.3, np.random.default_rng(0)

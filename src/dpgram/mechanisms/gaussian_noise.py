@@ -37,10 +37,12 @@ REPAIR = Option(
 
 
 @proven("gaussian_noise.md#theorem-1")
-def gram_sensitivity(row_bound: float, neighbours: Neighbours, rows_per_unit: int) -> float:
-    """Largest Frobenius change of the Gram sum between two neighbouring tables."""
-    units_apart = {Neighbours.ADD_REMOVE: 1.0, Neighbours.REPLACE: math.sqrt(2)}  # orthogonal rows reach sqrt(2)
-    return units_apart[neighbours] * row_bound**2 * rows_per_unit  # all rows of a unit can be the same
+def gram_sensitivity(row_bound: float, neighbours: Neighbours, rows_per_unit: int, dim: int = 2) -> float:
+    """Largest Frobenius change of the Gram sum between two neighbouring tables, of ``dim`` columns: one, or two or more."""
+    one_unit = row_bound**2 * rows_per_unit  # all rows of a unit can be the same
+    if neighbours is Neighbours.REPLACE and dim > 1:
+        return math.sqrt(2) * one_unit  # reached by rows at right angles, which a single column does not have
+    return one_unit
 
 
 @proven("gaussian_noise.md#theorem-2")
@@ -62,7 +64,7 @@ def diagonal_sd(off: float) -> float:
 
 
 def calibrate(task: Task) -> Parameters:
-    sensitivity = gram_sensitivity(task.row_bound, task.neighbours, task.rows_per_unit)
+    sensitivity = gram_sensitivity(task.row_bound, task.neighbours, task.rows_per_unit, task.dim)
     return gaussian_parameters(task, sensitivity, printed=task.row_bound**2)
 
 

@@ -24,9 +24,13 @@ from dpgram.terms.words import SCALED, Point, Words
 
 
 @proven("noisy_inverse.md#theorem-1")
-def inverse_sensitivity(row_bound: float, rho: float, neighbours: Neighbours, rows_per_unit: int) -> float:
-    """Largest Frobenius change of the inverse Gram between neighbours whose eigenvalues are all at least (1 + rho) B^2."""
+def inverse_sensitivity(row_bound: float, rho: float, neighbours: Neighbours, rows_per_unit: int, dim: int = 2) -> float:
+    """Largest Frobenius change of the inverse Gram between neighbours whose eigenvalues are all at least (1 + rho) B^2.
+
+    ``dim`` columns are one, or two or more."""
     one_unit = rows_per_unit / (row_bound**2 * (1 + rho) * (1 + rows_per_unit + rho))
+    if dim == 1:
+        return one_unit  # two numbers that are not negative lie no further apart than the larger one is from zero
     if rows_per_unit > 1 + rho:  # a unit in several directions then moves the inverse further than one along a single one
         one_unit = math.sqrt(rows_per_unit / (1 + rho)) / (2 * row_bound**2 * (1 + rho))
     return one_unit * (math.sqrt(2) if neighbours is Neighbours.REPLACE else 1.0)
@@ -41,7 +45,7 @@ def calibrate(task: Task) -> Parameters:
         )
     if not rho > 0:
         raise MechanismError(f"rho is {rho:g} and must be positive.")
-    sensitivity = inverse_sensitivity(task.row_bound, rho, task.neighbours, task.rows_per_unit)
+    sensitivity = inverse_sensitivity(task.row_bound, rho, task.neighbours, task.rows_per_unit, task.dim)
     if task.calibration == PAPER:
         require(task.budget.epsilon < 1, "epsilon < 1")
         require(task.budget.delta < 1 / math.e, "delta < 1/e")
