@@ -111,10 +111,9 @@ class ColumnTypeError(TableError):
     """The table stores a column in a type that does not suit its kind."""
 
     def __init__(self, *, column: str, kind: str, found: str, needed: str, do: str):
-        self.column, self.kind, self.found = column, kind, found
-        super().__init__(
-            f"column {column!r} is declared {kind}, but the table holds {found}. It needs {needed}. {_sentence(do)}."
-        )
+        self.column, self.kind, self.found, self.needed = column, kind, found, needed
+        use = {"weight": "is the weight", "unit_id": "is the unit_id"}.get(kind, f"is declared {kind}")
+        super().__init__(f"column {column!r} {use}, but the table holds {found}. It needs {needed}. {_sentence(do)}.")
 
 
 class UnreadableTableError(TableError):
