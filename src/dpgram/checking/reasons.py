@@ -31,7 +31,7 @@ CLOCK = r"(?:[ t,]+[0-9]{1,2}[:.][0-9]{2}.*)?$"  # a time of day, however writte
 DAY, MONTH_NUMBER, FROM_13 = "(?:0?[1-9]|[12][0-9]|3[01])", "(?:0?[1-9]|1[0-2])", "(?:1[3-9]|2[0-9]|3[01])"
 YEAR, CENTURY = "(?:[0-9]{4}|[0-9]{2})", "(?:1[5-9]|2[01])"
 QUOTES = "'\"`´‘’‚“”„‹›«»"
-TRUTH = "true false t f yes no y n on off ja nein oui non si sí no sim não da nee wahr falsch vrai faux verdadero falso checked unchecked"
+TRUTH = "true false t f yes no y n on off j ja nein oui non si sí no sim não da nee wahr falsch vrai faux verdadero falso checked unchecked"
 
 # In every list the first rule that fits is the reason.
 YEAR_FIRST = Reason(
