@@ -11,9 +11,10 @@ const LOST = "not identified at this budget";
 const whole = (value) => Math.round(value).toLocaleString("en");
 
 // How many rows counted, as far as the release tells.
-function rowsThatCounted({ counted, countsAtLeast }) {
+export function rowsThatCounted({ counted, countsAtLeast }) {
   if (countsAtLeast) return `at least about ${whole(counted.rows)}`;
-  return counted.rowsSd > 0 ? `about ${whole(counted.rows)} (s.e. ${whole(counted.rowsSd)})` : whole(counted.rows);
+  const rows = whole(counted.rows);
+  return counted.rowsSd > 0 ? `about ${rows === "1" ? "none" : rows} (s.e. ${whole(counted.rowsSd)})` : rows; // no estimate is below one
 }
 
 export function factList(release, found) {

@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpgram.artifact.atomic import check_writable, drafted
-from dpgram.artifact.place import expected_size, save_paid
+from dpgram.artifact.atomic import check_writable
+from dpgram.artifact.place import reserved, save_paid
 from dpgram.artifact.release import GramRelease
 from dpgram.custody import Custody, count_public
 from dpgram.encoding.types import likely_kind
@@ -197,8 +197,8 @@ def release(
                 counted = count_public(rows_pass, schema, budget, account)  # by which it knows how many rows to keep in memory
         draft = None
         if out is not None:
-            size = expected_size(schema, MORE_ROUNDS if chosen.several else 0)
-            draft = one_state.enter_context(drafted(Path(out), overwrite=overwrite, size=size))
+            rounds = MORE_ROUNDS if chosen.several else 0
+            draft = one_state.enter_context(reserved(Path(out), schema, rounds=rounds, overwrite=overwrite))
         task = replace(task, units=counted) if has_units else replace(task, rows=counted)
         custody = Custody(rows_pass, whole, schema, chosen, task, rng, account)
         outcome = custody.hold()

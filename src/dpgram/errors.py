@@ -111,10 +111,9 @@ class ColumnTypeError(TableError):
     """The table stores a column in a type that does not suit its kind."""
 
     def __init__(self, *, column: str, kind: str, found: str, needed: str, do: str):
-        self.column, self.kind, self.found = column, kind, found
-        super().__init__(
-            f"column {column!r} is declared {kind}, but the table holds {found}. It needs {needed}. {_sentence(do)}."
-        )
+        self.column, self.kind, self.found, self.needed = column, kind, found, needed
+        use = {"weight": "is the weight", "unit_id": "is the unit_id"}.get(kind, f"is declared {kind}")
+        super().__init__(f"column {column!r} {use}, but the table holds {found}. It needs {needed}. {_sentence(do)}.")
 
 
 class UnreadableTableError(TableError):
@@ -259,7 +258,13 @@ class ReleaseFileError(DpgramError):
 
 
 class OutputError(DpgramError):
-    """A file cannot be written."""
+    """A file cannot be written.
+
+    ``problem`` is the sentence that says why, and ``advice`` what follows it in the message."""
+
+    def __init__(self, problem: str, advice: str = ""):
+        self.problem, self.advice = problem, advice
+        super().__init__(f"{problem} {advice}".rstrip())
 
 
 class UnsavedReleaseError(OutputError):
@@ -270,13 +275,14 @@ class UnsavedReleaseError(OutputError):
 
     def __init__(self, *, problem: str, release: object, fallback: object, line: str):
         self.release, self.fallback = release, fallback
-        paid = "The noise was already drawn, so the budget counts as spent."
+        paid = "the noise was already drawn, so the budget counts as spent."
         if fallback is not None:
-            rescued = f"The release was saved to {fallback} instead. Move it to where you want it."
+            rescued = f"the release was saved to {fallback} instead. Move it to where you want it, and do not make it again:"
+            super().__init__(f"{rescued} {paid}", f"What went wrong: {problem}")
         else:
             stays = f" {line} stays reserved." if line else ""
-            rescued = f"No other file could be written either.{stays} In Python, the error holds the release: error.release.save(path)."
-        super().__init__(f"{problem} {paid} {rescued}")
+            held = "In Python, the error holds the release: error.release.save(path)."
+            super().__init__(f"{problem} No other file could be written either. {_sentence(paid)}{stays}", held)
 
 
 class CombineError(DpgramError, ValueError):

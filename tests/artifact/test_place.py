@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from pathlib import Path
@@ -20,7 +21,7 @@ from dpgram.mechanisms.whitening import MORE_ROUNDS
 from tests.conftest import NUMBERS_TOML, small_schema, small_table
 
 ASKED = {"epsilon": 1.0, "delta": 1e-6, "mechanism": "gaussian-noise"}
-FULL = OSError(28, "No space left on device")
+FULL = OSError(errno.ENOSPC, "No space left on device")
 
 
 def failing(error):
@@ -63,7 +64,10 @@ def test_a_file_that_appears_during_the_release_is_not_replaced_and_the_release_
         made(path, progress=lambda _: path.write_text("another's"))
     assert path.read_text() == "another's"
     assert raised.value.fallback.parent == tmp_path
-    assert str(raised.value.fallback) in str(raised.value)
+    assert str(raised.value) == (
+        f"the release was saved to {raised.value.fallback} instead. Move it to where you want it, and do not make it again: the noise was "
+        f"already drawn, so the budget counts as spent. What went wrong: {path} exists."
+    )  # to follow the advice for a file that exists would cost the budget twice
     assert dpgram.load(raised.value.fallback) == raised.value.release
     assert len(whole_files(tmp_path)) == 2
 
@@ -75,15 +79,31 @@ def test_where_there_are_no_links_a_new_file_is_written_all_the_same(small_relea
     assert whole_files(tmp_path) == ["r.json"]
 
 
-def test_a_full_disk_costs_nothing(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (FULL, "No space left on device. Free some, or choose another disk."),
+        (OSError(errno.EDQUOT, "Disk quota exceeded"), "Disk quota exceeded. Free some, or choose another disk."),
+        (OSError(errno.EROFS, "Read-only file system"), "Read-only file system. Choose another place."),
+    ],
+)
+def test_a_full_disk_costs_nothing(tmp_path, monkeypatch, error, words):
     """The space is taken before the ledger hears of the release."""
     ledger = dpgram.SessionLedger(1.0, 1e-6)
-    monkeypatch.setattr(os, "posix_fallocate", failing(FULL), raising=False)
-    with pytest.raises(OutputError, match="No space left on device. Nothing was left behind") as raised:
+    monkeypatch.setattr(os, "posix_fallocate", failing(error), raising=False)
+    with pytest.raises(OutputError) as raised:
         made(tmp_path / "r.json", ledger=ledger)
+    assert str(raised.value) == f"cannot write {tmp_path / 'r.json'}: {words} Nothing was left behind. No budget was spent."
     assert not isinstance(raised.value, UnsavedReleaseError)
     assert not ledger.entries
     assert whole_files(tmp_path) == []
+
+
+def test_what_is_said_of_a_full_disk_speaks_of_the_budget_only_where_none_was_spent(small_release, tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "fsync", failing(FULL))
+    with pytest.raises(OutputError) as raised:
+        small_release.save(tmp_path / "r.json")
+    assert str(raised.value).endswith("No space left on device. Free some, or choose another disk. Nothing was left behind.")
 
 
 @pytest.mark.parametrize("by", ["system", "refusing", "absent"])
@@ -169,7 +189,9 @@ def test_the_command_names_the_other_file(tmp_path, monkeypatch, capsys):
     assert run(["release", "t.csv", "--schema", "schema.toml", "--epsilon", "1", "--delta", "1e-3", "--out", "r.json"]) == 2
     said = capsys.readouterr().err
     (kept,) = tmp_path.glob("r.*.json")
-    assert f"The release was saved to {kept.resolve()} instead." in said
+    assert f"\nerror: the release was saved to {kept.resolve()} instead." in said
+    assert said.rstrip().endswith(f"What went wrong: cannot write {Path('r.json').resolve()}: No space left on device.")
+    assert "Nothing was left" not in said
     dpgram.load(kept)
 
 

@@ -289,7 +289,7 @@ def largest_of_corners(epsilon, k, dim, b, neighbours):
 RIGHT_ADDITIVE = additive_wishart.additive_delta
 
 
-def inverse_moves_less(row_bound, rho, neighbours, rows_per_unit):
+def inverse_moves_less(row_bound, rho, neighbours, rows_per_unit, dim):
     return 1 / (row_bound**2 * (1 + rho) * (2 + rho))
 
 
@@ -331,7 +331,7 @@ MISTAKES: dict[str, tuple[str, Neighbours, dict, list[Patch]]] = {
         "gaussian-noise",
         REPLACE,
         {},
-        [(gaussian_noise, "gram_sensitivity", lambda b, n, m: math.sqrt(2) * b)],
+        [(gaussian_noise, "gram_sensitivity", lambda b, n, m, d: math.sqrt(2) * b)],
     ),
     "half of the sensitivity": ("gaussian-noise", ADD_REMOVE, {}, [times(0.5, gaussian_noise, "gram_sensitivity")]),
     "five per cent less noise": ("gaussian-noise", REPLACE, {}, [times(1.05, gaussian_noise, "calibrate_mu")]),
@@ -357,13 +357,13 @@ MISTAKES: dict[str, tuple[str, Neighbours, dict, list[Patch]]] = {
         "gaussian-noise",
         REPLACE,
         {},
-        [without_cache_key(gaussian_noise, "gram_sensitivity", lambda b, n, m: n)],
+        [without_cache_key(gaussian_noise, "gram_sensitivity", lambda b, n, m, d: n)],
     ),
     "a cache without the relation": (
         "gaussian-noise",
         ADD_REMOVE,
         {},
-        [without_cache_key(gaussian_noise, "gram_sensitivity", lambda b, n, m: b)],
+        [without_cache_key(gaussian_noise, "gram_sensitivity", lambda b, n, m, d: b)],
     ),
     "averaged with its transpose": ("gaussian-noise", REPLACE, {}, [(gaussian_noise, "add_symmetric_noise", averaged)]),
     "tails cut at three": ("gaussian-noise", REPLACE, {}, [noise(lambda draw: np.clip(draw, -3, 3))]),

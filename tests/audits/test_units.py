@@ -4,6 +4,7 @@ All draws are seeded. A right mechanism is accused with probability at most 1e-6
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import replace
 
 import numpy as np
@@ -84,7 +85,8 @@ def test_the_inverse_is_moved_most_along_several_directions():
 def of_one_row(module, name):
     """The sensitivity of a single row, where a unit has several."""
     right = getattr(module, name)
-    return lambda *given: right(*given[:-1], 1)
+    where = list(inspect.signature(right).parameters).index("rows_per_unit")
+    return lambda *given: right(*given[:where], 1, *given[where + 1 :])
 
 
 FOR_ONE_ROW = {
@@ -108,7 +110,7 @@ def test_noise_for_single_rows_is_found(name, relation, monkeypatch):
 def test_a_single_direction_is_not_enough_for_the_inverse(monkeypatch):
     """Section 10's rank-one formula, at m rows: wrong for a unit that is larger than the claimed eigenvalue."""
 
-    def of_one_direction(row_bound, rho, neighbours, rows_per_unit):
+    def of_one_direction(row_bound, rho, neighbours, rows_per_unit, dim):
         return rows_per_unit / (row_bound**2 * (1 + rho) * (1 + rows_per_unit + rho))
 
     monkeypatch.setattr(noisy_inverse, "inverse_sensitivity", of_one_direction)
@@ -136,8 +138,10 @@ def test_the_number_of_rows_must_not_be_told_where_units_are_protected(monkeypat
 def test_a_calibration_that_forgets_the_rows_of_a_unit_is_found_nearby(monkeypatch):
     kept = {}
 
-    def forgetful(row_bound, neighbours, rows_per_unit, right=gaussian_noise.gram_sensitivity):
-        return kept.setdefault((row_bound, neighbours), right(row_bound, neighbours, rows_per_unit))
+    right = gaussian_noise.gram_sensitivity
+
+    def forgetful(row_bound, neighbours, rows_per_unit, dim):
+        return kept.setdefault((row_bound, neighbours), right(row_bound, neighbours, rows_per_unit, dim))
 
     monkeypatch.setattr(gaussian_noise, "gram_sensitivity", forgetful)
     found = audited("gaussian-noise", REPLACE, 1000, nearby=True)

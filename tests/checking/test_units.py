@@ -10,6 +10,7 @@ import pytest
 import dpgram
 from dpgram.checking import units as module
 from dpgram.checking.units import UnitCounts, UnitTally
+from dpgram.errors import ColumnTypeError
 
 X = np.random.default_rng(2).uniform(0, 10, 60)
 
@@ -82,7 +83,78 @@ def test_ids_that_differ_only_in_how_they_are_written(one, other):
     ("one", "other"), [("7", "70"), ("7", "-7"), ("a", "ä"), ("7.5", "7"), ("0", "0.5"), ("x0", "x"), ("i", "ı")]
 )
 def test_ids_that_are_not_alike(one, other):
-    assert told(with_ids([f"q{k}" for k in range(58)] + [one, other])) == {}
+    assert "ids-alike" not in told(with_ids([f"q{k}" for k in range(58)] + [one, other]))
+
+
+@pytest.mark.parametrize("word", ["NA", "unknown", "   ", "n/a", "-", "None", "NULL", "?", " na "])
+def test_words_for_a_missing_id_are_named(word):
+    """They count as the id of one unit."""
+    found = with_ids([word] * 12 + [f"p{k}" for k in range(48)], 12)
+    assert told(found) == {"placeholder-ids": 0.2}
+    assert found.whole["units"] == 49
+    (finding,) = found.findings
+    assert "rows with the same word count as those of one person" in finding.words
+    assert finding.do == "Leave such ids empty in the source. Rows without an id do not count."
+    assert "rows with a word for a missing id" in str(found)
+
+
+@pytest.mark.parametrize("word", ["nan7", "0", "Nan Li", "x", "N", "none1"])
+def test_ids_that_are_hardly_words_for_a_missing_one(word):
+    assert told(with_ids([word] * 12 + [f"p{k}" for k in range(48)], 12)) == {}
+
+
+def test_words_for_a_missing_id_are_counted_beyond_the_most_ids(monkeypatch):
+    monkeypatch.setattr(module, "MOST_WAITING", 1)
+    monkeypatch.setattr(module, "MOST_IDS", 1)
+    tally = UnitTally()
+    for _ in range(3):
+        tally.add(pa.array(["a", "b", "NA", "7.25"]))
+    assert (tally.overflown, tally.saying_nothing, tally.fractions) == (True, 3, 3)
+
+
+@pytest.mark.parametrize(
+    ("ids", "share"),
+    [
+        (np.arange(60) + 0.25, 1),
+        (pa.array(np.where(np.arange(60) < 6, 7.5, np.arange(60.0))), 0.1),
+        (["7.25", "-0.5", ".5"] + [str(k) for k in range(57)], 3 / 60),
+        (np.full(60, 1e-7), 1),
+    ],
+)
+def test_ids_with_a_fraction_are_named(ids, share):
+    """A release takes them: whether it did would depend on a cell."""
+    found = with_ids(ids, 60)
+    assert told(found)["fractional-ids"] == share
+    table = {"x": X, "id": ids}
+    made = dpgram.release(table, found.schema, epsilon=1, delta=1e-9, mechanism="gaussian-noise")
+    assert made.units == found.whole["units"]
+
+
+@pytest.mark.parametrize(
+    "ids", [np.arange(60.0), [f"{k}.0" for k in range(60)], [f"1.2.{k}" for k in range(60)], np.arange(60) + 2.0**60]
+)
+def test_ids_without_a_fraction(ids):
+    assert "fractional-ids" not in told(with_ids(ids))
+
+
+REFUSED = [
+    pa.array([True] * 60),
+    pa.array([0] * 60, pa.date32()),
+    pa.array(["1.50"] * 60).cast(pa.decimal128(9, 2)),
+    pa.array([[1]] * 60),
+]
+
+
+@pytest.mark.parametrize("ids", REFUSED, ids=lambda ids: str(ids.type))
+def test_ids_of_a_type_that_a_release_refuses_are_a_finding(ids):
+    found = with_ids(ids)
+    (finding,) = found.findings
+    assert (finding.column, finding.code) == ("id", "wrong-kind")
+    assert finding.words.startswith(
+        f"this column is the unit_id, and needs a type of text or of whole numbers, but the table stores {ids.type}"
+    )
+    with pytest.raises(ColumnTypeError, match="column 'id' is the unit_id, but"):
+        dpgram.release({"x": X, "id": ids}, found.schema, epsilon=1, delta=1e-9)
 
 
 def test_ids_of_two_years_one_of_which_lacks_an_id(tmp_path):
@@ -209,8 +281,40 @@ def test_columns_of_ids_and_weights_that_are_not_there():
     assert [each.code for each in found.findings] == ["absent", "absent"]
 
 
-def test_a_weight_that_is_a_declared_column_is_told_of_once():
-    columns = [dpgram.Numeric("x", 0, 10), dpgram.Numeric("w", 0, 2)]
+def with_weight(weights, lower=0.0, upper=2.0):
+    """Codes that are found in a column of weights that is declared, too."""
+    columns = [dpgram.Numeric("x", 0, 10), dpgram.Numeric("w", lower, upper)]
     schema = dpgram.Schema(unit="person", columns=columns, weight="w", largest_weight=2.0)
-    found = dpgram.check({"x": X, "w": ["1,5"] * 6 + ["1"] * 27 + ["2"] * 27}, schema)
-    assert [each.code for each in found.findings if each.column == "w"] == ["decimal-comma"]
+    return [(each.code, each.share) for each in dpgram.check({"x": X, "w": weights}, schema).findings if each.column == "w"]
+
+
+@pytest.mark.parametrize(
+    ("weights", "code"),
+    [
+        (["1,5"] * 6 + ["1"] * 27 + ["2"] * 27, "decimal-comma"),
+        ([-1.0] * 6 + [1.0] * 27 + [2.0] * 27, "weight-negative"),
+        ([5.0] * 6 + [1.0] * 27 + [2.0] * 27, "weight-above"),
+        ([None] * 6 + [1.0] * 27 + [2.0] * 27, "weight-missing"),
+    ],
+)
+def test_a_weight_that_is_a_declared_column_is_told_of_once(weights, code):
+    assert with_weight(weights) == [(code, 0.1)]
+
+
+def test_bounds_of_a_weight_that_differ_from_the_largest_weight_are_told_of_besides():
+    weights = [5.0] * 6 + [3.0] * 6 + [1.0] * 24 + [2.0] * 24
+    assert with_weight(weights, upper=4.0) == [("clamped-upper", 0.1), ("weight-above", 0.2)]
+
+
+@pytest.mark.parametrize("declared", [False, True])
+def test_a_weight_that_is_stored_as_text(declared):
+    columns = [dpgram.Numeric("x", 0, 10), *([dpgram.Numeric("w", 0, 2)] if declared else [])]
+    schema = dpgram.Schema(unit="person", columns=columns, weight="w", largest_weight=2.0)
+    table = pa.table({"x": X, "w": ["1"] * 20 + ["2"] * 20 + ["1,5"] * 20})
+    found = [each for each in dpgram.check(table, schema).findings if each.column == "w"]
+    assert [each.code for each in found] == ["wrong-kind", "decimal-comma"]
+    if not declared:
+        assert found[0].words == (
+            "this column is the weight, and needs a type of numbers, but the table stores string, so a release will refuse it"
+        )
+        assert found[0].do == "Convert it in the source."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -158,6 +159,24 @@ def test_missing_cells_under_each_rule(missing):
     assert [each.partition(", ")[2] for each in told] == ([ends[missing]] if missing in ends else [])
 
 
+@pytest.mark.parametrize("column", [Numeric("a", 0, 10), Date("a", "2000-01-01", "2030-01-01")], ids=lambda column: column.kind)
+@pytest.mark.parametrize(("missing", "advice"), [(None, "Keep drop-row"), ("midpoint", 'Declare "drop-row" instead')])
+def test_a_column_with_many_holes_may_be_a_target(column, missing, advice):
+    """One with an indicator cannot."""
+    cells = ["", "", "2010-05-05" if column.kind == "date" else "5"] * 30
+    found = check({"a": cells, "b": Y[:90]}, [replace(column, missing=missing), Numeric("b", 0, 10)])
+    (finding,) = [each for each in found.findings if each.code == "missing"]
+    assert finding.do.endswith(f'declare missing = "indicator". {advice} if regressions should explain this column.')
+    (line,) = [each for each in found.suggestions if each.line == 'missing = "indicator"']
+    assert line.why.endswith("Use drop-row if regressions should explain this column")
+
+
+def test_a_category_with_many_holes_can_be_a_target_with_a_level_for_them():
+    found = check({"a": ["", "p", "q"] * 30}, [Categorical("a", ["p", "q"])])
+    (finding,) = [each for each in found.findings if each.code == "missing"]
+    assert finding.do == 'Remove the column, or declare missing = "level".'
+
+
 KINDS = {
     "numeric": (Numeric("v", 0, 10), 5.0),
     "date": (Date("v", "2020-01-01", "2021-01-01"), "2020-05-05"),
@@ -188,7 +207,9 @@ def test_a_column_of_missing_cells(kind, cell):
     found = check({"v": [cell] * 50}, [column])
     assert found.columns[0].missing == 1
     assert set(codes(found)) <= {"missing", "dropped-rows"}
-    assert "missing" in codes(found)
+    (finding,) = [each for each in found.findings if each.code == "missing"]
+    assert finding.do == "Correct the source, or remove the column."  # no rule helps
+    assert not any(each.line.startswith("missing") for each in found.suggestions)
 
 
 def test_nan_and_infinity():

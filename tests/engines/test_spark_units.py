@@ -146,7 +146,7 @@ def test_ids_of_every_type(classic, kind):
 def test_types_that_are_no_ids(classic, kind):
     frame = classic.range(3).selectExpr(f"cast(null as {kind}) as id", "cast(id as double) as x")
     schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric("x", 0, 9)], unit_id="id", rows_per_unit=1)
-    with pytest.raises(ColumnTypeError, match="column 'id' is declared unit_id, but the table holds"):
+    with pytest.raises(ColumnTypeError, match="column 'id' is the unit_id, but the table holds"):
         open_pass(frame, schema)
 
 

@@ -162,7 +162,7 @@ def test_a_table_that_changed_since_its_units_were_counted(tmp_path):
 def test_ids_that_are_truth_values_are_none():
     table = columns(10, 2)
     table["id"] = table["id"] > 1
-    with pytest.raises(ColumnTypeError, match="column 'id' is declared unit_id"):
+    with pytest.raises(ColumnTypeError, match="column 'id' is the unit_id"):
         both(table, with_units(2), "cpu")
 
 

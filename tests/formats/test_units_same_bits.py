@@ -204,20 +204,22 @@ def test_a_query_is_not_asked_twice(tmp_path):
 def test_types_that_are_no_ids_and_no_weights(name, type_):
     schema = replace(SCHEMAS["person"], **{name: "wrong"})
     table = pa.Table.from_pandas(PANEL).append_column("wrong", pa.nulls(len(PANEL), type_))
-    with pytest.raises(ColumnTypeError, match=r"column 'wrong' is declared (unit_id|numeric), but the table holds"):
+    with pytest.raises(ColumnTypeError, match=r"column 'wrong' is the (unit_id|weight), but the table holds"):
         dpgram.release(table, schema, epsilon=1, delta=1e-6, mechanism="gaussian-noise")
 
 
 @pytest.mark.parametrize("type_", [pa.bool_(), pa.decimal128(30, 2)])
 def test_types_that_are_no_ids(type_):
     table = with_type(pa.Table.from_pandas(PANEL), "number", type_)
-    with pytest.raises(ColumnTypeError, match=r"column 'number' is declared unit_id.*text or of whole numbers.*[Cc]onvert"):
+    with pytest.raises(ColumnTypeError, match=r"column 'number' is the unit_id.*text or of whole numbers.*[Cc]onvert"):
         dpgram.release(table, SCHEMAS["number"], epsilon=1, delta=1e-6, mechanism="gaussian-noise")
 
 
 def test_text_is_no_weight():
     table = with_type(pa.Table.from_pandas(PANEL), "w", pa.string())
-    with pytest.raises(ColumnTypeError, match="column 'w' is declared numeric"):
+    with pytest.raises(
+        ColumnTypeError, match=r"column 'w' is the weight, but.*It needs a type of numbers. Convert it in the source.$"
+    ):
         dpgram.release(table, SCHEMAS["number"], epsilon=1, delta=1e-6, mechanism="gaussian-noise")
 
 

@@ -381,7 +381,8 @@ def test_a_release_that_could_not_be_saved_anywhere_says_that_it_is_paid_for(tmp
     monkeypatch.setattr("os.replace", full)
     with pytest.raises(
         UnsavedReleaseError,
-        match=r"No space left.*The noise was already drawn, so the budget counts as spent.*Line 2 of the ledger stays reserved",
+        match=r"No space left on device. No other file could be written either. The noise was already drawn, so the budget counts as "
+        r"spent. Line 2 of the ledger stays reserved",
     ) as raised:
         dpgram.release(table, small_schema(), epsilon=0.5, delta=1e-7, ledger=ledger, out=tmp_path / "r.json")
     assert raised.value.fallback is None

@@ -80,6 +80,23 @@ def test_a_public_number_is_an_upper_bound_and_noise_gives_a_standard_error(publ
     assert dpgram.covariance(fewer).to_dict()["counted_rows_se"] == pytest.approx(40 * np.sqrt(2))
 
 
+@pytest.mark.parametrize("entry", [-60.0, 0.0, 1.2])
+def test_a_noisy_number_of_rows_that_is_as_small_as_it_can_be_says_none(entry):
+    """As where all weights are zero; "about 1" would look like a row."""
+    schema = dpgram.Schema(unit="person", columns=COLUMNS, neighbours="add-remove", weight="w", largest_weight=2.0)
+    gram = np.diag([entry, 20.0, 9.0])
+    release = weighted_release(np.sqrt(np.abs(gram)), np.ones(3), schema, SymmetricGaussian.orthogonal(40.0))
+    fit = dpgram.regress(dataclasses.replace(release, gram=gram), "y", ["x"])
+    assert fit.counted_rows == (max(entry, 1.0), pytest.approx(40 * np.sqrt(2)))
+    assert "Rows that counted: about none (s.e. 57)" in " ".join(str(fit.summary()).split())
+    assert "Rows that counted about none (s.e. 57)" in " ".join(str(dpgram.compare(fit)).split())
+
+
+def test_one_row_whose_number_is_public_is_one():
+    release = matrix_release(np.eye(3), SymmetricGaussian.orthogonal(40.0), rows=1)
+    assert "Rows that counted: 1 " in " ".join(str(dpgram.regress(release, release.columns[-1]).summary()).split())
+
+
 def test_without_an_intercept_they_are_at_least_as_many_as_such_a_matrix_needs():
     columns = [dataclasses.replace(c, missing="drop-row") for c in COLUMNS]
     schema = dpgram.Schema(unit="person", columns=columns, intercept=False)

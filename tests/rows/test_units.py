@@ -238,7 +238,8 @@ def test_nothing_is_counted_once_numbers_were_asked_for():
 
 def test_more_than_the_limit_is_an_error_that_tells_no_number_of_units():
     index = UnitIndex(12_000_000)
-    with pytest.raises(TableError, match="more than 12 MB of memory. Allow more with") as told:
+    words = r"more than 12 MB of memory. Allow more with --memory \(memory= in Python\), in megabytes"
+    with pytest.raises(TableError, match=words) as told:
         index.add(pa.array(np.arange(2 * 10**6)))
     assert re.findall(r"\d+", str(told.value)) == ["12"]
     with pytest.raises(TableError, match="more than 12 MB"):  # what was counted is worthless

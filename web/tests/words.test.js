@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { rowsThatCounted } from "../coefficients.js";
 import { shorten } from "../dom.js";
 import { datePart } from "../encode.js";
 import { dateText, daysOf, interval, number, ticks } from "../format.js";
@@ -11,6 +12,14 @@ test("numbers have five digits and no needless zeros", () => {
     [Infinity, "\u221e"], [null, ""]];
   known.forEach(([value, words]) => assert.equal(number(value), words));
   assert.equal(interval([-Infinity, Infinity]), "not identified at this budget");
+});
+
+test("a noisy number of rows that is as small as it can be says none", () => {
+  const said = (rows, rowsSd, countsAtLeast = false) => rowsThatCounted({ counted: { rows, rowsSd }, countsAtLeast });
+  assert.equal(said(1.4, 20), "about none (s.e. 20)");
+  assert.equal(said(11, 20), "about 11 (s.e. 20)");
+  assert.equal(said(1, 0), "1");
+  assert.equal(said(1, 0, true), "at least about 1");
 });
 
 test("ticks are round and lie within the axis", () => {

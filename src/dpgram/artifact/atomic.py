@@ -28,6 +28,7 @@ except ImportError:  # Windows has no such locks: there a draft that was left st
     fcntl = None
 
 
+FULL = {errno.ENOSPC, errno.EDQUOT}  # a disk, or what a user may have of it
 NO_RESERVING = {errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}  # how file systems say that they cannot set space aside
 BLOCK = 1 << 20
 
@@ -44,7 +45,9 @@ def check_writable(path: Path, *, overwrite: bool = True) -> None:
     if not os.access(folder, os.W_OK):
         raise OutputError(f"cannot write {path}: folder {folder} is not writable. Choose another place.")
     if path.exists() and not overwrite:
-        raise OutputError(f"{path} exists. Pass --overwrite (overwrite=True in Python) to replace it, or choose another place.")
+        raise OutputError(
+            f"{path} exists.", "Pass --overwrite (overwrite=True in Python) to replace it, or choose another place."
+        )
 
 
 def write_whole(path: Path, content: bytes, *, overwrite: bool = True) -> None:
@@ -106,10 +109,11 @@ def _failures_in_words(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        problem = error.strerror
+        problem, full = error.strerror, error.errno in FULL
     else:
         return
-    raise OutputError(f"cannot write {path}: {problem}. Nothing was left behind.")
+    advice = "Free some, or choose another disk." if full else "Choose another place."
+    raise OutputError(f"cannot write {path}: {problem}.", f"{advice} Nothing was left behind.")
 
 
 def _take(draft: Path, size: int) -> None:

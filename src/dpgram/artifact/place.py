@@ -5,13 +5,15 @@ the release."""
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
-from dpgram.artifact.atomic import Draft, write_whole
+from dpgram.artifact.atomic import Draft, drafted, write_whole
 from dpgram.artifact.files import content_of
 from dpgram.artifact.release import GramRelease
 from dpgram.errors import OutputError, UnsavedReleaseError
@@ -39,6 +41,17 @@ def expected_size(schema: Schema, rounds: int) -> int:
     return numbers + INDENTED * (names + declared) + WORDS_BYTES
 
 
+@contextlib.contextmanager
+def reserved(path: Path, schema: Schema, *, rounds: int, overwrite: bool) -> Iterator[Draft]:
+    """A draft of the file of a release, whose space is taken. What fails here comes before the budget is spent, and says so."""
+    with contextlib.ExitStack() as held:
+        try:
+            draft = held.enter_context(drafted(path, overwrite=overwrite, size=expected_size(schema, rounds)))
+        except OutputError as error:
+            raise OutputError(error.problem, f"{error.advice} No budget was spent.") from None
+        yield draft
+
+
 def save_paid(release: GramRelease, draft: Draft) -> UnsavedReleaseError | None:
     """Put a release that is paid for in its place. If that fails, put it somewhere else, and return the error that says where.
 
@@ -48,7 +61,7 @@ def save_paid(release: GramRelease, draft: Draft) -> UnsavedReleaseError | None:
         draft.finish(content)
         return None
     except OutputError as error:
-        unsaved = _rescued(release, content, draft.path, str(error))
+        unsaved = _rescued(release, content, draft.path, error.problem)
     except KeyboardInterrupt as interrupt:
         interrupt.add_note(str(_rescued(release, content, draft.path, f"{draft.path} was not written.")))
         raise

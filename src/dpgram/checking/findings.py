@@ -11,8 +11,9 @@ from dpgram.checking.result import ColumnShares, Finding
 from dpgram.checking.tally import ColumnTally, reason_of
 from dpgram.checking.units import UnitCounts, UnitTally
 from dpgram.checking.whole import WholeTally
+from dpgram.errors import ColumnTypeError
 from dpgram.rows.gram_sum import GramSum
-from dpgram.terms.columns import DROP_ROW, INDICATOR, Categorical, Date, Numeric
+from dpgram.terms.columns import DROP_ROW, INDICATOR, Categorical, Column, Date, Numeric
 from dpgram.terms.schema import Schema
 from dpgram.terms.words import percent
 
@@ -36,6 +37,9 @@ FILLED = {
     False: "and count as false",
     True: "and count as true",
 }
+
+
+AS_WEIGHT = {"missing": "weight-missing", "clamped-lower": "weight-negative", "clamped-upper": "weight-above"}
 
 
 def told(share: float) -> str:
@@ -100,7 +104,11 @@ def column_findings(tally: ColumnTally) -> Iterator[Finding]:
             "Remove it from the schema.",
         )
     elif isinstance(column, Categorical) and tally.levels.any():
-        never = [repr(category) for category, times in zip(column.categories, tally.levels.tolist(), strict=True) if not times]
+        never = [
+            repr(category)
+            for category, times, nearly in zip(column.categories, tally.levels, tally.nearly, strict=True)
+            if not times and not nearly  # how it is spelt was told above
+        ]
         if never:
             words = f"no row has the declared categor{'y' if len(never) == 1 else 'ies'} {_some(never)}"
             do = "Check how it is spelt. If it is just rare, keep it."
@@ -126,9 +134,19 @@ def _missing_finding(tally: ColumnTally) -> Iterator[Finding]:
     words, do = f"{told(share)} of the cells are missing", "Check whether the column is worth its noise."
     if not kept_apart:
         words += f", {FILLED.get(column.missing, 'and count as the declared value')}"
-        rule = {"categorical": "level", "boolean": DROP_ROW}.get(column.kind, INDICATOR)
+        rule = rule_for_missing(column)
         do = "Remove the column." if column.missing == rule else f'Remove the column, or declare missing = "{rule}".'
+        if rule == INDICATOR:
+            drops = "Keep drop-row" if column.missing == DROP_ROW else 'Declare "drop-row" instead'
+            do += f" {drops} if regressions should explain this column."  # one with an indicator can be no target
+    if tally.missing == tally.cells:
+        do = "Correct the source, or remove the column."
     yield Finding(column.name, "missing", share, words, do)
+
+
+def rule_for_missing(column: Column) -> str:
+    """What keeps the missing cells of a column apart from the others, or their rows."""
+    return {"categorical": "level", "boolean": DROP_ROW}.get(column.kind, INDICATOR)
 
 
 def whole_findings(whole: WholeTally) -> Iterator[Finding]:
@@ -175,12 +193,28 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")
 
 
+def refusal(error: ColumnTypeError) -> Finding:
+    """What is to be said about a column of ids or weights that a release will refuse."""
+    words = f"this column is the {error.kind}, and needs {error.needed}, but the table stores {error.found}, so a release will refuse it"
+    return Finding(error.column, "wrong-kind", None, words, "Convert it in the source.")
+
+
 def unit_findings(units: UnitTally, counts: UnitCounts | None, schema: Schema, rows: int) -> Iterator[Finding]:
     """What is to be said about ids."""
     name, most, rows = schema.unit_id, schema.most_rows, max(1, rows)
     if units.without:
         words = f"{told(units.without / rows)} of the rows have no id, and do not count"
         yield Finding(name, "no-id", units.without / rows, words, "Give each row an id in the source.")
+    if units.saying_nothing:
+        share = units.saying_nothing / rows
+        words = f"{told(share)} of the rows have a word for a missing id, such as NA or a blank, and rows with the same word count as those"
+        do = "Leave such ids empty in the source. Rows without an id do not count."
+        yield Finding(name, "placeholder-ids", share, f"{words} of one {schema.unit}", do)
+    if units.fractions:
+        share = units.fractions / rows
+        words = f"{told(share)} of the rows have an id with a fraction, such as 7.25, although ids are whole numbers or text"
+        do = "Check that this is the column of ids. If it is, store it as text: as numbers, 7.1 and 7.10 are one id."
+        yield Finding(name, "fractional-ids", share, words, do)
     if counts is None:
         yield Finding(
             name, "too-many-ids", None, "there are too many different ids to count here", "Check a sample of the units."
@@ -208,7 +242,9 @@ def unit_findings(units: UnitTally, counts: UnitCounts | None, schema: Schema, r
 def weight_findings(weight: ColumnTally, zero: int) -> Iterator[Finding]:
     """What is to be said about weights, which were counted as a column from 0 to the largest weight."""
     name, cells = weight.column.name, max(1, weight.cells)
-    yield from (each for each in column_findings(weight) if each.code not in ("missing", "constant", *_CLAMPED, "codes"))
+    if weight.refused is not None:
+        yield refusal(weight.refused)
+    yield from (each for each in column_findings(weight) if each.code not in (*AS_WEIGHT, "wrong-kind", "constant", "codes"))
     for code, times, words, do in (
         ("weight-missing", weight.missing, "of the weights are missing, and their rows do not count", "Add them in the source."),
         ("weight-negative", weight.below, "of the weights are negative, and count as zero", "Correct them in the source."),
@@ -222,6 +258,3 @@ def weight_findings(weight: ColumnTally, zero: int) -> Iterator[Finding]:
     if zero > MOSTLY * cells:
         words = f"{told(zero / cells)} of the weights are zero, so their rows do not count"
         yield Finding(name, "weight-zero", zero / cells, words, "Check that this is the right column.")
-
-
-_CLAMPED = ("clamped-lower", "clamped-upper")

@@ -1,11 +1,12 @@
-"""Why a cell cannot be read as its declared kind: rules on its text, each with words for people.
+"""Why a cell cannot be read as its declared kind: rules on its text, each with words for people. Those of numbers are in amounts.py.
 
 The words have an example of their own. They never repeat what was found in a cell."""
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -25,16 +26,12 @@ class Reason:
 
 
 ISO = "Convert them to ISO 8601, such as 2020-12-31, in the source."
-BARE = "Remove all but the digits, the sign and the decimal point in the source."
-GAP = "[ \u00a0\u202f'’]"  # spaces of any kind, and apostrophes
-AMOUNT = f"[+-]?[0-9](?:[0-9.,_]|{GAP})*"
-OTHER_DIGITS = "٠-٩۰-۹०-९０-９"  # Arabic, Persian, Devanagari, full-width
-CURRENCY = r"(?:\p{Sc}|us\$|usd|eur|gbp|chf|jpy|cny|inr|cad|aud|nzd|sek|nok|dkk|pln|kr\.?|fr\.)"
 MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 CLOCK = r"(?:[ t,]+[0-9]{1,2}[:.][0-9]{2}.*)?$"  # a time of day, however written
 DAY, MONTH_NUMBER, FROM_13 = "(?:0?[1-9]|[12][0-9]|3[01])", "(?:0?[1-9]|1[0-2])", "(?:1[3-9]|2[0-9]|3[01])"
-YEAR = "(?:[0-9]{4}|[0-9]{2})"
-TRUTH = "true false t f yes no y n on off ja nein oui non si sí no sim não da nee wahr falsch vrai faux verdadero falso checked unchecked"
+YEAR, CENTURY = "(?:[0-9]{4}|[0-9]{2})", "(?:1[5-9]|2[01])"
+QUOTES = "'\"`´‘’‚“”„‹›«»"
+TRUTH = "true false t f yes no y n on off j ja nein oui non si sí no sim não da nee wahr falsch vrai faux verdadero falso checked unchecked"
 
 # In every list the first rule that fits is the reason.
 YEAR_FIRST = Reason(
@@ -55,7 +52,7 @@ EITHER_FIRST = Reason(
 )
 MONTH_NAMES = Reason(
     "dates with the name of the month, such as 31 Dec 2020", ISO, "date",
-    rf"^(?:[a-z]+,? )?(?:{DAY}(?:st|nd|rd|th)?[-/. ]*{MONTH}|{MONTH}[-/. ]*{DAY}(?:st|nd|rd|th)?)[-/., ]*{YEAR}{CLOCK}",
+    rf"^(?:[a-z]+,? )?(?:{DAY}(?:st|nd|rd|th)?[-/. ]*{MONTH}[-/., ]*|{MONTH}[-/. ]*{DAY}(?:st|nd|rd|th)?[-/., ]+){YEAR}{CLOCK}",
 )  # fmt: skip
 DATES = {
     "year-first": YEAR_FIRST,
@@ -64,61 +61,35 @@ DATES = {
     "day-or-month": EITHER_FIRST,
     "month-names": MONTH_NAMES,
 }
-ANY_DATE = "|".join([DATE.replace("?P<", "?P<x"), *(one.pattern for one in DATES.values())])
-NOT_FINITE = Reason(
-    "infinite, or too large for double precision",
-    "Leave such cells empty in the source, or write the number that is meant.",
-    pattern=r"^[+-]?(inf|infinity|∞)$|" + NUMBER,  # a number that could not be read is too large
+PERIODS = Reason(
+    "weeks, months or quarters without a day, such as 2020-W14, 2020-03 or Mar 2020",
+    "Write a whole date in the source, such as the first day of each.",
+    pattern=r"^[0-9]{4}[- ]?w[0-9]{1,2}(?:-[1-7])?$|^w[0-9]{1,2}[-/ ]+[0-9]{4}$"
+    r"|^[0-9]{4}[-/ ]?q[1-4]$|^q[1-4](?:[-/ ]*[0-9]{4}|[-/ ']+[0-9]{2})$"
+    rf"|^{CENTURY}[0-9]{{2}}(?:[-/]|[-/ ]?m)(?:0[1-9]|1[0-2])$|^(?:0?[1-9]|1[0-2])[-/]{CENTURY}[0-9]{{2}}$"
+    rf"|^{MONTH}[-/ ,]*[0-9]{{4}}$|^{MONTH}[-'][0-9]{{2}}$|^[0-9]{{4}}[-/ ]?{MONTH}$",
 )
+TIMES = Reason(
+    "times or durations, such as 3:05", "Convert them to one number, such as minutes, in the source.",
+    pattern=r"^[+-]?[0-9]{1,3}(?::[0-9]{2}){1,2}(?:[.,][0-9]+)?(?: ?[ap]\.?m\.?)?$|^[0-9]{1,2} ?[ap]\.?m\.?$",
+)  # fmt: skip
+ANY_DATE = "|".join([DATE.replace("?P<", "?P<x"), *(one.pattern for one in DATES.values())])
 NOT_UTF8 = Reason("bytes that are not UTF-8 text", "Save the table as UTF-8.")
 YES_NO = Reason(
     "words for true and false, such as yes and no", 'Declare kind = "boolean", or write 1 and 0.', "boolean",
     f"^({'|'.join(dict.fromkeys(TRUTH.split()))})$",
 )  # fmt: skip
+QUOTED = Reason(
+    "in quotation marks or behind an apostrophe, such as '17 or \"17\"", "Remove the quotation marks in the source.",
+    pattern=rf"^=?[{QUOTES}]+ ?(?:[-+.]?[0-9][^{QUOTES}]*|{'|'.join(TRUTH.split())})[{QUOTES}]*$",
+)  # fmt: skip
+NO_NUMBER = Reason(
+    "digits and signs that make no number, such as 1.2.3.4 or 555-12-34",
+    "Write one plain number in each cell in the source. If these are codes, such as telephone numbers, remove the column.",
+    pattern=r"^[^\p{L}]*[0-9][^\p{L}]*$",
+)
 TEXT = Reason("text, such as a name", 'Declare kind = "categorical", or correct the cells in the source.', "categorical")
-TEXT_FOR_CODES = Reason("text, but the categories are whole numbers", "Declare the categories as text, in quotes.")
 
-NUMBERS = {
-    "not-finite": NOT_FINITE,
-    "dates": Reason("dates where numbers are needed", 'Declare kind = "date".', "date", ANY_DATE),
-    "thousands-separators": Reason(
-        "numbers with thousands separators, such as 1,500 or 1.500.000", "Remove the separators in the source.",
-        pattern=rf"^[+-]?[0-9]{{1,3}}(?:(?:[,_]|{GAP})[0-9]{{3}})+(?:\.[0-9]*)?$|^[+-]?[0-9]{{1,3}}(?:\.[0-9]{{3}}){{2,}}$",
-    ),
-    "decimal-comma": Reason(
-        "numbers with a decimal comma, such as 3,14", "Write a decimal point in the source, and no separators of thousands.",
-        pattern=rf"^[+-]?(?:[0-9]*|[0-9]{{1,3}}(?:(?:\.|{GAP})[0-9]{{3}})+),[0-9]+(?:e[+-]?[0-9]+)?$",
-    ),
-    "percent-sign": Reason(
-        "numbers with a percent sign, such as 12 %", "Remove the sign in the source, and declare bounds in per cent.",
-        pattern=rf"^{AMOUNT} ?(?:%|percent|per cent)$",
-    ),
-    "currency-sign": Reason(
-        "numbers with a sign of a currency, such as $ 5", BARE,
-        pattern=rf"^[+-]?{CURRENCY} ?{AMOUNT}$|^{AMOUNT} ?{CURRENCY}$",
-    ),
-    "negative": Reason(
-        "negative numbers written in another way, such as (500)", "Write a hyphen before the number in the source.",
-        pattern=rf"^\( ?{AMOUNT} ?\)$|^[−–—] ?{AMOUNT}$|^{AMOUNT} ?-$",
-    ),
-    "limits": Reason(
-        "ranges or limits, such as 10-19 or <5",
-        'Choose one number for each of them in the source, or declare kind = "categorical".', "categorical",
-        rf"^[<>≤≥~=]+ ?{AMOUNT}$|^{AMOUNT} ?(?:\+|or more|or less|and over)$|^{AMOUNT} ?(?:-|–|to|\.\.) ?{AMOUNT}$",
-    ),
-    "yes-no": YES_NO,
-    "other-digits": Reason(
-        "numbers in other digits than 0 to 9, such as full-width ones", "Write them with the digits 0 to 9 in the source.",
-        pattern=rf"^[+-]?[0-9.,]*[{OTHER_DIGITS}][0-9.,．，٫٬{OTHER_DIGITS}]*$",
-    ),
-    "hexadecimal": Reason(
-        "hexadecimal numbers, such as 0x1F", "Write them in decimal in the source.", pattern="^[+-]?0x[0-9a-f]+$"
-    ),
-    "units": Reason(
-        "numbers with a unit behind them, such as 170 cm", BARE, pattern=rf"^{AMOUNT} ?[\p{{L}}°µ²³/]{{1,12}}$"
-    ),
-    "text": TEXT,
-}  # fmt: skip
 DAYS = {
     "impossible": Reason(
         "dates or times that do not exist, such as 2020-02-30", "Correct them in the source, or leave them empty.", pattern=DATE
@@ -135,9 +106,12 @@ DAYS = {
         "numbers of days, as spreadsheets store dates, such as 44196", ISO, pattern=r"^[1-9][0-9]{4}(?:\.[0-9]+)?$"
     ),
     "years": Reason(
-        "years or months without a day, such as 2020 or 2020-12",
-        'Write a whole date in the source, such as 2020-01-01, or declare kind = "numeric" for years.', "numeric",
-        r"^(?:1[5-9]|2[01])[0-9]{2}$|^[0-9]{4}[-/][0-9]{1,2}$|^[0-9]{1,2}[-/][0-9]{4}$",
+        "years, such as 2020", 'Write a whole date in the source, such as 2020-01-01, or declare kind = "numeric".', "numeric",
+        rf"^{CENTURY}[0-9]{{2}}$",
+    ),
+    "periods": PERIODS,
+    "times": replace(
+        TIMES, words="times of day without a date, such as 14:05", do="Write the date before the time in the source.",
     ),
     "compact-short": Reason(
         "dates without separators and with two digits for the year, such as 201231", ISO,
@@ -145,6 +119,10 @@ DAYS = {
     ),
     "numbers": Reason("numbers where dates are needed", 'Declare kind = "numeric", or write dates in the source.', "numeric", NUMBER),
     "yes-no": YES_NO,
+    "quoted": QUOTED,
+    "no-date": replace(
+        NO_NUMBER, words="digits and signs that make no date, such as 31/31/2020", do="Correct them in the source, or leave them empty."
+    ),
     "text": TEXT,
 }  # fmt: skip
 TRUTHS = {
@@ -157,6 +135,8 @@ TRUTHS = {
         NUMBER,
     ),
     "dates": Reason("dates where truth values are needed", 'Declare kind = "date".', "date", ANY_DATE),
+    "quoted": QUOTED,
+    "no-number": replace(NO_NUMBER, do="Write 1 and 0 in the source."),
     "text": TEXT,
 }  # fmt: skip
 OTHERS = {
@@ -189,6 +169,12 @@ LEVELS = {
         "categories in another case, and with white space before or behind them",
         "Remove the white space in the source, and write them as they are declared.",
     ),
+    "other-form": Reason(
+        "categories in another Unicode form, such as é written as two characters", "Write them in the form that is declared.",
+    ),
+    "in-quotes": Reason(
+        "categories in quotation marks or behind an apostrophe", "Remove the quotation marks in the source.",
+    ),
     "written-otherwise": Reason(
         "numbers that are written otherwise than the category, such as 1.0 for 1",
         "Declare the categories as integers, without quotes.",
@@ -201,16 +187,34 @@ CODES = Reason(
     "numbers outside the bounds that often stand for a missing value, such as -999",
     "Leave such cells empty in the source.",
 )
-COMMON = {"not-utf8": NOT_UTF8, "codes": CODES}  # of all kinds
+POINTS = Reason(
+    "numbers such as 12.345, whose point may separate thousands: every point in the column has three digits behind it",
+    "If it does, remove it in the source, because a release reads it as a decimal point. If it is one, leave it.",
+)
+COMMON = {"not-utf8": NOT_UTF8, "codes": CODES, "thousands-points": POINTS}  # of all kinds
+READ = frozenset(["codes", "thousands-points"])  # of cells that can be read, but may mean something else
 
 NONE = "- -- --- . .. ... ? ?? / * na n/a n.a. #n/a #na #null! nan null nil none missing unknown unk blank empty (blank) (null) nd n/d"
 NONE_WORDS = frozenset([*NONE.split(), "not available", "not applicable", "no data", "no answer"])
-MISSING_CODES = frozenset(sign * (10**k - 1) for k in range(2, 8) for sign in (-1, 1)) | {-9.0, -88.0, -888.0, -77.0, -777.0}
 
 
 def plain_words(text: pa.Array) -> pa.Array:
     """The texts in lower case and without white space at their ends, as rules look at them."""
     return pc.utf8_lower(pc.utf8_trim_whitespace(text))
+
+
+def in_one_form(text: pa.Array) -> pa.Array:
+    """The texts in one case and one Unicode form. Arrow does it for ASCII; of other letters Python knows more, such as that ß and SS are
+    one."""
+    if pc.all(pc.string_is_ascii(text)).as_py() is not False:
+        return pc.utf8_lower(text)
+    coded = text.dictionary_encode()
+    forms = [_normal(_normal(each).casefold()) for each in coded.dictionary.to_pylist()]
+    return pa.array(forms, pa.large_string()).take(coded.indices)
+
+
+def _normal(text: str) -> str:
+    return unicodedata.normalize("NFKC", text)
 
 
 def says_nothing(words: pa.Array) -> pa.Array:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
+import pyarrow as pa
 
 from dpgram.checking import findings as found
 from dpgram.checking.header import Header
@@ -15,9 +16,10 @@ from dpgram.checking.tally import ColumnTally
 from dpgram.checking.units import UnitCounts, UnitTally
 from dpgram.checking.whole import WholeTally, restricted
 from dpgram.encoding.encode import Batch
+from dpgram.encoding.types import check_id_type, check_weight_type
 from dpgram.engines.base import Steps
 from dpgram.engines.spark import is_spark
-from dpgram.errors import SchemaError, TableError
+from dpgram.errors import ColumnTypeError, SchemaError, TableError
 from dpgram.sources.base import Source, quietly
 from dpgram.sources.open import open_source
 from dpgram.terms.columns import Column, Numeric
@@ -94,19 +96,32 @@ class _Look:
         self._rows = 0
         there = set(self._header.there)
         self._tallies = [self._tally(column) for column in schema.columns if column.name in there]
-        self._units = UnitTally() if schema.unit_id in there else None
+        self._units: UnitTally | None = None
+        self._refused_id: ColumnTypeError | None = None
+        if schema.unit_id is not None and schema.unit_id in there:
+            self._refused_id = self._refusal(schema.unit_id, check_id_type)
+            self._units = UnitTally() if self._refused_id is None else None
         self._weight: ColumnTally | None = None
         self._zero = 0  # weights
-        if schema.weight in there:
-            assert schema.weight is not None
+        if schema.weight is not None and schema.weight in there:
             assert schema.largest_weight is not None
             self._weight = self._tally(Numeric(schema.weight, 0.0, schema.largest_weight))
+            self._weight.refused = self._refusal(schema.weight, check_weight_type)  # in words for weights
         known = restricted(schema, tuple(tally.column for tally in self._tallies if tally.known))
         self._whole = None if known is None else WholeTally(known)
 
     def _tally(self, column: Column) -> ColumnTally:
         given = self._source.columns.field(column.name).type
         return ColumnTally(column, given, untyped=column.name in self._source.untyped)
+
+    def _refusal(self, name: str, check_type: Callable[[str, pa.DataType], None]) -> ColumnTypeError | None:
+        """Why a release would refuse the type of a column; None if it would not."""
+        try:
+            if name not in self._source.untyped:
+                check_type(name, self._source.columns.field(name).type)
+        except ColumnTypeError as error:
+            return error
+        return None
 
     def read(self, progress: Callable[[float], None] | None) -> None:
         """Count all rows. Memory does not grow with their number, but for the ids of units."""
@@ -154,14 +169,17 @@ class _Look:
     def _findings(self) -> Iterator[Finding]:
         yield from found.header_findings(self._header, self._schema)
         of_columns = [each for tally in self._tallies for each in found.column_findings(tally)]
-        yield from of_columns
+        of_weights = [] if self._weight is None else [*found.weight_findings(self._weight, self._zero)]
+        as_weight = {(each.column, each.code, each.share) for each in of_weights}
+        said = {(each.column, each.code) for each in of_columns}  # where the weight is a declared column, too, once is enough
+        yield from (e for e in of_columns if (e.column, found.AS_WEIGHT.get(e.code), e.share) not in as_weight)
         if self._whole is not None:
             yield from found.whole_findings(self._whole)
+        if self._refused_id is not None:
+            yield found.refusal(self._refused_id)
         if self._units is not None:
             yield from found.unit_findings(self._units, self._unit_counts, self._schema, self._rows)
-        if self._weight is not None:
-            said = {(each.column, each.code) for each in of_columns}  # where the weight is a declared column, too
-            yield from (e for e in found.weight_findings(self._weight, self._zero) if (e.column, e.code) not in said)
+        yield from (each for each in of_weights if (each.column, each.code) not in said)
 
     def _shares(self) -> dict[str, float | int | str | None]:
         """Shares of rows, of units and of weights, those of which there are some."""
@@ -178,6 +196,7 @@ class _Look:
         if self._units is not None:
             counts = self._unit_counts
             shares["rows_without_id"] = self._units.without / rows
+            shares["rows_with_placeholder_id"] = self._units.saying_nothing / rows
             if counts is not None:
                 shares["units"] = counts.units
                 shares["units_above_rows_per_unit"] = counts.above / max(1, counts.units)

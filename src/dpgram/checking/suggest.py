@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dpgram.checking.findings import MOSTLY, MUCH_MISSING, merged
+from dpgram.checking.findings import MOSTLY, MUCH_MISSING, merged, rule_for_missing
 from dpgram.checking.result import Suggestion
 from dpgram.checking.tally import UNDECLARED, ColumnTally, reason_of
 from dpgram.errors import SchemaError
@@ -43,11 +43,11 @@ def _of_column(tally: ColumnTally) -> Iterator[Suggestion]:
         yield Suggestion(name, f'kind = "{kind}"', f"most cells are of that kind; declared is {column.kind}")
         return
     share = tally.missing / max(1, tally.cells)
-    if share > MUCH_MISSING and column.missing not in (INDICATOR, "level") and not isinstance(column, Boolean):
-        rule = "level" if isinstance(column, Categorical) else INDICATOR
-        yield Suggestion(
-            name, f'missing = "{rule}"', "many cells are missing: with this rule they are kept apart from the others"
-        )
+    if MUCH_MISSING < share < 1 and column.missing not in (INDICATOR, "level") and not isinstance(column, Boolean):
+        why = "many cells are missing: with this rule they are kept apart from the others"
+        if (rule := rule_for_missing(column)) == INDICATOR:
+            why += ". Use drop-row if regressions should explain this column"
+        yield Suggestion(name, f'missing = "{rule}"', why)
     if isinstance(column, Categorical) and not column.other and tally.found["undeclared"]:
         yield Suggestion(
             name, "other = true", "some cells are not among the categories: with this rule they have a level of their own"
@@ -63,7 +63,7 @@ def _likely(tally: ColumnTally) -> str:
     held = tally.cells - tally.missing
     kinds: dict[str, int] = {}
     for code, times in tally.found.items():
-        if code != "codes" and (kind := reason_of(tally, code).kind):
+        if kind := reason_of(tally, code).kind:
             kinds[kind] = kinds.get(kind, 0) + times
     best = max(kinds, key=lambda kind: kinds[kind], default="")
     return best if best and best != tally.column.kind and kinds[best] > MOSTLY * held else ""

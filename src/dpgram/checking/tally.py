@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from dpgram.checking import reasons
-from dpgram.checking.reasons import Reason
+from dpgram.checking import amounts, reasons
+from dpgram.checking.doubtful import Codes, Points
+from dpgram.checking.reasons import READ, Reason
 from dpgram.encoding.cells import as_numbers, as_text, levels_of, plain
 from dpgram.encoding.encode import Cells, cells_of
 from dpgram.encoding.types import as_bytes, check_type, is_date, is_number, is_text
@@ -36,8 +37,10 @@ class ColumnTally:
         self.cells = self.missing = self.below = self.above = 0
         self.found: Counter[str] = Counter()  # by the code of a reason
         self.levels = np.zeros(len(column.categories) if isinstance(column, Categorical) else 0, dtype=np.int64)
+        self.nearly = np.zeros(len(self.levels), dtype=bool)  # levels that some cell spells otherwise
+        self._doubtful = (Codes(*bounds(column)), Points(*bounds(column))) if isinstance(column, Numeric) else None
         self._lowest, self._highest = np.inf, -np.inf
-        self._misspelt: dict[str, bool] = {}  # by text
+        self._misspelt: dict[str, int] = {}  # by text: the place of the category that it is close to, or -1
 
     @property
     def undeclared(self) -> int:
@@ -47,7 +50,7 @@ class ColumnTally:
     @property
     def unreadable(self) -> int:
         """Cells that hold something which is not of the declared kind."""
-        return sum(times for code, times in self.found.items() if code not in UNDECLARED and code != "codes")
+        return sum(times for code, times in self.found.items() if code not in UNDECLARED | READ)
 
     @property
     def constant(self) -> bool:
@@ -70,6 +73,12 @@ class ColumnTally:
         else:
             self._explain(self.rules, cells, np.isnan(values))
         self._add_range(values)
+        if self._doubtful is not None:
+            codes, points = self._doubtful
+            codes.add(values[~np.isnan(values)])
+            if is_text(cells.type):
+                points.add(cells, values)
+            self.found["codes"], self.found["thousands-points"] = codes.cells, points.cells  # of all batches together
         return values
 
     def _add_range(self, values: Array) -> None:
@@ -79,8 +88,6 @@ class ColumnTally:
             outside = there[(there < lower) | (there > upper)]
             self.below += int((outside < lower).sum())
             self.above += int((outside > upper).sum())
-            if isinstance(self.column, Numeric) and len(outside):
-                self.found["codes"] += int(np.isin(outside, list(reasons.MISSING_CODES)).sum())
         if len(there):
             self._lowest, self._highest = min(self._lowest, there.min()), max(self._highest, there.max())
 
@@ -101,22 +108,28 @@ class ColumnTally:
             return
         self._explain(self.rules, cells, np.isnan(place) & ~present)  # empty, or not UTF-8
         texts, times = _each(as_text(cells.filter(pa.array(outside))))
-        for code, test in TESTS.items():
-            if len(texts):
-                fits = test(texts, column) if test is not None else self._are_misspelt(texts, column)
-                self.found[code] += int(times[fits].sum())
-                texts, times = texts.filter(pa.array(~fits)), times[~fits]
+        nothing = np.asarray(reasons.says_nothing(reasons.plain_words(texts)))
+        self.found["none-words"] += int(times[nothing].sum())
+        texts, times = texts.filter(pa.array(~nothing)), times[~nothing]
+        for code in (*WRITTEN, "misspelt"):
+            places = self._misspelt_places(texts) if code == "misspelt" else _places(WRITTEN[code], texts, column)
+            near = places >= 0
+            self.found[code] += int(times[near].sum())
+            self.nearly[places[near]] = True
+            texts, times = texts.filter(pa.array(~near)), times[~near]
         self.found += reasons.explained(reasons.OTHERS, reasons.plain_words(texts), times)
 
-    def _are_misspelt(self, texts: pa.Array, column: Categorical) -> Array:
-        """Words that are close to a category. Numbers and dates are close to each other by nature, so they are no such words."""
+    def _misspelt_places(self, texts: pa.Array) -> Array:
+        """Which category each text is close to; -1 for none. Numbers and dates are close to each other by nature: they count as close to
+        none."""
         words = reasons.plain_words(texts).to_pylist()
-        declared = reasons.plain_words(_declared(column)).to_pylist()
+        declared = reasons.plain_words(_declared(self.column)).to_pylist()
         for word in words:
             if word not in self._misspelt and len(self._misspelt) < MOST_COMPARED:
                 spelt = not any(letter.isdigit() for letter in word)
-                self._misspelt[word] = spelt and bool(get_close_matches(word, declared, n=1, cutoff=0.8))
-        return np.array([self._misspelt.get(word, False) for word in words], dtype=bool)
+                close = get_close_matches(word, declared, n=1, cutoff=0.8) if spelt else []
+                self._misspelt[word] = declared.index(close[0]) if close else -1
+        return np.array([self._misspelt.get(word, -1) for word in words], dtype=np.int64)
 
     def _explain(self, rules: dict[str, Reason], cells: pa.Array, unread: Array) -> None:
         """Count cells that were not read: as missing, or by why."""
@@ -156,13 +169,13 @@ def _rules(column: Column) -> dict[str, Reason]:
         case Categorical() if not column.matches_numbers:
             return {**reasons.LEVELS, **reasons.OTHERS}
         case Categorical():
-            return {**reasons.NUMBERS, "text": reasons.TEXT_FOR_CODES, "undeclared": reasons.OTHERS["undeclared"]}
-    return reasons.NUMBERS
+            return {**amounts.NUMBERS, "text": amounts.TEXT_FOR_CODES, "undeclared": reasons.OTHERS["undeclared"]}
+    return amounts.NUMBERS
 
 
 def reason_of(tally: ColumnTally, code: str) -> Reason:
     """The words of a code that was found in a column."""
-    return tally.rules.get(code) or reasons.COMMON.get(code) or reasons.NUMBERS[code]
+    return tally.rules.get(code) or reasons.COMMON.get(code) or amounts.NUMBERS[code]
 
 
 def _each(texts: pa.Array) -> tuple[pa.Array, Array]:
@@ -182,36 +195,34 @@ def _garbled(cells: pa.Array, text: pa.Array) -> int:
     return int(pc.sum(pc.and_(pc.greater(pc.binary_length(cells).fill_null(0), 0), text.is_null())).as_py() or 0)
 
 
-def _is_none(texts: pa.Array, column: Categorical) -> Array:
-    return np.asarray(reasons.says_nothing(reasons.plain_words(texts)))
+def _places(written: Callable[[pa.Array], pa.Array], texts: pa.Array, column: Column) -> Array:
+    """Which category each text is, once both are ``written`` alike; -1 for none."""
+    found = pc.index_in(written(texts), value_set=written(_declared(column)), skip_nulls=True)
+    return np.asarray(found.fill_null(-1), dtype=np.int64)
 
 
-def _is_spaced(texts: pa.Array, column: Categorical) -> Array:
-    return np.asarray(pc.is_in(pc.utf8_trim_whitespace(texts), value_set=pc.utf8_trim_whitespace(_declared(column))))
-
-
-def _is_cased(texts: pa.Array, column: Categorical) -> Array:
-    return np.asarray(pc.is_in(pc.utf8_lower(texts), value_set=pc.utf8_lower(_declared(column))))
-
-
-def _is_cased_and_spaced(texts: pa.Array, column: Categorical) -> Array:
-    return np.asarray(pc.is_in(reasons.plain_words(texts), value_set=reasons.plain_words(_declared(column))))
-
-
-def _is_written_otherwise(texts: pa.Array, column: Categorical) -> Array:
-    numbers = as_numbers(_declared(column))
-    return np.isin(as_numbers(texts), numbers[~np.isnan(numbers)])
-
-
-def _declared(column: Categorical) -> pa.Array:
+def _declared(column: Column) -> pa.Array:
+    assert isinstance(column, Categorical)
     return pa.array(column.categories, pa.large_string())
 
 
-TESTS: dict[str, Callable[[pa.Array, Categorical], Array] | None] = {
-    "none-words": _is_none,
-    "white-space": _is_spaced,
-    "case": _is_cased,
-    "case-and-white-space": _is_cased_and_spaced,
-    "written-otherwise": _is_written_otherwise,
-    "misspelt": None,  # remembers what it compared
-}  # of texts that are not among the categories, in the order in which they are tried
+def _as_form(texts: pa.Array) -> pa.Array:
+    return pc.utf8_trim_whitespace(reasons.in_one_form(texts))
+
+
+def _without_quotes(texts: pa.Array) -> pa.Array:
+    return pc.utf8_trim(texts, characters=reasons.QUOTES)
+
+
+def _as_number(texts: pa.Array) -> pa.Array:
+    return pa.array(as_numbers(texts), from_pandas=True)
+
+
+WRITTEN: dict[str, Callable[[pa.Array], pa.Array]] = {
+    "white-space": pc.utf8_trim_whitespace,
+    "case": pc.utf8_lower,
+    "case-and-white-space": reasons.plain_words,
+    "other-form": _as_form,
+    "in-quotes": _without_quotes,
+    "written-otherwise": _as_number,
+}  # how texts that are not among the categories may differ from them, in the order in which it is tried

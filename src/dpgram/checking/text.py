@@ -14,6 +14,7 @@ SHARES = {
     "rows_clipped": "rows clipped at the row bound",
     "rows_counting": "rows that count",
     "rows_without_id": "rows without an id",
+    "rows_with_placeholder_id": "rows with a word for a missing id",
     "units_above_rows_per_unit": "units with more than rows_per_unit rows",
     "ids_alike": "ids that differ only in how they are written",
     "weights_missing": "weights that are missing",

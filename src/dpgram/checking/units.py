@@ -6,19 +6,20 @@ ids have the same hash with a probability of at most 2^-56, which is little enou
 from __future__ import annotations
 
 import secrets
-import unicodedata
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dpgram.checking.reasons import in_one_form, says_nothing
 from dpgram.encoding.cells import as_text
 from dpgram.encoding.encode import Cells
 from dpgram.rows.units import id_bytes
 
 Array = np.ndarray
 MOST_IDS = 20_000_000  # that are kept in memory: 24 bytes each, and a few times as much while they are counted
+FRACTION = r"^[+-]?[0-9]*\.[0-9]*[1-9][0-9]*(?:e[+-]?[0-9]+)?$|^[+-]?[0-9]+e-[0-9]+$"
 MOST_WAITING = 1 << 22  # rows whose ids wait to be counted, unless there are more ids
 
 
@@ -36,6 +37,8 @@ class UnitTally:
 
     def __init__(self) -> None:
         self.without = 0  # rows without an id
+        self.saying_nothing = 0  # rows whose id is a word for a missing one, or white space
+        self.fractions = 0  # rows whose id is a number that is not whole
         self.overflown = False  # whether there were too many ids to keep
         self._factors = np.empty(0, np.uint64)  # of the bytes of an id, by place
         self._kept = np.empty((3, 0), np.uint64)  # of each id: its hash, that of how it could be written, its number of rows
@@ -47,9 +50,12 @@ class UnitTally:
         every = id_bytes(given)
         there = np.asarray(every.is_valid())
         self.without += int((~there).sum())
+        ids = every.drop_null()
+        text = as_written_once(as_text(ids))
+        self.saying_nothing += pc.sum(says_nothing(text)).as_py() or 0
+        self.fractions += pc.sum(pc.match_substring_regex(text, FRACTION)).as_py() or 0
         if not self.overflown:
-            ids = every.drop_null()
-            plain = pc.coalesce(as_written_once(as_text(ids)).cast(pa.large_binary()), ids)  # what is no text is as it is
+            plain = pc.coalesce(text.cast(pa.large_binary()), ids)  # what is no text is as it is
             self._waiting.append(np.array([self._hashes(ids), self._hashes(plain), np.ones(len(ids), np.uint64)]))
             self._rows += len(ids)
             if self._rows > max(MOST_WAITING, self._kept.shape[1]):
@@ -97,20 +103,7 @@ def as_written_once(ids: pa.Array) -> pa.Array:
     """The ids in one case and one Unicode form, without white space at the ends, leading zeros, a plus, and a point with zeros behind it.
 
     Ids that are then the same are likely to be one person's."""
-    text = pc.utf8_trim_whitespace(_in_one_case(ids))
+    text = pc.utf8_trim_whitespace(in_one_form(ids))
     for pattern, kept in ((r"^([+-]?[0-9]+)\.0*$", r"\1"), (r"(?s)^\+?(-?)0*([^.].*)$", r"\1\2")):
         text = pc.replace_substring_regex(text, pattern, kept)
     return text
-
-
-def _in_one_case(text: pa.Array) -> pa.Array:
-    """Arrow does it for ASCII; for other letters Python knows more, such as that ß and SS are one."""
-    if pc.all(pc.string_is_ascii(text)).as_py() is not False:
-        return pc.utf8_lower(text)
-    coded = text.dictionary_encode()
-    forms = [_normal(_normal(each).casefold()) for each in coded.dictionary.to_pylist()]
-    return pa.array(forms, pa.large_string()).take(coded.indices)
-
-
-def _normal(text: str) -> str:
-    return unicodedata.normalize("NFKC", text)

@@ -69,7 +69,7 @@ def release(
         cache: Folder for rows that do not fit into --memory. They are encrypted, in a file without a name that is gone when the command
             ends. By default the system's temporary folder.
         no_cache: Keep no rows. A CSV file is then read again, and a database asked again, for every round.
-        memory: How many megabytes of rows may be kept in memory.
+        memory: How many megabytes of rows may be kept in memory. Counting the rows of units may take as many, and 1,000 in any case.
         arithmetic: exact rounds only once, so floating-point rounding leaks nothing. float is faster, but does not promise this. By default
             exact up to 200 columns, and beyond that if it takes at most a minute.
         insecure_seed: Draw the noise from this seed, for tests only. The release is then NOT PRIVATE, and its label says so.

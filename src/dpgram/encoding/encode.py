@@ -14,7 +14,7 @@ import pyarrow as pa
 from dpgram.encoding.cells import as_days, as_numbers, as_truth, levels_of
 from dpgram.encoding.columns import arrow_cells, as_column, is_untyped
 from dpgram.encoding.derive import derived_values
-from dpgram.encoding.types import check_id_type, check_type
+from dpgram.encoding.types import check_id_type, check_type, check_weight_type
 from dpgram.terms.columns import DROP_ROW, INDICATOR, MISSING, Boolean, Categorical, Column, Date, Numeric, bounds
 from dpgram.terms.schema import EncodedColumn, Schema
 
@@ -64,13 +64,12 @@ class Encoder:
         """Raise ColumnTypeError if a declared column has a type that its kind cannot take. What was just checked is not checked again."""
         if given is self._checked or given == self._checked:
             return
-        weight = self._schema.weight
-        for column in (*self._schema.columns, *([Numeric(weight, 0, 1)] if weight in given.names else [])):  # type: ignore[arg-type]
+        for column in self._schema.columns:
             if column.name not in self._untyped:
                 check_type(column, given.field(column.name).type)
-        unit_id = self._schema.unit_id
-        if unit_id is not None and unit_id in given.names and unit_id not in self._untyped:
-            check_id_type(unit_id, given.field(unit_id).type)
+        for name, check in ((self._schema.weight, check_weight_type), (self._schema.unit_id, check_id_type)):
+            if name is not None and name in given.names and name not in self._untyped:
+                check(name, given.field(name).type)
         self._checked = given
 
     def encode(self, batch: Batch) -> Array:

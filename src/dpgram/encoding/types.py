@@ -9,7 +9,7 @@ import pyarrow.types as pt
 from dpgram.errors import ColumnTypeError
 from dpgram.terms.columns import Boolean, Categorical, Column, Date, Numeric
 
-CONVERT = "convert it in the source, or declare another kind"
+CONVERT = "convert it in the source"
 
 
 def check_type(column: Column, given: pa.DataType) -> None:
@@ -30,7 +30,16 @@ def check_type(column: Column, given: pa.DataType) -> None:
             taken = is_text(inner) or is_number(inner) or pt.is_boolean(inner)
             needed = "a type of text, numbers or truth values"
     if not taken:
-        raise ColumnTypeError(column=column.name, kind=column.kind, found=str(given), needed=needed, do=CONVERT)
+        raise ColumnTypeError(
+            column=column.name, kind=column.kind, found=str(given), needed=needed, do=f"{CONVERT}, or declare another kind"
+        )
+
+
+def check_weight_type(name: str, given: pa.DataType) -> None:
+    """Raise unless cells of the type ``given`` can be weights: the kind numeric takes the same."""
+    inner = given.value_type if pt.is_dictionary(given) else given
+    if not (is_number(inner) or pt.is_boolean(inner) or pt.is_null(inner)):
+        raise ColumnTypeError(column=name, kind="weight", found=str(given), needed="a type of numbers", do=CONVERT)
 
 
 DIGITS = 76  # of the largest whole number that Arrow can hold
@@ -46,7 +55,7 @@ def check_id_type(name: str, given: pa.DataType) -> None:
     )
     if not (whole or is_text(inner) or pt.is_null(inner)):
         needed = "a type of text or of whole numbers"
-        raise ColumnTypeError(column=name, kind="unit_id", found=str(given), needed=needed, do="convert it in the source")
+        raise ColumnTypeError(column=name, kind="unit_id", found=str(given), needed=needed, do=CONVERT)
 
 
 def likely_kind(given: pa.DataType) -> str:

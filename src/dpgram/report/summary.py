@@ -185,7 +185,7 @@ def counted(data: dict) -> str:
     rows, se = f"{data['counted_rows']:,.0f}", data["counted_rows_se"]
     if se is None:
         return f"at least about {rows}"
-    return f"about {rows} (s.e. {se:,.0f})" if se else rows
+    return f"about {'none' if rows == '1' else rows} (s.e. {se:,.0f})" if se else rows  # no estimate is below one
 
 
 def cautions(release: GramRelease) -> list[str]:

@@ -110,7 +110,8 @@ class UnitIndex:
             self._within_limit = False
         if not self._within_limit:
             raise TableError(
-                f"the ids of units need more than {self._limit / 1e6:,.0f} MB of memory. Allow more with memory=, in megabytes."
+                f"the ids of units need more than {self._limit / 1e6:,.0f} MB of memory. Allow more with --memory (memory= in Python), in "
+                f"megabytes."
             )
 
     def _keys(self, cells: Cells) -> Iterator[Array | pa.Array]:

@@ -439,7 +439,8 @@ const whole = (value) => Math.round(value).toLocaleString("en");
 // How many rows counted, as far as the release tells.
 function rowsThatCounted({ counted, countsAtLeast }) {
   if (countsAtLeast) return `at least about ${whole(counted.rows)}`;
-  return counted.rowsSd > 0 ? `about ${whole(counted.rows)} (s.e. ${whole(counted.rowsSd)})` : whole(counted.rows);
+  const rows = whole(counted.rows);
+  return counted.rowsSd > 0 ? `about ${rows === "1" ? "none" : rows} (s.e. ${whole(counted.rowsSd)})` : rows; // no estimate is below one
 }
 
 function factList(release, found) {
@@ -614,7 +615,7 @@ function noteList(found) {
     text.length <= LONG ? text : make("details", {}, make("summary", {}, `${text.slice(0, LONG - 40)} \u2026`), text);
   return make("ul", { class: "notes" }, words.map((text) => make("li", { class: /^(NOT|CONDITIONAL|Not)/.test(text) ? "strong" : null }, folded(text))));
 }
-return { factList, ordered, viewChoices, picture, coefficientTable, testTable, noteList };
+return { rowsThatCounted, factList, ordered, viewChoices, picture, coefficientTable, testTable, noteList };
 })();
 
 const module_eigen = (() => {
