@@ -9,7 +9,7 @@ export SOURCE_DATE_EPOCH ?= 1580601600
 TEAM := -n auto --dist loadgroup
 PIP_WHEEL := .venv-dist/bin/python -m pip wheel --quiet --disable-pip-version-check --no-deps
 
-.PHONY: demo test test-system test-packages test-search test-slow lint docs dist smoke coverage errors forecast-study whitened-study real-study bounds-study units-study combine-study yes-no-study structure-study controls-study instruments-study bench bench-regress bench-release bench-spark bench-peers bench-end-to-end audit fuzz reproduce reproduce-quick page clean
+.PHONY: demo test test-system test-packages test-search test-slow lint docs dist smoke coverage errors forecast-study whitened-study real-study bounds-study units-study combine-study yes-no-study structure-study controls-study instruments-study bench bench-regress bench-release bench-spark bench-peers bench-end-to-end audit audit-house fuzz reproduce reproduce-quick page clean
 
 demo: .venv/installed
 	$(BIN)/dpgram demo
@@ -74,6 +74,10 @@ reproduce-quick: .venv/installed-test
 AUDIT_DRAWS ?= 2000000
 audit: .venv/installed-test
 	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.audits --draws $(AUDIT_DRAWS)
+
+# Whole releases of made-up tables, which must be equal in all but their noise: half an hour or so on one core. See docs/audits.md.
+audit-house: .venv/installed-test
+	OMP_NUM_THREADS=1 $(BIN)/dpgram audit-house
 
 # A search for CSV, Parquet and Arrow files that break the pass, SECONDS for each format; what does is kept under build/fuzz. See docs/audits.md.
 SECONDS ?= 60

@@ -240,6 +240,17 @@ def repairs_by_the_true_gram(task, rng):
     return replace(outcome, gram=outcome.gram + lift * np.eye(task.dim), noise=replace(outcome.noise, shift=lift), grid=None)
 
 
+def degrees_without_quantile(task, stages, s):
+    """The second stage counts on the mean of a chi-square, where it needs a quantile."""
+    if stages.kind != "gauss":
+        return RIGHT_DEGREES(task, stages, s)
+    floor = s / task.row_bound**2
+    return max(stages.base_degrees, math.floor(stages.mixture[0] ** 2 * floor * (floor + 1)))
+
+
+RIGHT_DEGREES = first_stage.allowed_degrees
+
+
 def one_angle(first, second):
     """Both numbers of a pair from one angle's cosine."""
     even, _, error = normal_pairs(first, second)
@@ -384,6 +395,12 @@ MISTAKES: dict[str, tuple[str, Neighbours, dict, list[Patch]]] = {
         REPLACE,
         {"repair": "shift"},
         [(gaussian_noise.MECHANISM, "start", repairs_by_the_true_gram)],
+    ),
+    "degrees of freedom without the quantile": (
+        "gaussian-sketch-adaptive",
+        REPLACE,
+        {"first_stage": "gauss"},
+        [(first_stage, "allowed_degrees", degrees_without_quantile)],
     ),
     "another law of the same variance": ("gaussian-noise", REPLACE, {}, [noise(lambda draw: np.sign(draw))]),
     "no two in the chi-square": ("gaussian-sketch", REPLACE, {}, [times(0.5, variates, "chi_square")]),

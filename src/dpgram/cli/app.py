@@ -143,6 +143,13 @@ It makes many releases of two neighbouring made-up tables, and measures how well
 yours. The exit code is 1 if the claim is refuted. See docs/audits.md.
 
 Example: dpgram audit gaussian-noise""",
+    "house:audit_house": """Test whole releases: nothing but the noisy matrices may depend on the rows.
+
+It releases made-up tables through the real door, from files and from memory. Whatever is published is replaced by what
+another table published. Then all questions, numbers, words, ledger lines and files must be the same. Neighbours may differ
+by no more than the noise hides. It reads no data of yours. The exit code is 1 if it finds a fault. See docs/audits.md.
+
+Example: dpgram audit-house whitened-noise --quick""",
     "doctor:doctor": """Report what this installation can do.
 
 It shows the version, the compiled kernel, threads, extras, Java and GPU, and runs self-tests with known answers. It reads no
@@ -158,7 +165,7 @@ app = App(
     name="dpgram",
     help="Publish the Gram matrix of a table once, with differential privacy, and run every linear regression on it.\n\n"
     "Custodian: schema draft, check, plan, release, ledger, report. Analyst: inspect, regress, iv, logit, lda, controls, cov, pca, "
-    "partial, graph, combine. Researcher: calibrate, audit. Anyone: doctor, demo.",
+    "partial, graph, combine. Researcher: calibrate, audit, audit-house. Anyone: doctor, demo.",
     version=__version__,
     help_format="markdown",
     default_parameter=Parameter(negative_bool="", negative_iterable=""),  # a flag is given or not

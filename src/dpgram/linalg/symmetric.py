@@ -31,6 +31,11 @@ def smallest_eigenvalue(matrix: Array) -> float:
     return float(np.linalg.eigvalsh(matrix)[0]) if len(matrix) else np.inf
 
 
+def smallest_eigenvalues(matrices: Array) -> Array:
+    """The same for each of a stack of matrices, or for one."""
+    return np.linalg.eigvalsh(matrices)[..., 0]
+
+
 def positive_part(matrix: Array) -> Array:
     """The nearest positive semi-definite matrix in Frobenius norm: negative eigenvalues become zero."""
     values, vectors = np.linalg.eigh(matrix)

@@ -16,12 +16,12 @@ import numpy as np
 from dpgram.accounting.compose import Cost, GaussianCost
 from dpgram.accounting.gaussian import calibrate_mu, gaussian_delta
 from dpgram.linalg.norms import expected_norm
-from dpgram.linalg.symmetric import positive_part, smallest_eigenvalue
+from dpgram.linalg.symmetric import positive_part, smallest_eigenvalues
 from dpgram.mechanisms.conversation import PAPER, Conversation, Mechanism, Outcome, Parameters, Task, one_sum, publish
 from dpgram.mechanisms.options import Option, by_name
 from dpgram.mechanisms.proven import proven
 from dpgram.sampling.base import Matrix, RandomSource, known
-from dpgram.sampling.variates import symmetric_normal
+from dpgram.sampling.variates import plain, symmetric_normal
 from dpgram.terms.budget import Neighbours
 from dpgram.terms.noise import SymmetricGaussian
 
@@ -108,9 +108,9 @@ def start(task: Task, rng: RandomSource) -> Conversation:
     lift = 0.0
     if repair == "psd":
         gram = positive_part(gram)
-    if repair == "shift" and smallest_eigenvalue(gram) <= 0:
-        lift = expected_norm(task.dim, off, on)
-        gram = gram + lift * np.eye(task.dim)
+    if repair == "shift":
+        lift = plain(np.where(smallest_eigenvalues(gram) <= 0, expected_norm(task.dim, off, on), 0.0))
+        gram = gram + np.multiply.outer(lift, np.eye(task.dim))
     return Outcome(gram, SymmetricGaussian(off, on, lift), parameters, grid if repair == "none" else None)
 
 

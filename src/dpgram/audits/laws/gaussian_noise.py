@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from scipy.special import ndtr
 
 from dpgram.accounting.gaussian import gaussian_delta
 from dpgram.audits import reference
-from dpgram.audits.laws.base import MechanismLaw
+from dpgram.audits.laws.base import MechanismLaw, Options
 from dpgram.audits.neighbours import Pair
 from dpgram.errors import MechanismError
-from dpgram.mechanisms.conversation import Mechanism, Outcome, Task
+from dpgram.mechanisms.conversation import Outcome, Task
+from dpgram.terms.budget import Neighbours
 
 Array = np.ndarray
 
@@ -23,6 +22,10 @@ class GaussianNoiseLaw(MechanismLaw):
     A shift that repairs the matrix is published beside it, and is taken off again before anything is said of the noise."""
 
     @classmethod
+    def settings(cls, neighbours: Neighbours, dim: int, calibration: str) -> list[Options]:
+        return [{}, {"repair": "shift"}]
+
+    @classmethod
     def prepared(cls, task: Task) -> Task:
         if task.options.get("repair") == "psd":
             raise MechanismError(
@@ -30,10 +33,6 @@ class GaussianNoiseLaw(MechanismLaw):
                 "matrix is what psd repairs, or with repair=shift."
             )
         return task
-
-    def many_at_once(self, mechanism: Mechanism) -> Mechanism:
-        """A repair is decided for one matrix at a time."""
-        return replace(mechanism, batched=mechanism.batched and not self._repaired)
 
     def loss(self, many: Outcome, pair: Pair) -> Array:
         off, on = self.parameters["sd_off_diagonal"], self.parameters["sd_diagonal"]

@@ -42,7 +42,7 @@ class AdaptiveSketchLaw(GaussianSketchLaw):
         if calibration == EXACT_CURVE:
             settings.append({cls.degrees: MANY})
         if calibration == EXACT_CURVE and neighbours is Neighbours.REPLACE and dim >= 2:
-            settings.append({cls.degrees: MANY, "first_stage": "gauss"})
+            settings += [{cls.degrees: MANY, "first_stage": "gauss"}, {"first_stage": "gauss"}]
         return settings
 
     def level(self) -> float:
