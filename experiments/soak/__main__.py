@@ -29,8 +29,7 @@ def main() -> int:
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     with tempfile.TemporaryDirectory() as folder:
         days = spend(Path(folder), releases=given.releases, at_once=given.at_once, seed=given.seed)
-        for day in track(days, total=given.releases + 1, description="releases"):
-            pass
+        *_, day = track(days, total=given.releases + 1, description="releases")
     print(table(day))
     for fault in day.faults:
         print(f"FAULT: {fault}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""A day at the office: desks that release, some of which are killed or have no room, and a reader beside them; then the books are checked."""
+"""A day at the office: desks that release, some of them killed or without room, and a reader beside them; then the books are checked."""
 
 from __future__ import annotations
 
