@@ -60,7 +60,12 @@ def lda_summary(data: dict) -> Summary:
     ]
     means = [[name, *map(number, row)] for name, row in zip(data["classes"], data["means"], strict=True)]
     pairs = [
-        [f"{p['first']} - {p['second']}", *map(number, (p["distance"], p["lower"], p["upper"])), f"{p['error_rate']:.4f}"]
+        [
+            f"{p['first']} - {p['second']}",
+            *map(number, (p["distance"], p["lower"])),
+            "inf" if p["upper"] is None else number(p["upper"]),
+            f"{p['error_rate']:.4f}",
+        ]
         for p in data["pairs"]
     ]
     blocks = [
