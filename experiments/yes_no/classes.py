@@ -1,4 +1,4 @@
-"""Coverage of the error rates of linear discriminants: rows of two or three normal classes with one covariance, whose error rate is known."""
+"""Coverage of the error rates of linear discriminants, for rows of two or three normal classes whose error rate is known."""
 
 from __future__ import annotations
 

@@ -47,6 +47,17 @@ class Design:
         own = self.to_own_units[kept[:, :, None], kept[:, None, :]]
         return replace(self, to_own_units=own, offset=self.offset[kept], indicators=self.indicators[kept], kept=kept)
 
+    @property
+    def used(self) -> list[int]:
+        """Places of the released columns that the regression uses, in order."""
+        return sorted({place for weights in self.columns for place in weights})
+
+    def among(self, places: Sequence[int]) -> Design:
+        """The same on a release of the columns at ``places`` alone."""
+        new = {place: j for j, place in enumerate(places)}
+        columns = tuple({new[place]: weight for place, weight in weights.items()} for weights in self.columns)
+        return replace(self, columns=columns, dim=len(places))
+
     @cached_property
     def _matrix(self) -> Array:
         matrix = np.zeros((self.dim, len(self.columns)))
