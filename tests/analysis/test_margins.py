@@ -164,6 +164,11 @@ def test_what_is_not_identified_is_infinite():
         ("age", {"female": 3}, "column 'female' is 3 and must be True or False"),
         ("age", {"dose": "much"}, "column 'dose' is 'much' and must be a number"),
         ("age", {"age": []}, "the list of values of 'age' is empty"),
+        (
+            "age",
+            {"when": "2020-05-01"},
+            "at names column 'when', but the model does not use it. Its columns are age, dose, female, place",
+        ),
         ("age", [30], "at is [30] and must be a dict of columns and values"),
     ],
 )
