@@ -267,12 +267,29 @@ PRODUCT = (
         ("y ~ x:`c[b]`", r'name = "x_by_c_b", kind = "product", of = \["x", "c\[b\]"\]'),
         (
             "y ~ x:late:c",
-            LACKING + "No derived column computes it. Such a column is a product of two columns, a power up to 9, log1p",
+            LACKING + "No derived column computes it. Such a column is a product of two columns, a power up to 9, log or log1p",
         ),
         ("y ~ I(x**2):late", LACKING + "No derived column computes it"),
-        ("y ~ np.log(x)", r"`np.log\(x\)`, " + LACKING + r"The logarithm that a derived column computes is log1p\(x\), or log"),
+        (
+            "y ~ np.log(x)",
+            r"`np.log\(x\)`, " + LACKING + r"The lower bound of 'x' is -16, but log\(x\) needs one above 0\. Ask",
+        ),
+        (
+            "y ~ log(3 * `air time`)",
+            LACKING
+            + r"The lower bound of 'air time' is 0, but .* Write log1p\(`air time`\), which is log\(1 \+ `air time`\), if",
+        ),
+        (
+            "y ~ log(x + 40)",
+            LACKING
+            + r"The logarithms that derived columns compute are log\(x\) and log1p\(x\), which is log\(1 \+ x\)\. Write one",
+        ),
+        ("y ~ log(-2 * x)", LACKING + "The logarithms that derived columns compute are"),
         ("y ~ log(x)", r"`log\(x\)`, " + LACKING),
-        ("y ~ log(x * late)", LACKING + "The only logarithm that a derived column computes is log1p"),
+        (
+            "y ~ log(x * late)",
+            LACKING + "The only logarithms that a derived column computes are log and log1p of a declared column",
+        ),
         (
             "y ~ log1p(x)",
             r"A derived column cannot compute it: .*lower bound of 'x' is -16, but log\(1 \+ x\) needs one above -1",

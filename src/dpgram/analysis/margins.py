@@ -34,7 +34,7 @@ from dpgram.report.summary import (
 )
 from dpgram.terms.columns import Boolean, Categorical, Column, bounds
 from dpgram.terms.dates import days_of, iso_text
-from dpgram.terms.derived import Derived, Log1p, Power, Product
+from dpgram.terms.derived import Derived, Log, Log1p, Power, Product
 from dpgram.terms.schema import Schema
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ def marginal_effects(fit: Fit, column: str, at: Mapping[str, Any] | None, confid
     if column not in used and not moving:
         raise ModelError(f"the model does not use column {column!r}. Name one of its features, or fit a model that has it.")
     for one in moving:
-        if not isinstance(one, Product | Power | Log1p):
+        if not isinstance(one, Product | Power | Log | Log1p):
             raise ModelError(
                 f"the model has {one.name!r}, which jumps with {column!r}, so there is no marginal effect. Fit a model without it."
             )
@@ -368,6 +368,8 @@ def _slope(derived: Derived, schema: Schema, column: str, step: Array, point: Po
     """How a derived column changes with the step, at the point, in own units: one number for each of its encoded columns."""
     if isinstance(derived, Power):
         return derived.exponent * point[column] ** (derived.exponent - 1) * step
+    if isinstance(derived, Log):
+        return step / point[column]
     if isinstance(derived, Log1p):
         return step / (1 + point[column])
     assert isinstance(derived, Product)

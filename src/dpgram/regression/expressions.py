@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from dpgram.errors import ModelError, SchemaError, UnknownColumnError
-from dpgram.regression.algebra import LOG1P, NUMBER, ONE, TRUTH, Atom, Polynomial, exact
+from dpgram.regression.algebra import LOG, LOG1P, NUMBER, ONE, TRUTH, Atom, Polynomial, exact
 from dpgram.regression.design import level_names, with_reference
 from dpgram.regression.meaning import Released, level, number, part_number, step
 from dpgram.regression.needed import no_such_column
@@ -189,7 +189,7 @@ class Expression:
         raise self._refused(HINTS.get(short, f"No derived column computes {function or 'such code'}."))
 
     def _log(self, name: str, x: Polynomial, base: float) -> Polynomial:
-        """The logarithm of ``x``: of a number, of what has two values, or of ``a (1 + column)``, which is log(a) + log1p(column)."""
+        """The logarithm of ``x``: of a number, of two values, of ``a column``, or of ``a (1 + column)``: log(a) + log1p(column)."""
         if self._two_valued(x):
             try:
                 return self._of_indicator(x, lambda v: math.log(v) / base)
@@ -200,14 +200,25 @@ class Expression:
             monomial, slope, constant = along
             (atom, power), *more = monomial
             if not more and power == 1 and atom.kind == NUMBER:
-                if slope == constant and slope > 0:
-                    log = Polynomial.of(Atom(LOG1P, atom.column))
-                    return (Polynomial.constant(exact(math.log(slope))) + log).times(1 / exact(base))
                 column = formula_name(atom.column)
+                if slope > 0 and constant == 0 and (lower := self._lower(atom.column)) <= 0:
+                    instead = f" Write log1p({column}), which is log(1 + {column}), if it will do." if lower > -1 else ""
+                    raise self._refused(
+                        f"The lower bound of {atom.column!r} is {lower:g}, but log({column}) needs one above 0.{instead}"
+                    )
+                if slope > 0 and constant in (0, slope):
+                    log = Polynomial.of(Atom(LOG1P if constant else LOG, atom.column))
+                    return (Polynomial.constant(exact(math.log(slope))) + log).times(1 / exact(base))
                 raise self._refused(
-                    f"The logarithm that a derived column computes is log1p({column}), or log(1 + {column}). Write that if it will do."
+                    f"The logarithms that derived columns compute are log({column}) and log1p({column}), which is log(1 + {column}). "
+                    f"Write one of them if it will do."
                 )
-        raise self._refused("The only logarithm that a derived column computes is log1p of a declared column.")
+        raise self._refused("The only logarithms that a derived column computes are log and log1p of a declared column.")
+
+    def _lower(self, name: str) -> float:
+        column = self._schema.by_name[name]
+        assert isinstance(column, Numeric | Date)
+        return bounds(column)[0]
 
     @staticmethod
     def _two_valued(x: Polynomial) -> bool:
