@@ -86,6 +86,16 @@ def test_a_category_can_be_one_row(models):
     compiled(models.to_latex(fixed=["c"], extra={"made by": ["me", "you"]}))
 
 
+def test_a_category_of_which_a_model_has_some_levels_is_told_apart(models):
+    release = models.models["small"].release
+    asked = {"one": ["x", "c[b]"], "both": ["x", "c"]}
+    text = str(
+        dpgram.compare({name: dpgram.regress(release, "y", features) for name, features in asked.items()}).summary(fixed=["c"])
+    )
+    assert "c[b]" not in text
+    assert re.search(r"^c, all levels +some +yes$", text, flags=re.MULTILINE)
+
+
 @pytest.mark.parametrize(
     ("style", "message"),
     [
