@@ -194,3 +194,20 @@ def test_the_command(tmp_path, capsys):
     assert "Error rate" in capsys.readouterr().out
     assert run(["lda", str(file), "--target", "b", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["classes"] == ["0", "1"]
+
+
+def test_it_says_which_level_is_the_reference():
+    exact = noiseless(small_schema())
+    made = dpgram.lda(exact, "c", ["x", "b"])
+    assert made.to_dict()["references"] == {"c": "a"}
+    assert "reference: a is the reference level of c." in " ".join(str(made).split())
+    assert "compared with a reference level" not in str(made)
+    truth = dpgram.lda(exact, "b", ["x", "c"])
+    assert truth.to_dict()["references"] == {"b": "0", "c": "a"}
+    text = " ".join(str(truth).split())
+    assert (
+        "reference: 0 is the reference level of b. The score of a class minus that of 0 is the log odds of the class against 0."
+        in text
+    )
+    assert "Features that are levels are compared with a reference level: a of c." in text
+    assert dpgram.lda(exact, "b", ["c[b]"]).to_dict()["references"] == {"b": "0", "c": "a"}

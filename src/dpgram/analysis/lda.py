@@ -149,7 +149,8 @@ class Discriminant(Summarised, Classes):
         Returns
         -------
         dict
-            Classes, means, coefficients, distances with intervals, error rates, the budget, and notes. Infinite distances are None.
+            Classes, means, coefficients, reference levels, distances with intervals, error rates, the budget, and notes. Infinite
+            distances are None.
 
         Examples
         --------
@@ -177,6 +178,7 @@ class Discriminant(Summarised, Classes):
             "target": self.target,
             "classes": list(self.classes),
             "names": list(self.names),
+            "references": self._references(),
             "confidence": self.confidence,
             "priors": self.priors.tolist(),
             "means": self.means.tolist(),
@@ -188,6 +190,13 @@ class Discriminant(Summarised, Classes):
             "error_interval": list(self.error_interval),
             **told(self.release, self.names, evidence=Evidence.of(self.release).assuming(self.design_effect)),
         }
+
+    def _references(self) -> dict[str, str]:
+        """The reference level of the target and of each category among the features, by column."""
+        schema = self.release.schema
+        used = dict.fromkeys(schema.encoded[schema.places[name][0]].column for name in self.names)
+        categories = [column for column in schema.columns if isinstance(column, Categorical) and column.name in used]
+        return {self.target: self.classes[0], **{column.name: column.levels[0] for column in categories}}
 
     def to_frame(self) -> Any:
         """Return the scores of the classes as a pandas data frame.

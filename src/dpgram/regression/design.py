@@ -237,6 +237,16 @@ def yes_or_no(schema: Schema, design: Design) -> bool:
     }
 
 
+def mirrored_indicator(schema: Schema, design: Design) -> str | None:
+    """Of a target that is one minus a released indicator, the name of that; None of any other target."""
+    if yes_or_no(schema, design) or design.label_unit != 1.0:
+        return None
+    weights = dict(design.columns[-1])
+    place = next((j for j in weights if schema.encoded[j].column is not None), None)
+    mirrored = place is not None and weights == {0: 1.0, place: -1.0} and is_indicator(schema, place)
+    return schema.encoded[place].name if mirrored and place is not None else None
+
+
 def is_indicator(schema: Schema, place: int) -> bool:
     """Whether the released column at ``place`` can only be 0 or 1."""
     e, kinds = schema.encoded[place], (Boolean, Categorical)
