@@ -327,13 +327,39 @@ class Fit:
         return self._refits if self.intervals == BOOTSTRAP else None
 
     def intervals_of(self, matrix: Array, alpha: float | None = None, confidence: float | None = None) -> Intervals:
-        """Intervals of combinations of coefficients, (k, p), in the order of ``names``. For further computations; see ``t_test``."""
+        """Return confidence intervals of combinations of coefficients. For further computations; see ``t_test``.
+
+        Parameters
+        ----------
+        matrix : numpy.ndarray
+            One combination in each row: its weights of the coefficients, in the order of ``names``.
+        alpha : float, optional
+            One minus the confidence level. By default that of the fit.
+        confidence : float, optional
+            The confidence level, instead of ``alpha``.
+
+        Returns
+        -------
+        Intervals
+            Lower and upper ends, by the method of the fit.
+        """
         if alpha is not None:
             confidence = confidence_of(alpha, confidence)
         return self._intervals_by(self.intervals, self.confidence if confidence is None else confidence, matrix)
 
     def p_values_of(self, asked: Restrictions) -> Array:
-        """P-values of restrictions, each by itself. For further computations; see ``t_test``."""
+        """Return the p-value of each restriction by itself. For further computations; see ``t_test``.
+
+        Parameters
+        ----------
+        asked : Restrictions
+            The restrictions.
+
+        Returns
+        -------
+        numpy.ndarray
+            The p-values, in the order of the restrictions.
+        """
         return p_values(self.channel, asked.values, asked.matrix, method=self.intervals, simulated=self._simulated)
 
     @property
