@@ -307,14 +307,19 @@ def _places(schema: Schema, name: str) -> tuple[int, ...]:
             f"{name!r} is the reference level, so it has no column of its own. The other levels are compared with it. "
             f"Name {category.name!r} for all levels, or one of {', '.join(level_names(category)[1:])}."
         )
+    raise no_such_feature(schema, name)
+
+
+def no_such_feature(schema: Schema, name: str) -> ModelError:
+    """The error for a name that no column and no level has."""
     for column in schema.columns:
         if isinstance(column, Categorical) and name.startswith(f"{column.name}[") and name.endswith("]"):
             level = name[len(column.name) + 1 : -1]
-            raise ModelError(
+            return ModelError(
                 f"column {column.name!r} has no level {level!r}.{suggestion(level, column.levels)} Its levels are "
                 f"{', '.join(column.levels)}."
             )
-    raise UnknownColumnError(name=name, known=schema.all_names)
+    return UnknownColumnError(name=name, known=schema.all_names, levels=schema.encoded_names if "[" in name else ())
 
 
 def with_reference(schema: Schema, name: str) -> Categorical | None:

@@ -46,7 +46,7 @@ def underived(released: Released, what: str, left: Polynomial) -> ModelError:
     return UnderivedError(
         f"the formula contains `{what}`, which cannot be computed from the release. Ask the custodian to declare it before the release, "
         f"as a derived column under [[derived]] in the schema: {written}. 'dpgram schema suggest-derived' writes these lines."
-        f"{nearly}{_listed(released.schema)}",
+        f"{nearly}{listed_derived(released.schema)}",
         needed=needed,
     )
 
@@ -55,11 +55,11 @@ def no_such_column(released: Released, what: str, why: str) -> ModelError:
     """The error for what no derived column computes, and ``why``, in sentences."""
     return UnderivedError(
         f"the formula contains `{what}`, which cannot be computed from the release. {why} Ask the custodian to add such a column to "
-        f"the table itself.{_listed(released.schema)}"
+        f"the table itself.{listed_derived(released.schema)}"
     )
 
 
-def _listed(schema: Schema) -> str:
+def listed_derived(schema: Schema) -> str:
     """What each derived column computes."""
     if not schema.derived:
         return ""
