@@ -42,6 +42,7 @@ WRITTEN = {
     "analyst": ("arr_delay.png", "report.html"),
     "report": ("report.html",),
     "mechanisms": ("wishart.json",),
+    "tables": ("margins.png",),
     "controls": ("controls.png",),
 }
 

@@ -7,15 +7,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from experiments.markers import fill_page
+from experiments.yes_no.classes import ErrorCoverage
 from experiments.yes_no.study import EPSILONS, Compared, Coverage
 
 PAGE = "docs/yes-no.md"
 
 
-def update(root: Path, tables: Sequence[Compared], coverages: Sequence[Coverage]) -> None:
-    fill_page(
-        root / PAGE, {"logit beside maximum likelihood": compared_table(tables), "coverage of logit": coverage_table(coverages)}
-    )
+def update(root: Path, tables: Sequence[Compared], coverages: Sequence[Coverage], classes: Sequence[ErrorCoverage]) -> None:
+    filled = {
+        "logit beside maximum likelihood": compared_table(tables),
+        "coverage of logit": coverage_table(coverages),
+        "coverage of error rates": classes_table(classes),
+    }
+    fill_page(root / PAGE, filled)
 
 
 def compared_table(lines: Sequence[Compared]) -> str:
@@ -47,6 +51,23 @@ def coverage_table(lines: Sequence[Coverage]) -> str:
     for line in lines:
         facts = [f"{line.share:g}", line.mechanism, f"{line.epsilon:g}", f"{line.slopes:.1%}", f"{line.intercept:.1%}"]
         rows.append([*facts, f"{line.identified:.0%}", _width(line.width), f"{line.linear:.1%}", f"{line.refused:.0%}"])
+    return markdown(head, rows)
+
+
+def classes_table(lines: Sequence[ErrorCoverage]) -> str:
+    head = ["shares of classes", "mechanism", "epsilon", "true error rate", "error rate", "distances", "median width"]
+    rows = [
+        [
+            ", ".join(f"{share:g}" for share in line.shares),
+            line.mechanism,
+            f"{line.epsilon:g}",
+            f"{line.truth:.4f}",
+            f"{line.error:.1%}",
+            f"{line.distances:.1%}",
+            f"{line.width:.4f}",
+        ]
+        for line in lines
+    ]
     return markdown(head, rows)
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from dpgram.report.page.write import write_report
     from dpgram.terms.budget import Budget, Neighbours
     from dpgram.terms.columns import Boolean, Categorical, Date, Numeric
-    from dpgram.terms.derived import DatePart, Interval, Log1p, Power, Product
+    from dpgram.terms.derived import DatePart, Interval, Log, Log1p, Power, Product
     from dpgram.terms.schema import Schema
 
 _NAMES = {
@@ -70,7 +70,7 @@ _NAMES = {
     "report.page.write": "write_report",
     "terms.budget": "Budget Neighbours",
     "terms.columns": "Boolean Categorical Date Numeric",
-    "terms.derived": "DatePart Interval Log1p Power Product",
+    "terms.derived": "DatePart Interval Log Log1p Power Product",
     "terms.schema": "Schema",
 }  # by module
 _HOMES = {name: f"dpgram.{module}" for module, names in _NAMES.items() for name in names.split()}
@@ -97,6 +97,7 @@ __all__ = [
     "Graph",
     "IVFit",
     "Interval",
+    "Log",
     "Log1p",
     "Logit",
     "Neighbours",

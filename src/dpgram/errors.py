@@ -54,8 +54,14 @@ from difflib import get_close_matches
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """A question after a space, about the known name that is most like this one; empty where none is."""
-    close = get_close_matches(name, list(known), n=1)
+    """A question after a space, about the known name that is most like this one, whatever the case of letters; empty where none is."""
+    listed = list(known)
+    by_letters: dict[str, str] = {}
+    for one in listed:
+        by_letters.setdefault(one.casefold(), one)
+    close = get_close_matches(name, listed, n=1, cutoff=0.9) or [
+        by_letters[one] for one in get_close_matches(name.casefold(), list(by_letters), n=1)
+    ]
     return f" Did you mean {close[0]!r}?" if close else ""
 
 
@@ -296,9 +302,9 @@ class ModelError(DpgramError, ValueError):
 class UnknownColumnError(ModelError):
     """The release has no such column."""
 
-    def __init__(self, *, name: str, known: Iterable[str]):
+    def __init__(self, *, name: str, known: Iterable[str], levels: Iterable[str] = ()):
         known = list(known)
-        hint = suggestion(name, known)
+        hint = suggestion(name, [*known, *levels])
         shown = ", ".join(repr(n) for n in known[:20]) + (f" and {len(known) - 20} more" if len(known) > 20 else "")
         super().__init__(f"there is no column {name!r}.{hint} The columns are {shown}.")
 

@@ -107,6 +107,41 @@ def test_the_contributions_are_those_of_gelbach_and_add_up():
         assert one.amount == pytest.approx(wanted[one.name], rel=1e-4, abs=1e-6)
 
 
+def test_single_levels_of_a_category_are_groups_of_their_own():
+    """Each level has its own step, contribution and name: as controls, and as the coefficient that is followed."""
+    found = dpgram.controls(exact(), "y", "x", [["c[r]"], ["c[q]", "a"]])
+    assert [step.name for step in found.steps] == ["no controls", "c[r]", "c[q], a"]
+    assert [one.name for one in found.contributions] == ["c[r]", "c[q], a"]
+    for step, names in zip(found.steps, (["x"], ["x", "c[r]"], ["x", "c[r]", "c[q]", "a"]), strict=True):
+        assert step.coefficient == pytest.approx(least_squares(["(intercept)", *names])[0]["x"], rel=1e-5)
+    beta, _, x = least_squares(["(intercept)", "x", "c[r]", "c[q]", "a"])
+    delta = np.linalg.lstsq(x[:, :2], x[:, 2:], rcond=None)[0][1]
+    assert found.contributions[0].amount == pytest.approx(-delta[0] * beta["c[r]"], rel=1e-4)
+    assert list(found.compare().models) == ["(1) no controls", "(2) c[r]", "(3) c[q], a"]
+    followed = dpgram.controls(exact(), "y", "c[q]", [["x"], ["c[r]"]])
+    assert followed.coefficient == "c[q]"
+    assert followed.steps[-1].coefficient == pytest.approx(
+        least_squares(["(intercept)", "c[q]", "x", "c[r]"])[0]["c[q]"], rel=1e-5
+    )
+    with pytest.raises(ModelError, match=re.escape("feature 'c[q]' is named twice. Name it once")):
+        dpgram.controls(exact(), "y", "x", [["c[q]"], ["c"]])
+
+
+def test_a_number_with_an_indicator_of_its_missing_cells_can_be_followed():
+    schema = dataclasses.replace(SCHEMA, columns=(dpgram.Numeric("x", -5, 5, missing="indicator"), *COLUMNS[1:]))
+    table = TABLE | {"x": [None if k % 7 == 0 else float(v) for k, v in enumerate(TABLE["x"])]}
+    found = dpgram.controls(exact(schema, table), "y", "x", [["a"]])
+    gone = np.arange(len(TABLE["x"])) % 7 == 0
+    for step, further in zip(found.steps, ([], [TABLE["a"]]), strict=True):
+        x = np.column_stack([np.where(gone, 0, TABLE["x"]), gone, np.ones(len(gone)), *further])
+        assert step.coefficient == pytest.approx(np.linalg.lstsq(x, TABLE["y"], rcond=None)[0][0], rel=1e-5)
+    assert found.coefficient == "x"
+    assert found.steps[0].name == "no controls"
+    assert sum(one.amount for one in found.contributions) == pytest.approx(
+        found.steps[-1].coefficient - found.steps[0].coefficient, rel=1e-9
+    )
+
+
 def test_standard_errors_of_changes_are_those_of_resampled_rows():
     """Sampling alone. 300 resamples know a standard error to about 4 %: a band of 25 % is six of those."""
     groups, seen = {"first": ["a"], "last": ["b"]}, []

@@ -152,14 +152,32 @@ def test_refusals(exact):
         dpgram.logit(exact, {"b": 2.0})
     with pytest.raises(ModelError, match="'c' has several levels"):
         dpgram.logit(exact, "c")
-    with pytest.raises(ModelError, match="needs an intercept"):
-        dpgram.logit(exact, "b ~ x - 1")
+    for formula in ("b ~ x - 1", "b ~ 0 + x"):
+        with pytest.raises(
+            ModelError, match=r"^a logit needs an intercept: leave out the - 1 or 0 that removes it from the formula\.$"
+        ):
+            dpgram.logit(exact, formula)
+    for formula in ("I(1 - b) ~ x", "I(b == 0) ~ x", "I(~b) ~ x"):
+        with pytest.raises(
+            ModelError, match=r"is 1 where 'b' is 0: fit the logit of 'b' instead, and change the sign of every coefficient\.$"
+        ):
+            dpgram.logit(exact, formula)
+    with pytest.raises(ModelError, match="'I\\(2 - b\\)' can be other than 0 or 1"):
+        dpgram.logit(exact, "I(2 - b) ~ x")
     with pytest.raises(ModelError, match="one target, but the formula has several"):
         dpgram.logit(exact, "b + `c[b]` ~ x")
     with pytest.raises(UnknownColumnError):
         dpgram.logit(exact, "smoker ~ x")
     with pytest.raises(ModelError, match="confidence is 1.5"):
         dpgram.logit(exact, "b", confidence=1.5)
+
+
+def test_without_an_intercept_column_the_custodian_is_to_be_asked():
+    release = noiseless(small_schema(intercept=False))
+    with pytest.raises(
+        ModelError, match="^a logit needs an intercept: ask the custodian for a release with an intercept column"
+    ):
+        dpgram.logit(release, "b", ["x"])
 
 
 def test_a_linear_probability_model_says_what_it_is(exact):

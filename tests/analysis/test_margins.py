@@ -23,6 +23,7 @@ COLUMNS = [
     dpgram.Numeric("dose", 0, 8),
     dpgram.Boolean("female", missing=False),
     dpgram.Categorical("place", ["n", "s", "w"]),
+    dpgram.Numeric("size", 0.5, 4),
     dpgram.Date("when", "2020-01-01", "2021-01-01"),
     dpgram.Numeric("y", -100, 200),
 ]
@@ -30,6 +31,7 @@ DERIVED = [
     dpgram.Power("age2", "age"),
     dpgram.Power("age3", "age", 3),
     dpgram.Log1p("ldose", "dose"),
+    dpgram.Log("lsize", "size"),
     dpgram.Product("age_female", ["age", "female"]),
     dpgram.Product("dose_age", ["dose", "age"]),
     dpgram.Product("age_place", ["place", "age"]),
@@ -47,7 +49,15 @@ def rows(count=8000, seed=0):
     female, place = rng.random(count) < 0.4, rng.choice(["n", "s", "w"], count, p=[0.5, 0.3, 0.2])
     y = 3 * age - 0.03 * age**2 + 0.2 * age * female + 5 * np.log1p(dose) - 4 * (place == "s") + rng.normal(scale=5, size=count)
     when = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 366, count), unit="D")
-    return {"age": age, "dose": dose, "female": female, "place": place, "when": when, "y": np.clip(y, -100, 200)}
+    return {
+        "age": age,
+        "dose": dose,
+        "female": female,
+        "place": place,
+        "size": rng.uniform(0.5, 4, count),
+        "when": when,
+        "y": np.clip(y, -100, 200),
+    }
 
 
 TABLE = rows()
@@ -137,6 +147,12 @@ def test_lists_give_every_combination_and_print():
     assert "| age | 20 |" in found.to_markdown()
 
 
+def test_a_logarithm():
+    fit = dpgram.regress(RELEASE, "y ~ np.log(size) + age")
+    effects = fit.marginal_effects("size", at={"size": [1, 2]}).effects
+    assert [e.effect for e in effects] == pytest.approx([fit.params["np.log(size)"], fit.params["np.log(size)"] / 2])
+
+
 def test_without_products_it_is_the_coefficient():
     fit = dpgram.regress(RELEASE, "y", ["age", "when", "place"])
     assert fit.marginal_effects("age").effects[0].effect == pytest.approx(fit.params["age"])
@@ -164,6 +180,11 @@ def test_what_is_not_identified_is_infinite():
         ("age", {"female": 3}, "column 'female' is 3 and must be True or False"),
         ("age", {"dose": "much"}, "column 'dose' is 'much' and must be a number"),
         ("age", {"age": []}, "the list of values of 'age' is empty"),
+        (
+            "age",
+            {"when": "2020-05-01"},
+            "at names column 'when', but the model does not use it. Its columns are age, dose, female, place",
+        ),
         ("age", [30], "at is [30] and must be a dict of columns and values"),
     ],
 )
@@ -182,7 +203,7 @@ def test_columns_that_jump_have_no_marginal_effect():
 
 
 def test_without_an_intercept_column_values_must_be_given():
-    schema = dataclasses.replace(SCHEMA, intercept=False, derived=DERIVED[3:4])
+    schema = dataclasses.replace(SCHEMA, intercept=False, derived=[one for one in DERIVED if one.name == "age_female"])
     made = dpgram.release(TABLE, schema, epsilon=5, delta=1e-6, mechanism="gaussian-noise", insecure_seed=0)
     fit = dpgram.regress(made, "y", ["age", "female", "age_female"])
     with pytest.raises(

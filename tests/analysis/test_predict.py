@@ -168,7 +168,7 @@ def test_one_row_and_no_rows():
 
 def test_a_value_that_is_not_a_number_is_missing():
     assert FIT.predict(CELLS | {"x": [np.inf, -np.inf, np.nan, None]}) == pytest.approx(FIT.predict(CELLS | {"x": [None] * 4}))
-    assert FIT.predict(CELLS | {"b": [7, 7, 7, 7]}) == pytest.approx(FIT.predict(CELLS | {"b": [None] * 4}))
+    assert FIT.predict(CELLS | {"b": [np.inf, np.nan, None, None]}) == pytest.approx(FIT.predict(CELLS | {"b": [None] * 4}))
 
 
 @pytest.mark.parametrize(
@@ -265,6 +265,25 @@ def test_an_undeclared_level_is_refused(cells, message):
     """It would get the number of the reference, without a word."""
     with pytest.raises(ModelError, match=re.escape(message)):
         FIT.predict(CELLS | cells)
+
+
+@pytest.mark.parametrize(
+    ("cells", "shown"),
+    [
+        ([True, 2, False, 1], "2"),
+        ([0.5, 1.0, 0.0, None], "0.5"),
+        (["yes", "-1", "f", "0"], "-1"),
+        (np.array([1, 0, 1, 7]), "7"),
+        (pd.Series([1, 0, 1, 2]), "2"),
+        (pa.array([1, 0, None, 3], pa.int8()), "3"),
+        (pl.Series([0.0, 1.0, 0.25, None]), "0.25"),
+    ],
+)  # fmt: skip
+def test_a_number_that_is_no_truth_value_is_refused(cells, shown):
+    """It would get the number of false, without a word."""
+    words = f"column 'b' of the frame contains {shown!r}, which is not a truth value. The truth values are True and False, or 1 and 0."
+    with pytest.raises(ModelError, match=re.escape(words)):
+        FIT.predict(CELLS | {"b": cells})
 
 
 def test_undeclared_levels_of_a_column_with_other_are_taken_and_missing_ones_are_missing():

@@ -31,6 +31,13 @@ def test_the_table_json_and_picture_are_those_of_python(released, capsys):
     assert list(json.loads(capsys.readouterr().out)["models"]) == ["(1) b", "(2) c"]
 
 
+def test_one_level_of_a_category_is_a_control(released, capsys):
+    assert run([*ASK, "--add", "c[b]", "--add", "b"]) == 0
+    wanted = dpgram.controls(released, "y", "x", [["c[b]"], ["b"]])
+    assert capsys.readouterr().out.rstrip() == str(wanted)
+    assert "+ c[b]" in str(wanted)
+
+
 def test_latex_and_markdown(released, capsys):
     assert run([*ASK, "--add", "c", "--format", "latex"]) == 0
     compiled(capsys.readouterr().out)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from dpgram import Boolean, Categorical, Date, DatePart, Interval, Log1p, Numeric, Power, Product, Schema
+from dpgram import Boolean, Categorical, Date, DatePart, Interval, Log, Log1p, Numeric, Power, Product, Schema
 from dpgram.encoding.columns import untyped_array
 from dpgram.encoding.encode import Encoder
 from dpgram.errors import SchemaError
@@ -44,6 +44,7 @@ def one_derived(name):
     return st.one_of(
         st.builds(Product, st.just(name), st.tuples(st.sampled_from(FACTORS), st.sampled_from(FACTORS))),
         st.builds(Power, st.just(name), of, st.integers(2, 9)),
+        st.builds(Log, st.just(name), of),
         st.builds(Log1p, st.just(name), of),
         st.builds(
             lambda o, low, high, m: Interval(name, o, 0.0 if low is high else low, high, m), of, ends, ends, st.booleans()
@@ -154,7 +155,8 @@ def test_the_bound_is_attained():
             Product("xy", of=("x", "y")),
             Product("xc", of=("x", "c")),
             Power("x3", of="x", exponent=3),
-            Log1p("ly", of="y"),
+            Log("ly", of="y"),
+            Log1p("ly1", of="y"),
             Interval("i", of="x", lower=1),
         ],
     )

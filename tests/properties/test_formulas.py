@@ -29,6 +29,7 @@ def schema():
         dpgram.Power("q2", "z"),
         dpgram.Power("q3", "x", exponent=3),
         dpgram.Log1p("ell", "z"),
+        dpgram.Log("ln", "w"),
         dpgram.Interval("i1", "x", upper=-2),
         dpgram.Interval("i2", "x", lower=-2, upper=3),
         dpgram.Interval("i3", "when", lower="2013-07-01"),
@@ -38,6 +39,7 @@ def schema():
     columns = [
         dpgram.Numeric("x", -8, 8),
         dpgram.Numeric("z", 0, 20),
+        dpgram.Numeric("w", 0.5, 30),
         dpgram.Numeric("y", -500, 500),
         dpgram.Boolean("late"),
         dpgram.Categorical("c", ["a", "b", "e"]),
@@ -55,6 +57,7 @@ def rows():
         {
             "x": rng.uniform(-8, 8, n),
             "z": rng.uniform(0, 20, n),
+            "w": rng.uniform(0.5, 30, n),
             "y": rng.normal(size=n),
             "late": rng.random(n) < 0.4,
             "c": rng.choice(["a", "b", "e"], n),
@@ -110,7 +113,18 @@ def code(draw):
             return f"I({draw(linear())}**2)"
         case 3:
             return draw(
-                st.sampled_from(["np.log1p(z)", "log(1 + z)", "np.log(z + 1)", "log10(2 * z + 2)", "I(3 * np.log1p(z) - x)"])
+                st.sampled_from(
+                    [
+                        "np.log1p(z)",
+                        "log(1 + z)",
+                        "np.log(z + 1)",
+                        "log10(2 * z + 2)",
+                        "I(3 * np.log1p(z) - x)",
+                        "np.log(w)",
+                        "log10(3 * w)",
+                        "I(np.log(w / 2) + x)",
+                    ]
+                )
             )
         case 4:
             return draw(

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dpgram import Boolean, Categorical, Date, DatePart, Interval, Log1p, Numeric, Power, Product, Schema
+from dpgram import Boolean, Categorical, Date, DatePart, Interval, Log, Log1p, Numeric, Power, Product, Schema
 from dpgram.analysis import frames
 from dpgram.engines.encoded import encoded_rows
 from dpgram.errors import ColumnTypeError, ModelError
@@ -37,6 +37,7 @@ DERIVED = [
     Power("x3", of="x", exponent=3, missing=1.5),
     Log1p("ly", of="y"),
     Log1p("lx", of="y", missing=0.25),
+    Log("lw", of="when"),
     Interval("mid", of="x", lower=-1, upper=1, missing=True),
     Interval("late", of="when", lower="2013-06-01T12:00:00"),
     DatePart("month", of="when", part="month", levels=True, missing="level"),

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import dpgram
 from dpgram.engines.local import LocalPass
-from dpgram.errors import DpgramError, MissingExtraError, ModelError, UnknownColumnError
+from dpgram.errors import DpgramError, MissingExtraError, ModelError, UnderivedError, UnknownColumnError
 from dpgram.regression.design import design
 from dpgram.regression.formula import designs, is_formula
 from dpgram.sources.open import open_source
@@ -267,12 +267,29 @@ PRODUCT = (
         ("y ~ x:`c[b]`", r'name = "x_by_c_b", kind = "product", of = \["x", "c\[b\]"\]'),
         (
             "y ~ x:late:c",
-            LACKING + "No derived column computes it. Such a column is a product of two columns, a power up to 9, log1p",
+            LACKING + "No derived column computes it. Such a column is a product of two columns, a power up to 9, log or log1p",
         ),
         ("y ~ I(x**2):late", LACKING + "No derived column computes it"),
-        ("y ~ np.log(x)", r"`np.log\(x\)`, " + LACKING + r"The logarithm that a derived column computes is log1p\(x\), or log"),
+        (
+            "y ~ np.log(x)",
+            r"`np.log\(x\)`, " + LACKING + r"The lower bound of 'x' is -16, but log\(x\) needs one above 0\. Ask",
+        ),
+        (
+            "y ~ log(3 * `air time`)",
+            LACKING
+            + r"The lower bound of 'air time' is 0, but .* Write log1p\(`air time`\), which is log\(1 \+ `air time`\), if",
+        ),
+        (
+            "y ~ log(x + 40)",
+            LACKING
+            + r"The logarithms that derived columns compute are log\(x\) and log1p\(x\), which is log\(1 \+ x\)\. Write one",
+        ),
+        ("y ~ log(-2 * x)", LACKING + "The logarithms that derived columns compute are"),
         ("y ~ log(x)", r"`log\(x\)`, " + LACKING),
-        ("y ~ log(x * late)", LACKING + "The only logarithm that a derived column computes is log1p"),
+        (
+            "y ~ log(x * late)",
+            LACKING + "The only logarithms that a derived column computes are log and log1p of a declared column",
+        ),
         (
             "y ~ log1p(x)",
             r"A derived column cannot compute it: .*lower bound of 'x' is -16, but log\(1 \+ x\) needs one above -1",
@@ -328,7 +345,33 @@ PRODUCT = (
             "y ~ " + "I(" * 80 + "x" + ")" * 80 + " + " + "-".join(["I(x"] + ["1"] * 2000) + ")",
             "too deeply|cannot be parsed|cannot be read",
         ),
-        ("y ~ poly(x, 2)", r"`poly\(x, 2\)`, " + LACKING + r"Write the powers one by one, as in age \+ I\(age\*\*2\)"),
+        (
+            "y ~ poly(x, 2)",
+            r"`poly\(x, 2\)`, whose numbers come from the data\. Write x \+ I\(x\*\*2\) instead, which gives the same fit\. The "
+            r"release lacks I\(x\*\*2\)\. Ask the custodian to declare it before the release, as a derived column of kind power\.",
+        ),
+        (
+            "y ~ poly(`air time`, degree=3)",
+            r"Write `air time` \+ I\(`air time`\*\*2\) \+ I\(`air time`\*\*3\) instead.* declare them before",
+        ),
+        ("y ~ poly(x)", "Write x instead, which gives the same fit.$"),
+        ("y ~ poly(x, 99)", r"Write the powers one by one, up to 9, as in x \+ I\(x\*\*2\)"),
+        ("y ~ poly(x, late)", r"Write the powers one by one, up to 9"),
+        ("y ~ poly(c, 2)", "'c' is a category, so it cannot be computed with"),
+        (
+            "y ~ ",
+            r"^the formula 'y ~ ' has nothing on its right side: write the features there, or 1 for the intercept alone\.$",
+        ),
+        ("y ~", "has nothing on its right side"),
+        ("y ~ X", "there is no column 'X'. Did you mean 'x'?"),
+        ("y ~ AIRTIME", "there is no column 'AIRTIME'. Did you mean 'air time'?"),
+        ("y ~ `c[zebra]`", "column 'c' has no level 'zebra'. Its levels are a, b, d d"),
+        ("y ~ `c[B]`", "column 'c' has no level 'B'. Did you mean 'b'\\? Its levels are"),
+        ("y ~ I(x * `c[B]`)", "column 'c' has no level 'B'. Did you mean 'b'\\? Its levels are"),
+        ("y ~ `C[b]`", r"there is no column 'C\[b\]'. Did you mean 'c\[b\]'?"),
+        ("y ~ I(c == 'B')", "'B' is not a level of 'c'. Did you mean 'b'\\? Its levels are"),
+        ("y ~ C(c, Treatment('B'))", "'B' is not a level of 'c'. Did you mean 'b'?"),
+        ("1 - late ~ x", r"no target on its left side. Write it as 'y ~ x'. Put arithmetic into I\(\), as in 'I\(1 - y\) ~ x'"),
         ("y ~ center(x)", r"`center\(x\)`, " + LACKING + "The numbers that it subtracts or divides by come from the data"),
         ("y ~ bs(x, df=4)", r"`bs\(x, df=4\)`, " + LACKING + "No derived column computes such code"),
         ("y ~ np.sqrt(x)", LACKING + "No derived column computes np.sqrt"),
@@ -413,7 +456,7 @@ def test_what_a_formula_cannot_ask(formula, message):
     assert "\x1b" not in str(caught.value)
 
 
-@pytest.mark.parametrize("formula", ["z ~ x", "y ~ z", "y ~ . - z", "y ~ C(z)", "y ~ `c[zebra]`", "y ~ np.pi"])
+@pytest.mark.parametrize("formula", ["z ~ x", "y ~ z", "y ~ . - z", "y ~ C(z)", "y ~ np.pi"])
 def test_unknown_columns(formula):
     with pytest.raises(
         UnknownColumnError, match="there is no column .* The columns are 'x', 'air time', 'y', 'c', 'month', 'late'"
@@ -505,3 +548,13 @@ def test_any_text_gives_a_design_or_an_error_of_one_line(text):
     except DpgramError as refused:
         said = str(refused)
     assert len(said.splitlines()) == 1
+
+
+def test_poly_names_the_derived_columns_that_are_there():
+    columns = [dpgram.Numeric("x", 0, 5), dpgram.Numeric("y", 0, 5)]
+    schema = dpgram.Schema(unit="p", columns=columns, derived=[dpgram.Power("xx", "x")])
+    there = r"Write x \+ I\(x\*\*2\) instead, which gives the same fit\. The derived columns of this release are 'xx' = I\(x\*\*2\)\.$"
+    with pytest.raises(UnderivedError, match=there):
+        designs(schema, "y ~ poly(x, 2)")
+    with pytest.raises(UnderivedError, match=r"The release lacks I\(x\*\*3\)\. Ask the custodian to declare it before"):
+        designs(schema, "y ~ poly(x, 3)")

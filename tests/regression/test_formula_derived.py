@@ -17,6 +17,7 @@ COLUMNS = [
     dpgram.Numeric("age", 18, 80),
     dpgram.Boolean("female"),
     dpgram.Numeric("earnings", 0, 1e5),
+    dpgram.Numeric("hours", 1, 80),
     dpgram.Categorical("region", ["north", "south", "west"]),
 ]
 DERIVED = [
@@ -24,6 +25,7 @@ DERIVED = [
     dpgram.Product("af", ("female", "age")),
     dpgram.Product("ar", ("region", "age")),
     dpgram.Log1p("le", "earnings"),
+    dpgram.Log("lh", "hours"),
     dpgram.Interval("senior", "age", lower=65),
 ]
 FORMULAS = [
@@ -33,6 +35,8 @@ FORMULAS = [
     "wage ~ age*region + I(age >= 65)",
     "np.log1p(earnings) ~ age + I(age**2) + region",
     "wage ~ region/age - 1",
+    "wage ~ np.log(hours) + age",
+    "np.log(hours) ~ log1p(earnings) + female",
 ]
 
 
@@ -44,6 +48,7 @@ def table(rows=100_000):
             "age": rng.uniform(18, 80, rows),
             "female": rng.random(rows) < 0.5,
             "earnings": rng.uniform(0, 1e5, rows),
+            "hours": rng.uniform(1, 80, rows),
             "region": rng.choice(["north", "south", "west"], rows),
         }
     )
@@ -87,7 +92,7 @@ def test_predictions_for_rows_of_declared_columns(release, formula):
     """The coefficients times what the formula computes, and a column that the formula does not use may be missing."""
     fit = dpgram.regress(release, formula)
     new = table(50)
-    used = [name for name in ("age", "female", "earnings", "region") if name in formula.partition("~")[2]]
+    used = [name for name in ("age", "female", "earnings", "hours", "region") if name in formula.partition("~")[2]]
     scaled = encoded_columns(release.schema, new)
     within = np.linalg.solve(fit.design.to_own_units, fit.coefficients - fit.design.offset)
     expected = fit.design.label_unit * scaled @ fit.design.regressors @ within

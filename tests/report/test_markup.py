@@ -86,6 +86,16 @@ def test_a_category_can_be_one_row(models):
     compiled(models.to_latex(fixed=["c"], extra={"made by": ["me", "you"]}))
 
 
+def test_a_category_of_which_a_model_has_some_levels_is_told_apart(models):
+    release = models.models["small"].release
+    asked = {"one": ["x", "c[b]"], "both": ["x", "c"]}
+    text = str(
+        dpgram.compare({name: dpgram.regress(release, "y", features) for name, features in asked.items()}).summary(fixed=["c"])
+    )
+    assert "c[b]" not in text
+    assert re.search(r"^c, all levels +some +yes$", text, flags=re.MULTILINE)
+
+
 @pytest.mark.parametrize(
     ("style", "message"),
     [
@@ -126,12 +136,16 @@ def test_markdown_tables_have_as_many_cells_in_every_row(small_release, models):
 
 
 def test_names_are_escaped():
-    for text in (NASTY, "[first", "*first", "a\\b", "x^2"):
+    for text in (NASTY, "a--b ``c'' ?`", "[first", "*first", "a\\b", "x^2"):
         summary = Summary(text, [(text, text)], [Block(["", text], [[text, text]])], [text])
         compiled(summary.to_latex(caption=text))
         assert "\n" not in markdown_text(text)
         assert not re.search(r"(?<!\\)(?:\\\\)*[|<*`\[]", markdown_text(text))
     assert latex_text("[a") == "{[}a"
+    assert latex_text("a--b---c") == "a-{}-b-{}-{}-c"
+    assert latex_text("``q'' ,,r'' !` ?`") == "`{}`q'{}' ,{},r'{}' !{}` ?{}`"
+    assert latex_text("<<a>> -> b-c, d`") == r"\textless{}\textless{}a\textgreater{}\textgreater{} -\textgreater{} b-c, d`"
+    assert latex_cell("--") == "-{}-"
     assert latex_cell("-1.5**") == "$-$1.5$^{**}$"
     assert latex_cell("-inf") == r"$-$$\infty$"
     assert latex_cell("1e-05") == "1e-05"

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import dpgram
-from dpgram import Boolean, Categorical, Date, DatePart, Interval, Log1p, Numeric, Power, Product, Schema
+from dpgram import Boolean, Categorical, Date, DatePart, Interval, Log, Log1p, Numeric, Power, Product, Schema
 from dpgram.encoding.cells import as_days
 from dpgram.encoding.columns import untyped_array
 from dpgram.encoding.derive import derived_values
@@ -83,6 +83,8 @@ NUMBERS = [
     (Product("d", of=("x", "y"), missing=-1), ("x", "y"), lambda x, y: x * y, -1),
     (Power("d", of="x"), ("x",), lambda x: x * x, 4.5),
     (Power("d", of="x", exponent=5, missing=0), ("x",), lambda x: x**5, 0),
+    (Log("d", of="y"), ("y",), lambda y: math.log(y), math.log(5) / 2),
+    (Log("d", of="y", missing=1.25), ("y",), lambda y: math.log(y), 1.25),
     (Log1p("d", of="y"), ("y",), lambda y: math.log1p(y), (math.log(2) + math.log(6)) / 2),
     (Interval("d", of="x", lower=-1, upper=1), ("x",), lambda x: -1 <= x < 1, 0),
     (Interval("d", of="x", upper=3, missing=True), ("x",), lambda x: x < 3, 1),
@@ -205,6 +207,13 @@ def test_a_wrong_declared_type_is_an_error(type_):
         dpgram.errors.ColumnTypeError, match="declared date, but the table holds .* a type of dates or timestamps"
     ):
         Encoder(schema).encode(pa.record_batch({"d": pa.array([], type_)}))
+
+
+def test_the_label_says_that_a_logarithm_was_taken():
+    schema = Schema(unit="p", columns=COLUMNS, derived=[Log("d", of="y", missing=0.5)])
+    made = dpgram.release(TABLE, schema, epsilon=1, delta=1e-6, insecure_seed=0)
+    words = label_data(made)["derived"]["d"]["computed"]
+    assert words == f"log(y), within [0, {math.log(5):.15g}]; 0.5 if a cell it uses is missing"
 
 
 def test_no_rows_make_no_columns_fewer():

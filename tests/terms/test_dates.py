@@ -6,14 +6,14 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from dpgram import Date, Log1p, Numeric, Schema
+from dpgram import Date, Log, Log1p, Numeric, Schema
 from dpgram.encoding.derive import date_part
 from dpgram.errors import SchemaError
 from dpgram.terms.dates import PARTS, days_of_seconds, part_range
-from dpgram.terms.elementary import log1p, power
+from dpgram.terms.elementary import log, log1p, power
 
 EPOCH = datetime.datetime(1970, 1, 1)
 MOMENTS = st.datetimes().map(lambda m: m.replace(microsecond=0))
@@ -114,6 +114,30 @@ def test_log1p_is_right_to_four_units_in_the_last_place(x):
     with mpmath.workprec(200):
         true = mpmath.log1p(mpmath.mpf(x))
         assert abs(mpmath.mpf(float(log1p(np.array([x]))[0])) - true) <= 4 * math.ulp(float(true))
+
+
+@given(st.floats(min_value=0, max_value=1e300, exclude_min=True))
+@example(5e-324)
+@example(0.7071067811865475)
+@example(math.nextafter(1, 0))
+@example(1.0)
+@example(math.nextafter(1, 2))
+def test_log_is_right_to_four_units_in_the_last_place(x):
+    with mpmath.workprec(200):
+        true = mpmath.log(mpmath.mpf(x))
+        assert abs(mpmath.mpf(float(log(np.array([x]))[0])) - true) <= 4 * math.ulp(float(true))
+
+
+def test_a_missing_cell_has_no_logarithm():
+    assert np.isnan(log(np.array([np.nan, 1.0]))).tolist() == [True, False]
+
+
+@given(st.floats(1e-300, 1e300), st.floats(1e-3, 1e300))
+def test_a_bound_of_log_has_the_bits_of_a_cell_there(lower, width):
+    assume(lower + width < 1e300 and width > 1e-8 * lower)
+    schema = Schema(unit="p", columns=[Numeric("x", lower, lower + width)], derived=[Log("d", of="x")])
+    ends = log(np.array([lower, lower + width])).tolist()
+    assert (schema.made["d"].lower, schema.made["d"].upper) == tuple(ends)
 
 
 @given(st.floats(-0.999, 1e300), st.floats(1e-3, 1e300))

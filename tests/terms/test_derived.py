@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpgram import Boolean, Categorical, Date, DatePart, Interval, Log1p, Numeric, Power, Product, Schema
+from dpgram import Boolean, Categorical, Date, DatePart, Interval, Log, Log1p, Numeric, Power, Product, Schema
 from dpgram.errors import SchemaError
 
 COLUMNS = [
@@ -39,6 +39,8 @@ def made(derived):
         (Power("d", of="x", exponent=2), (0, 9)),
         (Power("d", of="x", exponent=3), (-8, 27)),
         (Power("d", of="y", exponent=4), (1, 625)),
+        (Log("d", of="y"), (0, np.log(5))),
+        (Log("d", of="when"), (np.log(15706), np.log(16252))),
         (Log1p("d", of="y"), (np.log(2), np.log(6))),
         (DatePart("d", of="when", part="year"), (2013, 2014)),
         (DatePart("d", of="when", part="month"), (1, 12)),
@@ -111,7 +113,7 @@ def of_x(kind, **fields):
     ("fields", "message"),
     [
         ({"kind": "power"}, "derived column number 1 has no name"),
-        ({"name": "d"}, "derived column 'd': kind is blank and must be one of product, power, log1p, interval, date-part"),
+        ({"name": "d"}, "derived column 'd': kind is blank and must be one of product, power, log, log1p, interval, date-part"),
         (of_x("square"), "kind is 'square' and must be one of product"),
         (of_x("power", exponnent=2), r"derived column 'd' \(power\) has an unknown key 'exponnent'"),
         ({"name": "d", "kind": "power"}, "derived column 'd': of is blank"),
@@ -123,6 +125,8 @@ def of_x(kind, **fields):
         ({"name": "d", "kind": "power", "of": "z"}, r"'z' is not a declared column. A derived column can use only"),
         ({"name": "d", "kind": "power", "of": ["x"]}, "is not a declared column"),
         ({"name": "d", "kind": "power", "of": "huge"}, "which double precision cannot hold. Rescale those columns"),
+        (of_x("log"), r"the lower bound of 'x' is -2, but log\(x\) needs one above 0\."),
+        (of_x("log", missing=9) | {"of": "y"}, r"missing is 9 and must lie within \[0, 1\.6"),
         (of_x("log1p"), "the lower bound of 'x' is -2, but log.1 . x. needs one above -1"),
         (of_x("product"), "of is 'x' and must name two columns"),
         (of_x("product") | {"of": ["x", "y", "b"]}, "must name two columns"),
@@ -165,7 +169,7 @@ def test_derived_columns_cannot_be_derived_from():
 
 def test_other_things_are_refused():
     with pytest.raises(
-        SchemaError, match="derived contains a Numeric, but each entry must be Product, Power, Log1p, Interval or DatePart"
+        SchemaError, match="derived contains a Numeric, but each entry must be Product, Power, Log, Log1p, Interval or DatePart"
     ):
         schema(Numeric("d", 0, 1))
     with pytest.raises(SchemaError, match="columns contains a Power"):
@@ -187,6 +191,7 @@ ALL = [
     Product("xc", of=["x", "c"]),
     Power("x3", of="x", exponent=3, missing=0),
     Log1p("ly", of="y"),
+    Log("lly", of="y", missing=1),
     Interval("mid", of="x", lower=-1, upper=1, missing=True),
     Interval("late", of="when", lower=datetime.date(2013, 6, 1)),
     DatePart("month", of="when", part="month", levels=True, missing="level"),

@@ -61,7 +61,7 @@ class Comparison(Summarised):
         digits : int
             How many significant digits numbers have.
         fixed : sequence of str
-            Categorical columns whose levels are not listed. One row says which models have them.
+            Categorical columns whose levels are not listed. One row says which models have all of them, some of them, or none.
         extra : dict, optional
             Further rows, by their names: a list with one entry for each model.
 
@@ -90,7 +90,15 @@ class Comparison(Summarised):
             model: {column: [fit.names[j] for j in places] for column, places in fit.design.groups}
             for model, fit in self.models.items()
         }
-        return model_table(self.to_dict(), columns, style)
+        partial = {
+            model: {
+                column
+                for column, names in columns[model].items()
+                if len(names) < len(fit.release.schema.places.get(column, ()))
+            }
+            for model, fit in self.models.items()
+        }
+        return model_table(self.to_dict(), columns, style, partial)
 
     def to_latex(self, *, caption: str | None = None, label: str | None = None, **style: Any) -> str:
         """Return the table in LaTeX, in the look of ``etable`` of the R package fixest.

@@ -398,8 +398,8 @@ def _listed(names: str | Sequence[str], what: str) -> list[str]:
 
 
 def _single(schema: Schema, name: str) -> str:
-    """The feature, which must have one coefficient."""
-    if isinstance(name, str) and len(places := schema.places.get(name, ())) > 1:
+    """The feature, which must have one coefficient. That of a number comes with the indicator of its missing cells."""
+    if isinstance(name, str) and name not in schema.encoded_names and len(places := schema.places.get(name, ())) > 1:
         levels = ", ".join(schema.encoded_names[j] for j in places)
         raise ModelError(f"{name!r} has several coefficients, but one can be followed at a time. Name one of {levels}.")
     return name

@@ -123,7 +123,25 @@ def _cells(column: Column, values: Any) -> pa.Array:
         raise ModelError(f"column {column.name!r} of the frame cannot be read as {column.kind}. One of its cells is {shown!r}.")
     if isinstance(column, Categorical) and not column.other:
         _check_levels(column, cells)
+    if isinstance(column, Boolean):
+        _check_truth(column, cells)
     return cells
+
+
+def _check_truth(column: Boolean, cells: pa.Array) -> None:
+    """Raise where a cell holds a number that is no truth value: the answer would be that of a missing cell."""
+    undeclared = np.isnan(as_truth(cells)) & ~np.isnan(as_numbers(cells))
+    if undeclared.any():
+        raise ModelError(
+            f"column {column.name!r} of the frame contains {_first(cells, undeclared)!r}, which is not a truth value. The truth values are "
+            f"True and False, or 1 and 0."
+        )
+
+
+def _first(cells: pa.Array, which: Array) -> str:
+    """The first of some cells, as text."""
+    place = int(which.argmax())
+    return str(as_text(cells)[place].as_py()) if is_text(cells.type) else str(cells[place])
 
 
 def _check_levels(column: Categorical, cells: pa.Array) -> None:
@@ -131,11 +149,7 @@ def _check_levels(column: Categorical, cells: pa.Array) -> None:
     place, present = levels_of(cells, column.categories)
     undeclared = np.isnan(place) & present
     if undeclared.any():
-        level = (
-            str(as_text(cells)[int(undeclared.argmax())].as_py())
-            if is_text(cells.type)
-            else str(cells[int(undeclared.argmax())])
-        )
+        level = _first(cells, undeclared)
         shown = ", ".join(map(repr, column.levels[:20])) + (
             f" and {len(column.levels) - 20} more" if len(column.levels) > 20 else ""
         )

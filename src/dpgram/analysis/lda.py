@@ -13,7 +13,7 @@ from dpgram.artifact.release import GramRelease
 from dpgram.errors import ModelError, UnknownColumnError
 from dpgram.evidence.evidence import Evidence
 from dpgram.inference.discriminant import Classes, classes
-from dpgram.regression.design import check_target, check_unit, feature_places, level_names
+from dpgram.regression.design import check_target, check_unit, encoded_parts, feature_places, level_names
 from dpgram.report.summary import Summarised, Summary, data_frame
 from dpgram.report.yes_no import lda_summary
 from dpgram.terms.columns import Boolean, Categorical
@@ -149,7 +149,8 @@ class Discriminant(Summarised, Classes):
         Returns
         -------
         dict
-            Classes, means, coefficients, distances with intervals, error rates, the budget, and notes.
+            Classes, means, coefficients, reference levels, distances with intervals, error rates, the budget, and notes. Infinite
+            distances are None.
 
         Examples
         --------
@@ -167,7 +168,7 @@ class Discriminant(Summarised, Classes):
                 "second": self.classes[b],
                 "distance": float(self.distance[a, b]),
                 "lower": float(self.distance_lower[a, b]),
-                "upper": float(self.distance_upper[a, b]),
+                "upper": float(upper) if np.isfinite(upper := self.distance_upper[a, b]) else None,
                 "error_rate": float(self.pair_errors[a, b]),
             }
             for a in range(len(self.classes))
@@ -177,6 +178,7 @@ class Discriminant(Summarised, Classes):
             "target": self.target,
             "classes": list(self.classes),
             "names": list(self.names),
+            "references": self._references(),
             "confidence": self.confidence,
             "priors": self.priors.tolist(),
             "means": self.means.tolist(),
@@ -188,6 +190,13 @@ class Discriminant(Summarised, Classes):
             "error_interval": list(self.error_interval),
             **told(self.release, self.names, evidence=Evidence.of(self.release).assuming(self.design_effect)),
         }
+
+    def _references(self) -> dict[str, str]:
+        """The reference level of the target and of each category among the features, by column."""
+        schema = self.release.schema
+        used = dict.fromkeys(schema.encoded[schema.places[name][0]].column for name in self.names)
+        categories = [column for column in schema.columns if isinstance(column, Categorical) and column.name in used]
+        return {self.target: self.classes[0], **{column.name: column.levels[0] for column in categories}}
 
     def to_frame(self) -> Any:
         """Return the scores of the classes as a pandas data frame.
@@ -298,7 +307,7 @@ def lda(
     if not isinstance(column, Categorical | Boolean):
         raise ModelError(f"{target!r} is neither categorical nor Boolean, so it has no classes. Name a column with levels.")
     check_target(schema, target)
-    indicators = [j for j in schema.places[target] if not schema.encoded[j].absent]
+    indicators = encoded_parts(schema, (j for j in schema.places[target] if not schema.encoded[j].absent))
     places = feature_places(schema, features, list(schema.places[target]))
     if not places:
         raise ModelError("a discriminant needs at least one feature. Name one.")

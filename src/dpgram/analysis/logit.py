@@ -16,7 +16,7 @@ from dpgram.evidence.evidence import Evidence
 from dpgram.inference.intervals import Intervals, check_confidence
 from dpgram.inference.logit import Logistic, intervals, logistic, probabilities
 from dpgram.inference.pivot import p_value
-from dpgram.regression.design import Design, Target, yes_or_no
+from dpgram.regression.design import Design, Target, mirrored_indicator, yes_or_no
 from dpgram.report.figures import draw_logit
 from dpgram.report.summary import (
     Summarised,
@@ -443,14 +443,21 @@ def logit(
 
 def check_yes_or_no(schema: Schema, design: Design) -> None:
     """Raise where the target can be something else than 0 or 1, or where there is no intercept."""
+    if (mirrored := mirrored_indicator(schema, design)) is not None:
+        raise ModelError(
+            f"{design.target!r} is 1 where {mirrored!r} is 0: fit the logit of {mirrored!r} instead, and change the sign of every "
+            f"coefficient."
+        )
     if not yes_or_no(schema, design):
         raise ModelError(
             f"{design.target!r} can be other than 0 or 1, but a logit needs a target that is 0 or 1: a Boolean column, a level of a "
             f"categorical one such as `carrier[AA]`, or an Interval that the custodian declares."
         )
     if design.names[0] != INTERCEPT:
+        if schema.intercept:
+            raise ModelError("a logit needs an intercept: leave out the - 1 or 0 that removes it from the formula.")
         raise ModelError(
-            "a logit from a release needs an intercept. Leave out - 1, or ask for a release with an intercept column."
+            "a logit needs an intercept: ask the custodian for a release with an intercept column (intercept = true in the schema)."
         )
 
 

@@ -19,6 +19,7 @@ from dpgram.inference.intervals import check_confidence
 from dpgram.regression.design import level_names
 from dpgram.regression.moments import moments
 from dpgram.regression.restrictions import Restrictions
+from dpgram.report.figures import draw_margins
 from dpgram.report.summary import (
     Block,
     Summarised,
@@ -33,7 +34,7 @@ from dpgram.report.summary import (
 )
 from dpgram.terms.columns import Boolean, Categorical, Column, bounds
 from dpgram.terms.dates import days_of, iso_text
-from dpgram.terms.derived import Derived, Log1p, Power, Product
+from dpgram.terms.derived import Derived, Log, Log1p, Power, Product
 from dpgram.terms.schema import Schema
 
 if TYPE_CHECKING:
@@ -166,6 +167,26 @@ class MarginalEffects(Summarised):
             index="name",
         )
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the effects with their confidence intervals.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw. By default on a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes that were drawn on.
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed.
+        """
+        return draw_margins(self.to_dict(), ax)
+
     def to_latex(self, *, caption: str | None = None, label: str | None = None) -> str:
         """Return the table in LaTeX. The document needs the package booktabs.
 
@@ -203,16 +224,23 @@ def marginal_effects(fit: Fit, column: str, at: Mapping[str, Any] | None, confid
     check_confidence(confidence)
     schema = fit.release.schema
     declared = _declared(schema, column)
-    used = {schema.encoded[j].column for j in np.flatnonzero(np.any(fit.design.regressors != 0, axis=1))}
+    places = np.flatnonzero(np.any(fit.design.regressors != 0, axis=1))
+    used, sources = {schema.encoded[j].column for j in places}, set().union(*(schema.encoded[j].sources for j in places))
     moving = [d for d in schema.derived if d.name in used and column in (c.name for c in d.parents(schema.by_name))]
     if column not in used and not moving:
         raise ModelError(f"the model does not use column {column!r}. Name one of its features, or fit a model that has it.")
     for one in moving:
-        if not isinstance(one, Product | Power | Log1p):
+        if not isinstance(one, Product | Power | Log | Log1p):
             raise ModelError(
                 f"the model has {one.name!r}, which jumps with {column!r}, so there is no marginal effect. Fit a model without it."
             )
     given = _given(schema, at)
+    for name in given:
+        if name not in sources:
+            raise ModelError(
+                f"at names column {name!r}, but the model does not use it. Its columns are "
+                f"{', '.join(one for one in schema.names if one in sources)}."
+            )
     needed = {c.name for d in moving for c in d.parents(schema.by_name)} if moving else set()
     means = _means(fit, sorted(needed - set(given)), declared, moving)
     points, names = [], []
@@ -340,6 +368,8 @@ def _slope(derived: Derived, schema: Schema, column: str, step: Array, point: Po
     """How a derived column changes with the step, at the point, in own units: one number for each of its encoded columns."""
     if isinstance(derived, Power):
         return derived.exponent * point[column] ** (derived.exponent - 1) * step
+    if isinstance(derived, Log):
+        return step / point[column]
     if isinstance(derived, Log1p):
         return step / (1 + point[column])
     assert isinstance(derived, Product)

@@ -86,6 +86,12 @@ Example: dpgram logit visits.json --formula "readmitted ~ age + stay\"""",
 It prints the scores that tell the classes of a categorical target apart, and error rates. It costs no budget.
 
 Example: dpgram lda visits.json --target ward --features age,stay""",
+    "margins:margins": """Print marginal effects of a column in a regression.
+
+Use it if the model has a square, a logarithm or a product of the column. Then no single coefficient is its effect. Standard
+errors include the privacy noise. It costs no budget. See docs/tables.md.
+
+Example: dpgram margins visits.json --formula "cost ~ age*smoker" --column age --at age=30,50 --at smoker=yes""",
     "controls:controls_command": """Show how one coefficient moves as controls enter.
 
 It fits a sequence of regressions from a release, each with one group of controls more, and says how much each group moves
@@ -164,8 +170,8 @@ table is public, so the results can be shown beside non-private ones. Never do t
 app = App(
     name="dpgram",
     help="Publish the Gram matrix of a table once, with differential privacy, and run every linear regression on it.\n\n"
-    "Custodian: schema draft, check, plan, release, ledger, report. Analyst: inspect, regress, iv, logit, lda, controls, cov, pca, "
-    "partial, graph, combine. Researcher: calibrate, audit, audit-house. Anyone: doctor, demo.",
+    "Custodian: schema draft, check, plan, release, ledger, report. Analyst: inspect, regress, margins, iv, logit, lda, controls, cov, "
+    "pca, partial, graph, combine. Researcher: calibrate, audit, audit-house. Anyone: doctor, demo.",
     version=__version__,
     help_format="markdown",
     default_parameter=Parameter(negative_bool="", negative_iterable=""),  # a flag is given or not

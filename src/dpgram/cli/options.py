@@ -4,7 +4,7 @@ lists of columns."""
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -103,9 +103,13 @@ def listed_names(schema: Schema, names: str | None) -> list[str] | None:
     """The names in a comma-separated list, None when there is none. A known name that itself holds commas is found whole."""
     if names is None:
         return None
-    known = {*schema.encoded_names, *schema.all_names}
+    return split_by_commas(names, {*schema.encoded_names, *schema.all_names})
+
+
+def split_by_commas(text: str, known: Collection[str]) -> list[str]:
+    """What stands between commas. What is ``known`` is found whole, where it holds commas itself."""
     listed: list[str] = []
-    parts = names.split(",") if names else []
+    parts = text.split(",") if text else []
     while parts:
         joined = [",".join(parts[:k]) for k in range(len(parts), 0, -1)]
         first = next((name for name in joined if name in known or name.strip() in known), parts[0])

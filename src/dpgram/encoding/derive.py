@@ -10,8 +10,8 @@ import numpy as np
 
 from dpgram.terms.columns import Boolean, Categorical, Column, Columns, Date, Numeric, bounds
 from dpgram.terms.dates import DAY
-from dpgram.terms.derived import DatePart, Derived, Interval, Log1p, Power, Product
-from dpgram.terms.elementary import log1p, power
+from dpgram.terms.derived import DatePart, Derived, Interval, Log, Log1p, Power, Product
+from dpgram.terms.elementary import log, log1p, power
 from dpgram.terms.schema import Schema
 
 Array = np.ndarray
@@ -52,6 +52,8 @@ def _compute(derived: Derived, columns: Columns, cells: Cells) -> Array:
             return pairs.reshape(len(first) * len(second), first.shape[1])
         case Power():
             return power(cells[derived.of], derived.exponent)[None]
+        case Log():
+            return log(cells[derived.of])[None]
         case Log1p():
             return log1p(cells[derived.of])[None]
         case Interval():

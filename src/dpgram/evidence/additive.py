@@ -11,7 +11,7 @@ from dpgram.evidence.evidence import Evidence
 from dpgram.evidence.law import Law, Seen
 from dpgram.linalg.shrinkage import symmetric_shrinkage
 from dpgram.sampling.base import RandomSource
-from dpgram.terms.noise import SymmetricGaussian
+from dpgram.terms.noise import NoiseModel, SymmetricGaussian
 
 Array = np.ndarray
 
@@ -48,3 +48,16 @@ class Additive(Law):
 
 class AdditiveEvidence(Evidence, reads=SymmetricGaussian, by=Additive):
     """The matrix itself, in own columns."""
+
+    def among(self, places: list[int]) -> Evidence | None:
+        return part_of(self, places, self.noise)
+
+
+def part_of(evidence: Evidence, places: list[int], noise: NoiseModel) -> Evidence | None:
+    """The evidence of some columns, whose part of the matrix has ``noise``; None where the number of rows follows from all columns."""
+    if evidence.public_rows is None and not evidence.intercept:
+        return None
+    rows, own = None if evidence.most_rows is None else int(evidence.most_rows), np.ix_(places, places)
+    part = type(evidence)(evidence.schema, evidence.gram[own], noise, rows, evidence.row_bound)
+    part.repaired_there, part.design_effect = (evidence.repaired[own], None), evidence.design_effect
+    return part

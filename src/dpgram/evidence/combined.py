@@ -19,7 +19,7 @@ import numpy as np
 from dpgram.artifact.combined import CombinedNoise
 from dpgram.evidence.additive import Additive
 from dpgram.evidence.evidence import Evidence, View
-from dpgram.evidence.rounds import RoundsEvidence
+from dpgram.evidence.rounds import RoundsEvidence, SomeColumns
 from dpgram.linalg.rounds import pooled
 from dpgram.linalg.spreads import OneShape, one_shape
 from dpgram.sampling.base import RandomSource
@@ -147,6 +147,9 @@ class CombinedEvidence(RoundsEvidence, reads=CombinedNoise):
     def published_again(self, gram: Array, rng: RandomSource) -> Array:
         there = self._through @ self.repaired_there[1].T  # type: ignore[union-attr]
         return self.law.again(there @ gram @ there.T, rng)
+
+    def among(self, places: list[int]) -> Evidence | None:
+        return SomeColumns(self, places, self._fitted, 1.0)
 
     def with_published(self, matrices: Array) -> Self:
         """The evidence, had these been what the parts say together, in the coordinates of ``alone``."""

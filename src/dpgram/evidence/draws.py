@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 
 from dpgram.errors import ModelError
+from dpgram.evidence.additive import part_of
 from dpgram.evidence.evidence import Evidence
 from dpgram.evidence.law import TINY, Law, Seen
 from dpgram.linalg.shrinkage import wishart_shrinkage
@@ -145,9 +146,20 @@ class InverseWishartLaw(DrawLaw):
 class WishartEvidence(Evidence, reads=WishartSample, by=WishartLaw):
     """The draw itself, in own columns."""
 
+    noise: WishartSample | InverseWishartSample
+
+    def among(self, places: list[int]) -> Evidence | None:
+        """Some columns of a Wishart draw are one with as many degrees of freedom."""
+        return part_of(self, places, self.noise)
+
     def count_sd(self, count: float) -> float:
         return (np.maximum(count, 0.0) + self.noise.shift) * np.sqrt(2 / self.noise.degrees_of_freedom)
 
 
 class InverseWishartEvidence(WishartEvidence, reads=InverseWishartSample, by=InverseWishartLaw):
     """The draw itself, in own columns, by its own law."""
+
+    def among(self, places: list[int]) -> Evidence | None:
+        """Each column that is left out takes a degree of freedom with it."""
+        left = self.noise.degrees_of_freedom - (len(self.gram) - len(places))
+        return part_of(self, places, replace(self.noise, degrees_of_freedom=left))

@@ -68,9 +68,10 @@ class Evidence:
     )
     kept: float | None = None  # the share of a row's squares that counts, where rows were shrunk in whitened coordinates
 
-    def __init_subclass__(cls, *, reads: type[NoiseModel], by: type[Law] | None = None, **rest: object) -> None:
+    def __init_subclass__(cls, *, reads: type[NoiseModel] | None, by: type[Law] | None = None, **rest: object) -> None:
         super().__init_subclass__(**rest)
-        Evidence.readers[reads] = cls
+        if reads is not None:
+            Evidence.readers[reads] = cls
         if by is not None:
             cls.law_kind = by
 
@@ -213,6 +214,13 @@ class Evidence:
         drawn = type(self)(self.schema, matrices, self.noise, rows, self.row_bound)
         drawn.design_effect = self.design_effect
         return drawn
+
+    def among(self, places: list[int]) -> Evidence | None:
+        """What was published of these columns alone, the intercept first where there is one, as evidence of as many columns.
+
+        It is what regressions that use no others see of this evidence, made positive definite as the whole is. None where the noise of some
+        columns depends on the others."""
+        return None
 
     # What follows, whatever the noise.
 

@@ -7,6 +7,7 @@ Estimates read all rounds that tell of the same rows, pooled."""
 
 from __future__ import annotations
 
+import copy
 import math
 from dataclasses import replace
 from functools import cached_property
@@ -189,6 +190,19 @@ class RoundsEvidence(Evidence, reads=WhitenedGaussian):
         sd = last.sd_off_diagonal
         return Additive(SymmetricGaussian.orthogonal(sd)).again(last.kept * (there @ gram @ there.T), rng)
 
+    def among(self, places: list[int]) -> Evidence | None:
+        last = self.last
+        _, mean, sd = look(replace(last, gram=last.kept * self._fitted), self.rows_summed, white=self.noise.several)
+        level = self.law.sd_off_diagonal
+        return SomeColumns(self, places, level / sd * mean, level / last.sd_off_diagonal * last.kept)
+
+    @property
+    def _fitted(self) -> Array:
+        """``repaired_there``, in the coordinates of the last round."""
+        fitted, turn = self.repaired_there
+        there = self.last.through @ turn.T  # type: ignore[union-attr]
+        return there @ fitted @ there.T
+
     def with_published(self, matrices: Array) -> Self:
         """The evidence, had the last round published these. Each is multiplied by what makes their noise equal, which changes no
         regression."""
@@ -199,6 +213,35 @@ class RoundsEvidence(Evidence, reads=WhitenedGaussian):
         drawn_again.alone = View(level, self.law, self.alone.turn)
         drawn_again.counted = self.counted
         return drawn_again
+
+
+class SomeColumns(Evidence, reads=None):
+    """The last round, as regressions on some columns see it: an orthonormal basis Q of what these columns are in its coordinates.
+
+    Noise is even there, so that Q'M Q has the same. What would be published again is near the mean of Q'M Q. How shrinking is undone
+    depends on all columns and hardly on the draw, so that it is taken to be that of the mean."""
+
+    def __init__(self, whole: RoundsEvidence, places: list[int], mean: Array, size: float):
+        """``mean`` is what the last round would show of the fitted rows, in its coordinates, were there no noise; ``size`` is by what it
+        multiplies sums over rows."""
+        super().__init__(whole.schema, whole.gram, whole.noise, None, whole.row_bound)
+        turn, (fitted, there) = whole.alone.turn, whole.repaired_there
+        assert turn is not None
+        assert there is not None
+        q, self._triangle = np.linalg.qr(turn[:, places])
+        onto = there @ (whole.last.through.T @ q)
+        self.law, self.counted, self.design_effect = whole.law, whole.counted, whole.design_effect
+        self.alone = View(q.T @ whole.alone.matrix @ q, whole.law, self._triangle)
+        self.repaired_there = onto.T @ fitted @ onto, self._triangle
+        self._mean, self._size = q.T @ mean @ q, size
+
+    def published_again(self, gram: Array, rng: RandomSource) -> Array:
+        return self.law.again(self._mean + self._size * (gram - self.repaired_there[0]), rng)
+
+    def with_published(self, matrices: Array) -> Self:
+        drawn = copy.copy(self)
+        drawn.alone = View(matrices, self.law, self._triangle)
+        return drawn
 
 
 def turn_of(through: Array) -> Array:

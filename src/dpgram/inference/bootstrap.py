@@ -1,11 +1,15 @@
 """Parametric bootstrap through the mechanism: fitted rows, the same noise again, the same estimate again.
 
 How far a refitted estimate lies from the model it was drawn from, in its own standard errors, has a law that is simulated; its
-quantile replaces the normal or Student's one where it is larger. Draws come from a seeded generator: nothing here needs protection."""
+quantile replaces the normal or Student's one where it is larger. Draws come from a seeded generator: nothing here needs protection.
+
+Of a wide release only the regression's own columns are drawn, where the law of the noise is known for them alone. Else matrices are drawn
+and used a few at a time."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -20,6 +24,7 @@ from dpgram.sampling.variates import bartlett_factor
 Array = np.ndarray
 
 DRAWS = 500
+MOST_BYTES = 2**26  # of matrices at once; what is computed from them takes a few times as much
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,9 +36,19 @@ class Simulated:
 
     @classmethod
     def of(cls, evidence: Evidence, plan: Design, *, draws: int = DRAWS, seed: int = 0) -> Simulated:
-        fitted, turn = evidence.repaired_there
-        again = channel(evidence.with_published(_published(evidence, draws, SeededSource(seed))), plan)
-        return cls(debiased(again) - solve(fitted, plan, turn), uncertainty(again))
+        evidence, plan = _narrow(evidence, plan, draws)
+        (fitted, turn), rng = evidence.repaired_there, SeededSource(seed)
+        target, parts = solve(fitted, plan, turn), []
+        for some in _portions(draws, len(fitted)):
+            again = channel(evidence.with_published(_published(evidence, some, rng)), plan)
+            parts.append(cls(debiased(again) - target, uncertainty(again)))
+        return parts[0] if len(parts) == 1 else cls._joined(parts)
+
+    @classmethod
+    def _joined(cls, parts: Sequence[Simulated]) -> Simulated:
+        names = (field.name for field in fields(Uncertainty))
+        known = {name: np.concatenate([getattr(part.known, name) for part in parts]) for name in names}
+        return cls(np.concatenate([part.errors for part in parts]), Uncertainty(**known))
 
     def distances(self, combinations: Array | None = None) -> Array:
         """(draws, k) of combinations of coefficients, all of them one by one where None, in standard errors."""
@@ -70,6 +85,21 @@ def bootstrap(evidence: Evidence, plan: Design, confidence: float, *, draws: int
 def _beyond(values: Array, limit: float) -> float:
     """The share of ``values`` above ``limit``, interpolated as their quantiles are."""
     return 1 - float(np.interp(limit, np.sort(values), np.linspace(0.0, 1.0, len(values)), left=0.0))
+
+
+def _narrow(evidence: Evidence, plan: Design, draws: int) -> tuple[Evidence, Design]:
+    """The evidence of the columns that the regression uses, and the regression on it, where all columns would take much memory."""
+    if draws * evidence.gram.nbytes <= MOST_BYTES:
+        return evidence, plan
+    places = sorted({*plan.used, *([0] if evidence.intercept else [])})
+    some = evidence.among(places)
+    return (evidence, plan) if some is None else (some, plan.among(places))
+
+
+def _portions(draws: int, dim: int) -> list[int]:
+    """How many matrices to draw at a time."""
+    most = max(MOST_BYTES // (8 * dim**2), 1)
+    return [min(most, draws - done) for done in range(0, draws, most)]
 
 
 def _published(evidence: Evidence, draws: int, rng: SeededSource) -> Array:

@@ -41,7 +41,7 @@ class SuggestedDerived:
     ----------
     schema : Schema
         The schema as it was given.
-    derived : tuple of Product, Power, Log1p, Interval or DatePart
+    derived : tuple of Product, Power, Log, Log1p, Interval or DatePart
         The columns to add. Their names are suggestions: formulas find a derived column by what it computes.
     needed_by : dict
         The formulas that need each column, by its name.

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from dpgram.errors import ModelError
 from dpgram.terms.derived import LARGEST_EXPONENT
 
-NUMBER, LOG1P, COLUMN = "number", "log1p", "column"
+NUMBER, LOG, LOG1P, COLUMN = "number", "log", "log1p", "column"
 TRUTH, LEVEL, STEP, PART, ABSENT = "truth", "level", "step", "part", "absent"  # indicators
 MOST_PRODUCTS = 100_000  # that one multiplication makes
 
@@ -29,7 +29,7 @@ class Atom(NamedTuple):
 
     @property
     def is_indicator(self) -> bool:
-        return self.kind not in (NUMBER, LOG1P, COLUMN)
+        return self.kind not in (NUMBER, LOG, LOG1P, COLUMN)
 
     def excludes(self, other: Atom) -> bool:
         """Whether no row has both of these two different indicators."""

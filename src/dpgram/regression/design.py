@@ -47,6 +47,17 @@ class Design:
         own = self.to_own_units[kept[:, :, None], kept[:, None, :]]
         return replace(self, to_own_units=own, offset=self.offset[kept], indicators=self.indicators[kept], kept=kept)
 
+    @property
+    def used(self) -> list[int]:
+        """Places of the released columns that the regression uses, in order."""
+        return sorted({place for weights in self.columns for place in weights})
+
+    def among(self, places: Sequence[int]) -> Design:
+        """The same on a release of the columns at ``places`` alone."""
+        new = {place: j for j, place in enumerate(places)}
+        columns = tuple({new[place]: weight for place, weight in weights.items()} for weights in self.columns)
+        return replace(self, columns=columns, dim=len(places))
+
     @cached_property
     def _matrix(self) -> Array:
         matrix = np.zeros((self.dim, len(self.columns)))
@@ -226,6 +237,16 @@ def yes_or_no(schema: Schema, design: Design) -> bool:
     }
 
 
+def mirrored_indicator(schema: Schema, design: Design) -> str | None:
+    """Of a target that is one minus a released indicator, the name of that; None of any other target."""
+    if yes_or_no(schema, design) or design.label_unit != 1.0:
+        return None
+    weights = dict(design.columns[-1])
+    place = next((j for j in weights if schema.encoded[j].column is not None), None)
+    mirrored = place is not None and weights == {0: 1.0, place: -1.0} and is_indicator(schema, place)
+    return schema.encoded[place].name if mirrored and place is not None else None
+
+
 def is_indicator(schema: Schema, place: int) -> bool:
     """Whether the released column at ``place`` can only be 0 or 1."""
     e, kinds = schema.encoded[place], (Boolean, Categorical)
@@ -286,14 +307,19 @@ def _places(schema: Schema, name: str) -> tuple[int, ...]:
             f"{name!r} is the reference level, so it has no column of its own. The other levels are compared with it. "
             f"Name {category.name!r} for all levels, or one of {', '.join(level_names(category)[1:])}."
         )
+    raise no_such_feature(schema, name)
+
+
+def no_such_feature(schema: Schema, name: str) -> ModelError:
+    """The error for a name that no column and no level has."""
     for column in schema.columns:
         if isinstance(column, Categorical) and name.startswith(f"{column.name}[") and name.endswith("]"):
             level = name[len(column.name) + 1 : -1]
-            raise ModelError(
+            return ModelError(
                 f"column {column.name!r} has no level {level!r}.{suggestion(level, column.levels)} Its levels are "
                 f"{', '.join(column.levels)}."
             )
-    raise UnknownColumnError(name=name, known=schema.all_names)
+    return UnknownColumnError(name=name, known=schema.all_names, levels=schema.encoded_names if "[" in name else ())
 
 
 def with_reference(schema: Schema, name: str) -> Categorical | None:

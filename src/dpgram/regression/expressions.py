@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
-from dpgram.errors import ModelError, SchemaError, UnknownColumnError
-from dpgram.regression.algebra import LOG1P, NUMBER, ONE, TRUTH, Atom, Polynomial, exact
-from dpgram.regression.design import level_names, with_reference
+from dpgram.errors import ModelError, SchemaError, UnderivedError, UnknownColumnError, suggestion
+from dpgram.regression.algebra import LOG, LOG1P, NUMBER, ONE, TRUTH, Atom, Polynomial, exact
+from dpgram.regression.design import level_names, no_such_feature, with_reference
 from dpgram.regression.meaning import Released, level, number, part_number, step
-from dpgram.regression.needed import no_such_column
+from dpgram.regression.needed import listed_derived, no_such_column
 from dpgram.terms.columns import Boolean, Categorical, Date, Numeric, bounds
 from dpgram.terms.dates import days_of, iso_text
 from dpgram.terms.derived import LARGEST_EXPONENT, formula_name
@@ -32,7 +32,6 @@ BY_THE_DATA = (
     "The numbers that it subtracts or divides by come from the data. Use numbers that you know, as in I((age - 40) / 10)."
 )
 HINTS = {
-    "poly": "Write the powers one by one, as in age + I(age**2).",
     **dict.fromkeys(("center", "scale", "standardize"), BY_THE_DATA),
 }
 
@@ -91,9 +90,31 @@ class Expression:
                     raise self._misused("isin is for a categorical column.")
                 places = {_place(category, one) for one in listed}
                 return Value(Polynomial.total(level(category, place) for place in places), is_truth=True)
+            case ast.Call(ast.Name("poly"), [of, *rest], keywords):
+                given = [*(one.value for one in keywords if one.arg == "degree"), *rest, ast.Constant(1)]
+                raise self._powers_instead(of, given[0])
             case ast.Call(function, arguments, []):
                 return self._called(_dotted(function), arguments)
         raise self._refused("No derived column computes such code.")
+
+    def _powers_instead(self, of: ast.expr, degree: ast.expr) -> ModelError:
+        """The error for ``poly``, whose numbers come from the data: which powers to write instead, and which the release lacks."""
+        base, name = self._value(of).polynomial, ast.unparse(of)
+        text = formula_name(self._original[name]) if name in self._original else name
+        highest = degree.value if isinstance(degree, ast.Constant) else None
+        if not isinstance(highest, int) or not 1 <= highest <= LARGEST_EXPONENT:
+            return self._refused(f"Write the powers one by one, up to {LARGEST_EXPONENT}, as in {text} + I({text}**2).")
+        powers = {f"I({text}**{k})": base.power(k) for k in range(2, highest + 1)}
+        lacking = [one for one, power in powers.items() if self._released.combination(power)[1].weights]
+        them, each = ("it", "a derived column") if len(lacking) == 1 else ("them", "derived columns")
+        absent = (
+            f" The release lacks {', '.join(lacking)}. Ask the custodian to declare {them} before the release, as {each} of kind "
+            f"power."
+        )
+        return UnderivedError(
+            f"the formula contains `{self._code}`, whose numbers come from the data. Write {' + '.join([text, *powers])} instead, which "
+            f"gives the same fit.{absent if lacking else ''}{listed_derived(self._schema)}"
+        )
 
     def _name(self, identifier: str) -> str:
         return self._original.get(identifier, identifier)
@@ -121,7 +142,7 @@ class Expression:
             raise self._misused(
                 f"{name!r} has several columns. Name one of them in backquotes, such as `{schema.made[name].names[0]}`."
             )
-        raise UnknownColumnError(name=name, known=schema.all_names)
+        raise no_such_feature(schema, name)
 
     def _signed(self, operator: ast.unaryop, operand: Value) -> Value:
         match operator:
@@ -189,7 +210,7 @@ class Expression:
         raise self._refused(HINTS.get(short, f"No derived column computes {function or 'such code'}."))
 
     def _log(self, name: str, x: Polynomial, base: float) -> Polynomial:
-        """The logarithm of ``x``: of a number, of what has two values, or of ``a (1 + column)``, which is log(a) + log1p(column)."""
+        """The logarithm of ``x``: of a number, of two values, of ``a column``, or of ``a (1 + column)``: log(a) + log1p(column)."""
         if self._two_valued(x):
             try:
                 return self._of_indicator(x, lambda v: math.log(v) / base)
@@ -200,14 +221,25 @@ class Expression:
             monomial, slope, constant = along
             (atom, power), *more = monomial
             if not more and power == 1 and atom.kind == NUMBER:
-                if slope == constant and slope > 0:
-                    log = Polynomial.of(Atom(LOG1P, atom.column))
-                    return (Polynomial.constant(exact(math.log(slope))) + log).times(1 / exact(base))
                 column = formula_name(atom.column)
+                if slope > 0 and constant == 0 and (lower := self._lower(atom.column)) <= 0:
+                    instead = f" Write log1p({column}), which is log(1 + {column}), if it will do." if lower > -1 else ""
+                    raise self._refused(
+                        f"The lower bound of {atom.column!r} is {lower:g}, but log({column}) needs one above 0.{instead}"
+                    )
+                if slope > 0 and constant in (0, slope):
+                    log = Polynomial.of(Atom(LOG1P if constant else LOG, atom.column))
+                    return (Polynomial.constant(exact(math.log(slope))) + log).times(1 / exact(base))
                 raise self._refused(
-                    f"The logarithm that a derived column computes is log1p({column}), or log(1 + {column}). Write that if it will do."
+                    f"The logarithms that derived columns compute are log({column}) and log1p({column}), which is log(1 + {column}). "
+                    f"Write one of them if it will do."
                 )
-        raise self._refused("The only logarithm that a derived column computes is log1p of a declared column.")
+        raise self._refused("The only logarithms that a derived column computes are log and log1p of a declared column.")
+
+    def _lower(self, name: str) -> float:
+        column = self._schema.by_name[name]
+        assert isinstance(column, Numeric | Date)
+        return bounds(column)[0]
 
     @staticmethod
     def _two_valued(x: Polynomial) -> bool:
@@ -327,7 +359,8 @@ def level_place(category: Categorical, chosen: object) -> int:
     if (isinstance(chosen, str) or (whole and category.matches_numbers)) and str(chosen) in category.levels:
         return category.levels.index(str(chosen))
     written = [name if category.matches_numbers and name.lstrip("-").isdigit() else repr(name) for name in category.levels]
-    raise ModelError(f"{chosen!r} is not a level of {category.name!r}. Its levels are {', '.join(written)}.")
+    close = suggestion(chosen, category.levels) if isinstance(chosen, str) else ""
+    raise ModelError(f"{chosen!r} is not a level of {category.name!r}.{close} Its levels are {', '.join(written)}.")
 
 
 def _dotted(function: ast.expr) -> str:

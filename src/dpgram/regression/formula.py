@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import reduce
@@ -127,6 +128,10 @@ def _check_text(formula: object, example: str) -> None:
 
 def _sides(columns: Released, formula: str, *, constant: bool = True) -> tuple[list[Term], list[Term], bool]:
     """Targets, features, and whether there is an intercept, which is left alone where there is to be no ``constant``."""
+    if constant and is_formula(formula) and not formula.partition("~")[2].strip():
+        raise ModelError(
+            f"the formula {formula!r} has nothing on its right side: write the features there, or 1 for the intercept alone."
+        )
     targets, features, ones, removed = _terms(columns, formula, _sources_of_targets(columns, formula))
     _check_removed(removed, features)
     if constant and ones and not columns.schema.intercept:
@@ -182,7 +187,8 @@ def _terms(columns: Released, formula: str, without: set[str]) -> tuple[list[Ter
     left, right = ([*getattr(sides, side, ())] for side in ("lhs", "rhs"))
     ones = [any(not _factors(term) for term in side) for side in (left, right)]
     if ones[0] or not left:
-        raise ModelError(f"the formula {formula!r} has no target on its left side. Write it as 'y ~ x'.")
+        arithmetic = " Put arithmetic into I(), as in 'I(1 - y) ~ x'." if re.search("[-+*/]", formula.partition("~")[0]) else ""
+        raise ModelError(f"the formula {formula!r} has no target on its left side. Write it as 'y ~ x'.{arithmetic}")
     right.sort(key=lambda term: len(_factors(term)))
     targets, features, gone = ([_read(columns, term) for term in side if _factors(term)] for side in (left, right, removed))
     return targets, features, ones[1], gone

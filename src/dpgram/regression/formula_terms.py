@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from dpgram.errors import ModelError, UnknownColumnError
 from dpgram.regression.algebra import Polynomial
-from dpgram.regression.design import level_names, with_reference
+from dpgram.regression.design import level_names, no_such_feature, with_reference
 from dpgram.regression.expressions import Expression, level_place
 from dpgram.regression.meaning import Released, level, part_is
 from dpgram.terms.columns import Categorical, Date, bounds
@@ -52,7 +52,7 @@ def read_name(released: Released, name: str) -> Factor:
     if name not in schema.places:
         if ".dt." in name:  # formulaic takes it for a name
             return read_code(released, name)
-        raise UnknownColumnError(name=name, known=schema.all_names)
+        raise no_such_feature(schema, name)
     encoded = [(schema.encoded[j], released.meanings[j]) for j in schema.places[name]]
     alone = len(encoded) == 1
     parts = tuple(Part(e.name, meaning) for e, meaning in encoded if alone or not e.absent)

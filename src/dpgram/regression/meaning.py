@@ -15,6 +15,7 @@ from dpgram.regression.algebra import (
     ABSENT,
     COLUMN,
     LEVEL,
+    LOG,
     LOG1P,
     NUMBER,
     ONE,
@@ -28,8 +29,8 @@ from dpgram.regression.algebra import (
 )
 from dpgram.terms.columns import DROP_ROW, INDICATOR, Boolean, Categorical, Column, Columns, Date, Numeric, bounds
 from dpgram.terms.dates import part_of_days, part_range
-from dpgram.terms.derived import DatePart, Derived, Interval, Log1p, Power, Product
-from dpgram.terms.elementary import log1p, power
+from dpgram.terms.derived import DatePart, Derived, Interval, Log, Log1p, Power, Product
+from dpgram.terms.elementary import log, log1p, power
 from dpgram.terms.schema import EncodedColumn, Schema
 
 Weights = dict[int, Fraction]  # of released columns in their own units, by place
@@ -193,6 +194,8 @@ def _computed(derived: Derived, columns: Columns) -> list[Polynomial | None]:
             return [a * b for a in first for b in second]
         case Power():
             return [number(derived.of).power(derived.exponent)]
+        case Log():
+            return [Polynomial.of(Atom(LOG, derived.of))]
         case Log1p():
             return [Polynomial.of(Atom(LOG1P, derived.of))]
         case Interval():
@@ -216,6 +219,8 @@ def _values(derived: Derived, columns: Columns, x: float) -> list[float]:
     match derived:
         case Power():
             return [float(power(x, derived.exponent))]
+        case Log():
+            return [float(log(np.array([x]))[0])]
         case Log1p():
             return [float(log1p(np.array([x]))[0])]
         case Interval():

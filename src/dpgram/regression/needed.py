@@ -11,17 +11,20 @@ from typing import Any
 import numpy as np
 
 from dpgram.errors import ModelError, SchemaError, UnderivedError
-from dpgram.regression.algebra import LEVEL, LOG1P, NUMBER, PART, STEP, TRUTH, Atom, Monomial, Polynomial
+from dpgram.regression.algebra import LEVEL, LOG, LOG1P, NUMBER, PART, STEP, TRUTH, Atom, Monomial, Polynomial
 from dpgram.regression.meaning import Released, part_number
 from dpgram.terms.columns import DROP_ROW, INDICATOR, Categorical, Date, Numeric
 from dpgram.terms.dates import iso_of_days, part_of_days
-from dpgram.terms.derived import LARGEST_EXPONENT, DatePart, Derived, Interval, Log1p, Power, Product
-from dpgram.terms.elementary import log1p, power
+from dpgram.terms.derived import LARGEST_EXPONENT, DatePart, Derived, Interval, Log, Log1p, Power, Product
+from dpgram.terms.elementary import log, log1p, power
 from dpgram.terms.schema import Schema
 from dpgram.terms.schema_file import declaration_lines
 
 SHOWN = 12  # derived columns that a message lists
-KINDS = f"Such a column is a product of two columns, a power up to {LARGEST_EXPONENT}, log1p of a column, an interval, or a part of a date."
+KINDS = (
+    f"Such a column is a product of two columns, a power up to {LARGEST_EXPONENT}, log or log1p of a column, an interval, or a part of a "
+    f"date."
+)
 
 
 class Undeclarable(Exception):
@@ -43,7 +46,7 @@ def underived(released: Released, what: str, left: Polynomial) -> ModelError:
     return UnderivedError(
         f"the formula contains `{what}`, which cannot be computed from the release. Ask the custodian to declare it before the release, "
         f"as a derived column under [[derived]] in the schema: {written}. 'dpgram schema suggest-derived' writes these lines."
-        f"{nearly}{_listed(released.schema)}",
+        f"{nearly}{listed_derived(released.schema)}",
         needed=needed,
     )
 
@@ -52,11 +55,11 @@ def no_such_column(released: Released, what: str, why: str) -> ModelError:
     """The error for what no derived column computes, and ``why``, in sentences."""
     return UnderivedError(
         f"the formula contains `{what}`, which cannot be computed from the release. {why} Ask the custodian to add such a column to "
-        f"the table itself.{_listed(released.schema)}"
+        f"the table itself.{listed_derived(released.schema)}"
     )
 
 
-def _listed(schema: Schema) -> str:
+def listed_derived(schema: Schema) -> str:
     """What each derived column computes."""
     if not schema.derived:
         return ""
@@ -76,8 +79,8 @@ def declarations(schema: Schema, left: Polynomial) -> tuple[Derived, ...]:
         match kinds:
             case ((kind, name),) if kind == NUMBER:
                 made += [_power(schema, name, monomial[0][1]) for monomial in monomials]
-            case ((kind, name),) if kind == LOG1P and all(monomial[0][1] == 1 for monomial in monomials):
-                made.append(_log1p(schema, name))
+            case ((kind, name),) if kind in (LOG, LOG1P) and all(monomial[0][1] == 1 for monomial in monomials):
+                made.append(_log(schema, name, kind))
             case ((kind, name),) if kind == STEP:
                 made += _intervals(schema, name, left, monomials)
             case ((kind, name),) if kind == PART:
@@ -120,9 +123,10 @@ def _power(schema: Schema, name: str, exponent: int) -> Power:
     return Power(called, name, exponent, **({} if fill is None else {"missing": float(power(fill, exponent))}))
 
 
-def _log1p(schema: Schema, name: str) -> Log1p:
+def _log(schema: Schema, name: str, kind: str) -> Log | Log1p:
+    made, function = (Log, log) if kind == LOG else (Log1p, log1p)
     fill = _fill(schema, name)
-    return Log1p(f"log1p_{name}", name, **({} if fill is None else {"missing": float(log1p(np.array([fill]))[0])}))
+    return made(f"{kind}_{name}", name, **({} if fill is None else {"missing": float(function(np.array([fill]))[0])}))
 
 
 def _intervals(schema: Schema, name: str, left: Polynomial, monomials: Sequence[Monomial]) -> list[Interval]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from dpgram.terms.columns import MISSING, Boolean, Categorical, Column, Date, Numeric
-from dpgram.terms.derived import DatePart, Derived, Interval, Log1p, Power, Product
+from dpgram.terms.derived import DatePart, Derived, Interval, Log, Log1p, Power, Product
 from dpgram.terms.schema import Schema
 
 
@@ -69,6 +69,8 @@ def computed(derived: Derived, schema: Schema) -> str:
             formula = " times ".join(derived.of)
         case Power():
             formula = f"{derived.of} to the power {derived.exponent}"
+        case Log():
+            formula = f"log({derived.of})"
         case Log1p():
             formula = f"log(1 + {derived.of})"
         case Interval():

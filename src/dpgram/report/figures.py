@@ -124,6 +124,23 @@ def draw_controls(data: dict, ax: Any = None) -> Any:
     return ax
 
 
+def draw_margins(data: dict, ax: Any = None) -> Any:
+    """Marginal effects with their intervals, from top to bottom."""
+    rows = {
+        ", ".join([e["name"], *(f"{name} = {value}" for name, value in e["at"].items())]): {
+            "coefficient": e["effect"],
+            "identified": e["lower"] is not None and e["upper"] is not None,
+            "lower": e["lower"],
+            "upper": e["upper"],
+        }
+        for e in data["effects"]
+    }
+    title = f"Marginal effects of {data['column']} on {data['target']}{mark(data['private'])}"
+    ax = _intervals(ax, [(data["target"], {"coefficients": rows})], title)
+    ax.set_xlabel(f"effect, with {data['confidence']:.0%} confidence interval")
+    return ax
+
+
 def draw_iv(fit: dict, ax: Any = None) -> Any:
     """Coefficients with their sets; what has no end goes to the edge of the picture. The intercept is left out: its scale is another."""
     ax = new_axis(ax)

@@ -21,13 +21,16 @@ IN_LATEX = str.maketrans(
         **{mark: f"\\{mark}" for mark in "&%$#_{}"},
     }
 )
+LIGATURE = re.compile(
+    "(?<=-)(?=-)|(?<=`)(?=`)|(?<=')(?=')|(?<=,)(?=,)|(?<=[!?])(?=`)"
+)  # signs that TeX would print as one, as -- as a dash
 IN_MARKDOWN = re.compile(r"([\\`*_\[\]<>|~$&#])")
 NUMBER = re.compile(r"^(-?)(inf|\d[\d.e+-]*)(\**)$")  # a number as a cell has it, with its stars
 
 
 def latex_text(text: str) -> str:
     """``text`` as LaTeX prints it. A bracket or star at its start would belong to the end of the line before."""
-    escaped = CONTROL.sub(" ", text).translate(IN_LATEX)
+    escaped = LIGATURE.sub("{}", CONTROL.sub(" ", text).translate(IN_LATEX))
     return f"{{{escaped[0]}}}{escaped[1:]}" if escaped[:1] in ("[", "*") else escaped
 
 

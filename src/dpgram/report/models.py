@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any
@@ -46,8 +46,12 @@ class TableStyle:
                 raise ModelError(f"the extra row {label!r} needs a list with {models} entries, one for each model.")
 
 
-def model_table(data: dict, columns: Mapping[str, Mapping[str, Sequence[str]]], style: TableStyle) -> Summary:
-    """Fits side by side, as ``Comparison.to_dict`` gives them; ``columns`` are the coefficients of each column, for each model."""
+def model_table(
+    data: dict, columns: Mapping[str, Mapping[str, Sequence[str]]], style: TableStyle, partial: Mapping[str, Collection[str]]
+) -> Summary:
+    """Fits side by side, as ``Comparison.to_dict`` gives them, for each model the coefficients of each column in ``columns``.
+
+    A model has only some levels of the columns in ``partial``."""
     models = data["models"]
     style.check((name for groups in columns.values() for name in groups), len(models))
     hidden = {name for groups in columns.values() for column in style.fixed for name in groups.get(column, ())}
@@ -60,7 +64,11 @@ def model_table(data: dict, columns: Mapping[str, Mapping[str, Sequence[str]]], 
     rules = [len(rows)]
     if style.fixed:
         rows += [
-            [f"{column}, all levels", *("yes" if column in columns[m] else "no" for m in models)] for column in style.fixed
+            [
+                f"{column}, all levels",
+                *("some" if column in partial[m] else "yes" if column in columns[m] else "no" for m in models),
+            ]
+            for column in style.fixed
         ]
         rules.append(len(rows))
     rows += [[label, *map(str, texts)] for label, texts in style.extra.items()]

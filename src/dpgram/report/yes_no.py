@@ -60,7 +60,12 @@ def lda_summary(data: dict) -> Summary:
     ]
     means = [[name, *map(number, row)] for name, row in zip(data["classes"], data["means"], strict=True)]
     pairs = [
-        [f"{p['first']} - {p['second']}", *map(number, (p["distance"], p["lower"], p["upper"])), f"{p['error_rate']:.4f}"]
+        [
+            f"{p['first']} - {p['second']}",
+            *map(number, (p["distance"], p["lower"])),
+            "inf" if p["upper"] is None else number(p["upper"]),
+            f"{p['error_rate']:.4f}",
+        ]
         for p in data["pairs"]
     ]
     blocks = [
@@ -68,8 +73,13 @@ def lda_summary(data: dict) -> Summary:
         Block(["mean in class", *data["names"]], means),
         Block(["classes", "distance", f"[{tail:.4g}", f"{1 - tail:.4g}]", "error rate"], pairs),
     ]
+    first = data["classes"][0]
+    features = [f"{level} of {column}" for column, level in data["references"].items() if column != data["target"]]
     notes = [
         "score: a row belongs to the class with the largest score. Differences of scores are differences of log odds.",
+        f"reference: {first} is the reference level of {data['target']}. The score of a class minus that of {first} is the log odds of "
+        f"the class against {first}.",
+        *([f"Features that are levels are compared with a reference level: {', '.join(features)}."] if features else []),
         "distance: how far the means of two classes are apart, in standard deviations (Mahalanobis).",
         "error rate: share of rows in the wrong class, if features are normal in each class with the same covariance. In the last table, "
         "if there were only these two classes.",

@@ -1,4 +1,4 @@
-"""Columns that are computed from declared ones: products, powers, log1p, indicators of an interval, parts of a date.
+"""Columns that are computed from declared ones: products, powers, logarithms, indicators of an interval, parts of a date.
 
 They are declared before the release, like everything else, and computed row by row from the parents' clamped cells
 (``encoding/derive.py``): nothing about them is read from the data, and a derived cell is missing when a parent's cell is. Each kind says
@@ -19,7 +19,7 @@ import numpy as np
 from dpgram.errors import SchemaError
 from dpgram.terms.columns import MIDPOINT, Categorical, Column, Columns, Date, Declaration, Made, Numeric, bounds, set_fields
 from dpgram.terms.dates import PARTS, days_of, iso_text, part_range
-from dpgram.terms.elementary import log1p, power
+from dpgram.terms.elementary import log, log1p, power
 
 LARGEST_EXPONENT = 9
 MOST_LEVELS = 4096  # as many as a schema can have encoded columns
@@ -288,6 +288,50 @@ class Log1p(OfNumber):
 
 
 @dataclass(frozen=True)
+class Log(OfNumber):
+    """A derived column: the natural logarithm of a numeric or date column x whose lower bound is above 0.
+
+    Cells below the lower bound count as the lower bound, as everywhere. If x can be 0, use ``Log1p``.
+
+    Parameters
+    ----------
+    name : str
+        Name of the new column.
+    of : str
+        The numeric or date column.
+    missing : float or "midpoint"
+        The value if the cell of ``of`` is missing: the midpoint of the new column's bounds, or a number within them.
+
+    Raises
+    ------
+    SchemaError
+        The schema raises it if the column does not suit.
+
+    Examples
+    --------
+    >>> from dpgram import Log, Numeric, Schema
+    >>> schema = Schema(unit="person", columns=[Numeric("income", 100, 1e6)], derived=[Log("log_income", "income")])
+    >>> schema.encoded_names
+    ('(intercept)', 'income', 'log_income')
+    """
+
+    missing: float | str = "midpoint"
+    kind: ClassVar[str] = "log"
+
+    @property
+    def expression(self) -> str:
+        return f"log({formula_name(self.of)})"
+
+    def made(self, columns: Columns) -> Made:
+        (parent,) = self.parents(columns)
+        lower, upper = bounds(parent)
+        if lower <= 0:
+            raise self._error(f"the lower bound of {self.of!r} is {lower:g}, but log(x) needs one above 0.")
+        low, high = log(np.array([lower, upper])).tolist()
+        return self._number_made(low, high, self.missing)
+
+
+@dataclass(frozen=True)
 class Interval(OfNumber):
     """A derived column: 1 in rows where lower <= x < upper, else 0, for a numeric or date column x.
 
@@ -491,4 +535,4 @@ def _written(end: float | str | None) -> str:
     return repr(int(end)) if isinstance(end, float) and end.is_integer() else repr(end)
 
 
-DERIVED_KINDS = (Product, Power, Log1p, Interval, DatePart)
+DERIVED_KINDS = (Product, Power, Log, Log1p, Interval, DatePart)

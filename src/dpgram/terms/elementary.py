@@ -29,6 +29,16 @@ def log1p(x: Array) -> Array:
     log(m) = 2 atanh(s) with s = (m - 1) / (m + 1)."""
     u = 1.0 + x
     dropped = np.where(x < 1, x - (u - 1.0), 1.0 - (u - x))
+    return _log(u, dropped / u)
+
+
+def log(x: Array) -> Array:
+    """log(x) for x > 0, within four units in the last place; NaN where x is."""
+    return _log(x, 0.0)
+
+
+def _log(u: Array, further: Array | float) -> Array:
+    """log(u) + further."""
     mantissa, exponent = np.frexp(u)
     low = mantissa < math.sqrt(0.5)
     mantissa = np.where(low, 2 * mantissa, mantissa)
@@ -37,4 +47,4 @@ def log1p(x: Array) -> Array:
     square, series = s * s, np.full_like(s, SERIES[-1])
     for coefficient in reversed(SERIES[:-1]):
         series = series * square + coefficient
-    return exponent * LN2_HIGH + (s * series + (exponent * LN2_LOW + dropped / u))
+    return exponent * LN2_HIGH + (s * series + (exponent * LN2_LOW + further))

@@ -78,7 +78,7 @@ class Schema:
         the columns allow, so no row is clipped.
     intercept : bool
         Whether the Gram matrix has a column of ones.
-    derived : sequence of Product, Power, Log1p, Interval or DatePart
+    derived : sequence of Product, Power, Log, Log1p, Interval or DatePart
         Columns computed from the declared ones. They follow them in the Gram matrix.
     learnt : mapping of str to (float, float)
         Intervals that contain most values of a column. A release with the mechanism whitened-noise fills it in, under noise. Leave it out.

@@ -168,7 +168,7 @@ _DRAFT_TAIL = """\
 # Declare interactions and transforms here too. They are computed from the columns above, and cannot be added after the release.
 # [[derived]]
 # name = "age_squared"
-# kind = "power"       # or product, log1p, interval, date-part: see docs/schema.md
+# kind = "power"       # or product, log, log1p, interval, date-part: see docs/schema.md
 # of = "age"
 # exponent = 2
 """
