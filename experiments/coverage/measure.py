@@ -47,7 +47,6 @@ class Seen:
     variance_covered: float  # nan where there is no truth
     r_squared_covered: float
 
-
     def of(self, places: list[int]) -> Seen:
         """Of some of the coefficients alone."""
         parts = {name: getattr(self, name)[places] for name in ("covered", "bounded", "width", "naive", "error")}

@@ -117,7 +117,16 @@ def _table(rows: Iterable[Row], *, epsilon: bool = False) -> str:
 
 def _table_of_rare(rows: list[Row]) -> str:
     """A line for each release of a table with rare levels: what of the other coefficients is identified, and how often intervals hold."""
-    head = ["setting", "mechanism", "epsilon", "others: identified", "coverage", "median width", "rare levels: identified", "coverage"]
+    head = [
+        "setting",
+        "mechanism",
+        "epsilon",
+        "others: identified",
+        "coverage",
+        "median width",
+        "rare levels: identified",
+        "coverage",
+    ]
     lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
     for others in (r for r in rows if r.others == 0):
         key = (others.setting, others.mechanism, others.epsilon)
