@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.linalg import null_space
+from scipy.linalg import eigh, null_space
 from scipy.optimize import minimize
 
 import dpgram
@@ -100,6 +100,18 @@ def test_derivatives_are_those_of_the_statistic(noise):
             for one in step
         ]
         assert near.curvature[k] == pytest.approx(np.array(bend), rel=1e-4, abs=1e-4 * np.max(np.abs(bend)))
+
+
+def test_without_noise_it_is_an_eigenvalue():
+    """In a subspace T is a ratio of two quadratic forms. Some combinations have no error at all, and T of these is all but infinite."""
+    test = made(SILENT["gaussian"], "y ~ w + [x0 ~ z0 + z1 + z2]", rows=8000, strength=0.4, direct=0.03, seed=1)
+    row, inner = test.of.to_own[-1], test.of.cross.T @ (test.of.cross / test.of.own[:, None])
+    values = row @ test.at.b + np.sqrt(row @ test.at.covariance @ row) * np.tan(np.linspace(-1.5, 1.5, 101))
+    restrictions = np.column_stack([np.broadcast_to(row, (101, len(row))), values])
+    for found, restriction in zip(test.each(restrictions), restrictions, strict=True):
+        within = null_space(restriction[None])
+        forms = within.T @ test.statistic.errors @ within, within.T @ inner @ within
+        assert found == pytest.approx(1 / eigh(*forms, eigvals_only=True)[-1], rel=1e-5)
 
 
 def test_what_is_found_obeys_the_restrictions():

@@ -16,7 +16,7 @@ Coordinates are those in which the first eigenproblem is about the identity. The
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +30,7 @@ EACH = 2  # eigenvectors of each shape
 STEPS = 60
 STILL = 1e-11  # relative to 1 + T: a step that promises no more is the last
 FIRST, LEAST, MOST = 1e-3, 1e-13, 1e9  # damping
+SMALL = 1e-13  # of the variance at the combination of interest: no variance is less
 FLAT = 1e-12  # of the largest: what an eigenvalue counts as at least
 
 
@@ -115,7 +116,10 @@ class Subspaces:
 
     def __init__(self, statistic: Statistic, interest: Array):
         """``interest`` (n,) is a combination of interest, such as the errors of an estimate."""
-        inner, outer = statistic.pencil(statistic.shaped(interest, 1.0))
+        typical = statistic.shaped(interest, 1.0)
+        floor = SMALL * float(np.mean(typical)) / float(interest @ statistic.size @ interest)
+        statistic = replace(statistic, by_clipping=max(statistic.by_clipping, floor))  # so that T is finite everywhere
+        inner, outer = statistic.pencil(typical)
         self._to = _roots(inner + outer)
         self._turned, within = statistic.turned(self._to), np.linalg.solve(self._to, interest)
         self._shapes = [_Shape.of(self._turned, self._turned.shaped(within, times)) for times in SHAPES]
@@ -169,9 +173,14 @@ def _descended(statistic: Statistic, v: Array, fixed: Array) -> tuple[Array, Arr
         free, scale = one - fixed, near.scale[:, None, None]
         slope = (free @ near.gradient[:, :, None]) / scale
         held = fixed + v[:, :, None] * v[:, None, :]  # along v nothing changes
-        step = -np.linalg.solve(free @ (near.curvature / scale) @ free + held + damping[:, None, None] * one, slope)[:, :, 0]
+        bent = free @ (near.curvature / scale) @ free + held + damping[:, None, None] * one
+        try:
+            step = -np.linalg.solve(bent, slope)[:, :, 0]
+        except np.linalg.LinAlgError:  # singular, where rounding is all that is left of some curvature
+            damping = damping * 6
+            continue
         promised = -np.vecdot(slope[:, :, 0], step) * near.scale
-        tried = _normed(v + step)
+        tried = _normed((free @ (v + step)[:, :, None])[:, :, 0])  # rounding must not leave the subspace: T may be less there
         there = statistic.look(tried)
         better = (promised > 0) & (there.value < near.value)
         settled = (np.abs(promised) < STILL * (1 + near.value)) & (damping <= FIRST) | (damping > MOST)
