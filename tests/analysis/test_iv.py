@@ -161,6 +161,20 @@ def test_a_set_beside_its_coefficient_can_be_drawn():
     assert dpgram.compare(fit).plot(Figure().subplots())
 
 
+def test_a_coefficient_of_weak_instruments_beside_its_set_is_not_called_disagreement():
+    """Two half-lines around the coefficient: nearly all values agree with such instruments better."""
+    table = made_up(1730, seed=2554, instruments=2, strength=0.0, direct=0.3)
+    release = dpgram.release(
+        table, schema_of(table), epsilon=4.014105104983824, delta=1e-6, mechanism="gaussian-noise", insecure_seed=2554
+    )
+    fit = dpgram.iv(release, "y ~ w + [x0 ~ z0 + z1]", confidence=0.9)
+    (first, second) = fit.confidence_sets()["x0"].pieces
+    assert first[1] < fit.params["x0"] < second[0]
+    assert fit.pvalues["x0"] < 0.1
+    assert "because the instruments are weak, and other values agree with them better." in words(fit)
+    assert "LIML" not in words(fit)
+
+
 @pytest.mark.parametrize("intervals", ["auto", "wald", "anderson-rubin"])
 @pytest.mark.parametrize("which", ["strong", "weak", "disagreeing"])
 def test_one_hypothesis_has_one_p_value_and_one_set(which, intervals, request):

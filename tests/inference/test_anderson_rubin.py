@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 import dpgram
 from dpgram.evidence.evidence import Evidence
@@ -85,6 +87,45 @@ def test_a_set_is_exactly_what_its_test_does_not_reject(seed):
         accepted = p_values(test, BY_TEST, value) >= 0.05
         inside = [any(low <= one <= high for low, high in made.pieces) for one, made in zip(value, sets, strict=True)]
         assert accepted.tolist() == inside
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    rows=st.integers(8, 3000),
+    endogenous=st.integers(1, 2),
+    more=st.integers(0, 2),
+    strength=st.sampled_from([0.0, 0.02, 0.1, 0.5, 1.5, 5.0]),
+    direct=st.sampled_from([0.0, 0.3]),
+    epsilon=st.floats(0.01, 50),
+    mechanism=st.sampled_from(["gaussian-noise", "whitened-noise", "wishart-noise"]),
+    estimator=st.sampled_from(["2sls", "liml"]),
+    confidence=st.sampled_from([0.5, 0.9, 0.95, 0.999]),
+)
+@example(2554, 1730, 1, 1, 0.0, 0.3, 4.014105104983824, "gaussian-noise", "2sls", 0.9)  # the best fit is nearly at infinity
+@settings(deadline=None, max_examples=30)
+def test_every_noisy_release_has_sets_that_are_what_the_test_does_not_reject(
+    seed, rows, endogenous, more, strength, direct, epsilon, mechanism, estimator, confidence
+):
+    """Whatever the instruments, the rows and the noise; at values of many sizes."""
+    table = made_up(rows, seed=seed, instruments=endogenous + more, endogenous=endogenous, strength=strength, direct=direct)
+    release = dpgram.release(
+        table, schema_of(table), epsilon=epsilon, delta=1e-6, mechanism=mechanism, insecure_seed=seed % 2**31
+    )
+    excluded, features = (" + ".join(name for name in table if name[0] == kind) for kind in "zx")
+    test = prepared(release, f"y ~ w + [{features} ~ {excluded}]", estimator)
+    centre, se = test.of.own_units(test.at.b), standard_errors(test.of, test.at.covariance)
+    values = [0 * centre, *(centre + sign * size * se for size in 10.0 ** np.arange(-2, 5) for sign in (-1, 1))]
+    for method in ("auto", BY_TEST):
+        sets = confidence_sets(test, confidence, method)
+        for one in sets:
+            ends = np.ravel(one.pieces)
+            assert np.array_equal(ends, np.sort(ends))
+            assert not np.isnan(ends).any()
+        for value in values:
+            p = p_values(test, method, value)
+            near = np.abs(p - (1 - confidence)) < 1e-3 * (1 - confidence)
+            inside = np.array([any(low <= at <= high for low, high in one.pieces) for at, one in zip(value, sets, strict=True)])
+            assert (near | (inside == (p >= 1 - confidence))).all()
 
 
 def test_a_p_value_and_its_set_agree():

@@ -33,7 +33,7 @@ from dpgram.inference.anderson_rubin import (
 from dpgram.inference.intervals import Intervals, check_confidence
 from dpgram.regression.design import unmarked
 from dpgram.regression.formula import instrumented
-from dpgram.regression.instruments import ESTIMATORS, Conditions, Estimate, Instrumented, conditions, estimate
+from dpgram.regression.instruments import ESTIMATORS, LIML, Conditions, Estimate, Instrumented, conditions, estimate
 from dpgram.regression.restrictions import Restrictions
 from dpgram.report.figures import draw_iv
 from dpgram.report.instruments import NAMES, summarise_iv
@@ -496,10 +496,12 @@ class IVFit(Summarised, Fitted):
             if made.method == BY_TEST and made.pieces and not any(a <= point[name] <= b for a, b in made.pieces)
         ]
         if outside:
-            notes.append(
-                f"The coefficient of {', '.join(outside)} is outside its confidence set, because the instruments do not agree well. LIML "
-                f"agrees better with all of them."
+            because = (
+                "the instruments are weak, and other values agree with them better"
+                if self.weak
+                else f"the instruments do not agree well{'. LIML agrees better with all of them' * (self.estimator != LIML)}"
             )
+            notes.append(f"The coefficient of {', '.join(outside)} is outside its confidence set, because {because}.")
         for name, source in unmarked(self.release.schema, self.asked.design):
             notes.append(
                 f"{name} is filled in where a cell of {source} is missing, which can bias its coefficient. Add {source}[missing] to the "

@@ -43,7 +43,7 @@ Array = np.ndarray
 WEAK = 10.0  # Staiger and Stock (1997): below this F, two-stage least squares and its standard errors mislead
 STRONG = 104.7  # Lee, McCrary, Moreira and Porter (2022): above this F, the usual 95 % interval is right
 SHARE = 0.1  # of the variance of a coefficient, in directions that are not strong: above it, its interval comes from the test
-ANGLES = np.linspace(-0.5, 0.5, 43)[1:-1] * math.pi  # of values, in units of the spread around the value that fits best
+ANGLES = np.linspace(-0.5, 0.5, 43)[1:-1] * math.pi  # of values, in units of a spread around a value
 CLOSER = 6  # times, points are added where T may cross its limit twice between two of them
 AT_INFINITY = 1e-9  # of a combination: so little of y is none
 WALD, BY_TEST, AUTO = "wald", "anderson-rubin", "auto"
@@ -254,18 +254,25 @@ class Test:
 class Profile:
     """The smallest T with one combination of coefficients given, along the circle of its values.
 
-    An angle t stands for the value ``centre + spread tan(t)``, and half a turn for infinity."""
+    An angle t stands for the value ``centre + spread tan(t)``, and half a turn for infinity. There are two scales of values: that around
+    the estimate, and that around the value that fits best. With weak instruments one of them can be a million times the other, and T may
+    turn within the smaller one. So values of both are looked at, by angles on the smaller one."""
 
     def __init__(self, test: Test, row: Array, base: float):
         self._test, self._row, self._base = test, row, base
+        scales = [(float(row @ test.at.b), math.sqrt(max(float(row @ test.at.covariance @ row), 0.0)))]
         v = test.overall[1]
-        self._centre, self._spread = float(row @ test.at.b), math.sqrt(max(float(row @ test.at.covariance @ row), 0.0))
         if abs(v[-1]) > AT_INFINITY * np.linalg.norm(v):
             v = v / v[-1]
-            self._centre = float(-row @ v[:-1])
-            self._spread = math.sqrt(abs(float(row @ np.linalg.lstsq(test.information(v), row)[0])))
-        if not 0 < self._spread < math.inf:
-            self._spread = max(abs(self._centre), 1.0)
+            scales.append((float(-row @ v[:-1]), math.sqrt(abs(float(row @ np.linalg.lstsq(test.information(v), row)[0])))))
+        usable = [(spread, centre) for centre, spread in scales if 0 < spread < math.inf]
+        self._scales = sorted(usable) or [(max(abs(scales[0][0]), 1.0), scales[0][0])]
+        self._spread, self._centre = self._scales[0]
+
+    def _angles(self) -> Array:
+        """Where to look first, from minus infinity to infinity."""
+        found = [np.arctan((centre + spread * np.tan(ANGLES) - self._centre) / self._spread) for spread, centre in self._scales]
+        return np.concatenate([[-math.pi / 2], np.unique(found), [math.pi / 2]])
 
     def _at(self, angles: Array) -> Array:
         restrictions = np.column_stack(
@@ -275,8 +282,8 @@ class Profile:
 
     def _looked(self, limit: float) -> tuple[Array, Array]:
         """Angles, and T there; more of them where T has a valley above the limit, or a hill below it, that may reach the other side."""
-        angles, end = np.concatenate([[-math.pi / 2], ANGLES, [math.pi / 2]]), [self._test.far]
-        values = np.concatenate([end, self._at(ANGLES), end])
+        angles, end = self._angles(), [self._test.far]
+        values = np.concatenate([end, self._at(angles[1:-1]), end])
         for _ in range(CLOSER):
             left, right = np.append(values[-2], values[:-1]), np.append(values[1:], values[1])
             hill = np.where(values <= limit, 1.0, -1.0)
