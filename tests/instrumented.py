@@ -89,3 +89,28 @@ class Textbook:
             return () if a > 0 else ((-math.inf, math.inf),)
         ends = sorted((-b + sign * math.sqrt(inside)) / (2 * a) for sign in (-1, 1))
         return ((ends[0], ends[1]),) if a > 0 else ((-math.inf, ends[0]), (ends[1], math.inf))
+
+
+def like_card(rows=30_000, seed=0):
+    """Wages and schooling, made up after Card (1995): experience and its square, which are nearly collinear, and one instrument that is
+    a truth value. At the usual budgets noise hides nearly as much of the one direction as of the other."""
+    rng = np.random.default_rng(seed)
+    near, black, south, smsa = (rng.random(rows) < share for share in (0.68, 0.23, 0.40, 0.71))
+    ability = rng.standard_normal(rows)
+    schooling = np.clip(
+        np.rint(12.8 + 0.75 * near - 0.9 * black + 0.4 * smsa + 1.6 * ability + 1.6 * rng.standard_normal(rows)), 1, 18
+    )
+    experience = np.clip(np.rint(34 - 6 - schooling - rng.integers(0, 10, rows)), 0, 23)
+    wage = 4.7 + 0.1 * schooling + 0.08 * experience - 0.0024 * experience**2 - 0.2 * black - 0.14 * south + 0.13 * smsa
+    wage = wage + 0.15 * ability + 0.33 * rng.standard_normal(rows)
+    table = {"wage": np.clip(wage, 4.6, 7.8), "schooling": schooling, "experience": experience, "squared": experience**2}
+    return {**table, "black": black, "south": south, "smsa": smsa, "near": near}
+
+
+def card_schema():
+    ends = {"wage": (4.6, 7.8), "schooling": (1, 18), "experience": (0, 23), "squared": (0, 529)}
+    columns = [dpgram.Numeric(name, *both) for name, both in ends.items()]
+    return dpgram.Schema(unit="person", columns=[*columns, *map(dpgram.Boolean, ("black", "south", "smsa", "near"))])
+
+
+CARD = "wage ~ experience + squared + black + south + smsa + [schooling ~ near]"

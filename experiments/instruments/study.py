@@ -13,7 +13,7 @@ import numpy as np
 import dpgram
 from dpgram.artifact.release import GramRelease
 from dpgram.evidence.evidence import Evidence
-from dpgram.inference.anderson_rubin import AUTO, WALD, Test, p_values
+from dpgram.inference.anderson_rubin import AUTO, WALD, Test, chosen, p_values
 from dpgram.regression.formula import instrumented
 from dpgram.regression.instruments import conditions, estimate
 
@@ -92,7 +92,7 @@ def coverage(cell: Cell, releases: int = RELEASES, first: int = 0) -> Coverage:
         test = Test(seen, estimate(seen))
         inside = p_values(test, AUTO, truth) >= 0.05
         by_wald = p_values(test, WALD, truth) >= 0.05
-        by_test = test.by_test[-1]
+        by_test = chosen(test, AUTO)[-1]
         over = test.overidentification()
         rejected = np.nan if over is None else float(over.p_value < 0.05)
         without_end = by_test and test.unbounded(0.95)

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 import dpgram
 from dpgram.cli.app import run
 from dpgram.errors import ModelError
-from tests.instrumented import made_up, schema_of
+from tests.instrumented import Textbook, made_up, schema_of
 from tests.releases import SILENT, seen_through, whitened_release
 
 FORMULA = "y ~ w + [x0 ~ z0 + z1 + z2]"
@@ -60,15 +60,258 @@ def test_weak_is_said_plainly(strong, weak):
     assert "WEAK" not in str(fit)
 
 
-def test_instruments_that_disagree_are_called_so():
-    table = made_up(8000, strength=0.8, direct=0.5)
-    fit = dpgram.iv(seen_through(SILENT["gaussian"], table, schema_of(table)), FORMULA, intervals="anderson-rubin")
+@pytest.fixture(scope="module")
+def disagreeing():
+    """Instruments of moderate strength, one of which is not valid: at the default sets are empty, but for the intercept's."""
+    table = made_up(8000, strength=0.1, direct=0.3)
+    return seen_through(SILENT["gaussian"], table, schema_of(table))
+
+
+@pytest.fixture(scope="module")
+def halves():
+    """Sets that are two half-lines."""
+    table = made_up(rows=200, strength=0.12, instruments=1, seed=5)
+    return dpgram.iv(seen_through(SILENT["gaussian"], table, schema_of(table)), "y ~ w + [x0 ~ z0]")
+
+
+def words(fit):
+    """What a summary says, in one line."""
+    return " ".join(str(fit).split())
+
+
+def test_instruments_that_disagree_are_called_so(disagreeing):
+    fit = dpgram.iv(disagreeing, FORMULA)
+    assert fit.strength_word == "moderate"
     assert fit.overidentification.p_value < 1e-6
-    assert fit.confidence_sets()["x0"].words == "empty"
-    assert np.isnan(fit.conf_int().loc["x0"]).all()
-    assert "At least one instrument is probably not valid" in str(fit).replace("\n  ", " ")
-    assert fit.to_dict()["coefficients"]["x0"]["set"] == []
-    assert fit.plot(Figure().subplots())
+    for name in ("w", "x0"):
+        assert fit.confidence_sets()[name].words == "empty"
+        assert np.isnan(fit.conf_int().loc[name]).all()
+        assert np.isnan(fit.to_frame().loc[name, ["lower", "upper"]].to_numpy(float)).all()
+        assert fit.to_dict()["coefficients"][name]["set"] == []
+
+
+def test_empty_sets_come_with_what_a_reader_can_use(disagreeing):
+    said = " ".join(dpgram.iv(disagreeing, FORMULA).notes)
+    test = dpgram.iv(disagreeing, FORMULA).overidentification
+    assert "No value of w, x0 agrees with all instruments, so the confidence set is empty." in said
+    assert f"says the same: chi2 = {test.statistic:.4g} with 2 degrees of freedom, P < 0.001" in said
+    assert "At least one instrument is probably not valid, or the effect is not the same for everybody" in said
+    assert 'use intervals="wald", for intervals of what two-stage least squares estimates' in said
+    (row,) = (
+        line.split() for line in str(dpgram.iv(disagreeing, FORMULA)).splitlines() if line.startswith("x0 ") and "rubin" in line
+    )
+    assert row[-3:] == ["empty", "empty", "anderson-rubin"]
+    assert "<0.001" not in row  # small at every value, so nobody is to read it as a finding
+    for fewer in ("z0", "z1", "z2"):  # what the note advises
+        assert all(one.pieces for one in dpgram.iv(disagreeing, f"y ~ w + [x0 ~ {fewer}]").confidence_sets().values())
+    assert all(one.bounded for one in dpgram.iv(disagreeing, FORMULA, intervals="wald").confidence_sets().values())
+
+
+def drawn(fit):
+    """Markers by kind with where they are, lines, and texts of a picture."""
+    axes = fit.plot(Figure().subplots())
+    markers = [
+        (line.get_marker(), line.get_markerfacecolor(), *line.get_xydata()[0])
+        for line in axes.lines
+        if len(line.get_xydata()) == 1
+    ]
+    return axes, markers, [text.get_text() for text in axes.texts]
+
+
+def test_an_empty_set_looks_like_one(disagreeing):
+    """A hollow point and words, and no bar."""
+    fit = dpgram.iv(disagreeing, FORMULA)
+    axes, markers, texts = drawn(fit)
+    assert texts == ["empty set", "empty set"]
+    assert sorted(x for _, _, x, _ in markers) == pytest.approx(sorted(fit.params[["w", "x0"]]))
+    assert {(marker, face) for marker, face, *_ in markers} == {("o", "white")}
+    (bars,) = axes.containers
+    assert not len(bars.lines[0].get_xdata())
+
+
+def test_a_set_without_an_end_has_arrows_to_the_edge(halves, weak):
+    axes, markers, texts = drawn(halves)
+    assert not texts
+    low, high = axes.get_xlim()
+    (first, second) = halves.confidence_sets()["x0"].pieces
+    at = {(marker, round(x, 6)) for marker, _, x, y in markers if y == 0}
+    assert at == {
+        ("<", round(low, 6)),
+        ("|", round(first[1], 6)),
+        ("|", round(second[0], 6)),
+        (">", round(high, 6)),
+        ("o", round(halves.params["x0"], 6)),
+    }
+    assert {face for marker, face, *_ in markers if marker == "o"} == {"white"}
+    _, markers, _ = drawn(dpgram.iv(weak, FORMULA))
+    assert [marker for marker, _, _, y in markers if y == 0] == ["<", ">", "o"]
+
+
+def test_a_set_beside_its_coefficient_can_be_drawn():
+    """Instruments that disagree a little: the set is an interval, and the coefficient outside."""
+    table = made_up(8000, strength=0.2, direct=0.04, seed=1)
+    fit = dpgram.iv(
+        seen_through(SILENT["gaussian"], table, schema_of(table)), FORMULA, intervals="anderson-rubin", confidence=0.997
+    )
+    lower, upper = fit.conf_int().loc["x0"]
+    assert lower < upper < fit.params["x0"]
+    assert "is outside its confidence set" in words(fit)
+    _, markers, _ = drawn(fit)
+    assert ("o", "white") in {(marker, face) for marker, face, *_ in markers}
+    assert dpgram.compare(fit).plot(Figure().subplots())
+
+
+def test_a_coefficient_of_weak_instruments_beside_its_set_is_not_called_disagreement():
+    """Two half-lines around the coefficient: nearly all values agree with such instruments better."""
+    table = made_up(1730, seed=2554, instruments=2, strength=0.0, direct=0.3)
+    release = dpgram.release(
+        table, schema_of(table), epsilon=4.014105104983824, delta=1e-6, mechanism="gaussian-noise", insecure_seed=2554
+    )
+    fit = dpgram.iv(release, "y ~ w + [x0 ~ z0 + z1]", confidence=0.9)
+    (first, second) = fit.confidence_sets()["x0"].pieces
+    assert first[1] < fit.params["x0"] < second[0]
+    assert fit.pvalues["x0"] < 0.1
+    assert "because the instruments are weak, and other values agree with them better." in words(fit)
+    assert "LIML" not in words(fit)
+
+
+@pytest.mark.parametrize("intervals", ["auto", "wald", "anderson-rubin"])
+@pytest.mark.parametrize("which", ["strong", "weak", "disagreeing"])
+def test_one_hypothesis_has_one_p_value_and_one_set(which, intervals, request):
+    fit = dpgram.iv(request.getfixturevalue(which), FORMULA, intervals=intervals)
+    tested = fit.t_test(list(fit.names))
+    assert tested.pvalue.to_numpy() == pytest.approx(fit.pvalues.to_numpy(), rel=1e-6, abs=1e-12)
+    assert tested.effect.to_numpy() == pytest.approx(fit.params.to_numpy())
+    assert tested.sd.to_numpy() == pytest.approx(fit.bse.to_numpy())
+    assert tested.conf_int(alpha=0.1).to_numpy() == pytest.approx(fit.conf_int(alpha=0.1).to_numpy(), rel=1e-6, nan_ok=True)
+    sets, made = fit.confidence_sets(), fit.t_test(list(fit.names)).to_dict()["contrasts"]
+    for name, one in zip(fit.names, made, strict=True):
+        p = fit.pvalues[name]
+        assert fit.wald_test(name).p_value == pytest.approx(p, rel=1e-6, abs=1e-12)
+        assert fit.wald_test({name: -3.0}).p_value == pytest.approx(p, rel=1e-4, abs=1e-12)
+        assert fit.lincom({name: 2.0}).pvalue.iloc[0] == pytest.approx(p, rel=1e-4, abs=1e-12)
+        assert any(low <= 0 <= high for low, high in sets[name].pieces) == (p >= 0.05)
+        assert len(one["set"]) == len(sets[name].pieces)
+        assert one["interval"] == sets[name].method
+        double = fit.lincom({name: 2.0}).to_dict()["contrasts"][0]["set"]
+        ends = [end / 2 for piece in double for end in piece if end is not None]
+        assert ends == pytest.approx([end for piece in one["set"] for end in piece if end is not None], rel=1e-5)
+
+
+def test_a_combination_is_tested_as_its_set_is_made(halves):
+    """Ends of the set of a difference are the values that its test begins to reject."""
+    (one,) = halves.lincom("x0 - w").to_dict()["contrasts"]
+    ends = [end for piece in one["set"] for end in piece if end is not None]
+    assert len(ends) == 2
+    assert one["identified"] is False
+    for end in ends:
+        assert halves.t_test(f"x0 - w = {end!r}").pvalue.iloc[0] == pytest.approx(0.05, rel=1e-3)
+        assert halves.wald_test(f"x0 = w + {end!r}").p_value == pytest.approx(0.05, rel=1e-3)
+    said = words(halves.t_test("x0 - w"))
+    assert "The confidence set of x0 - w is all values up to" in said
+    assert "and all values from" in said
+
+
+def test_several_restrictions_are_the_test_of_anderson_and_rubin_without_noise():
+    """With all endogenous coefficients given it is in every textbook: what instruments explain of the errors that are left."""
+    table = made_up(4000, endogenous=2, instruments=4, strength=0.1)
+    release = seen_through(SILENT["gaussian"], table, schema_of(table))
+    fit = dpgram.iv(release, "y ~ w + [x0 + x1 ~ z0 + z1 + z2 + z3]")
+    book = Textbook({**table, "y": table["y"] - 0.7 * table["x0"] - 0.2 * table["x1"]}, ["w"], [], ["z0", "z1", "z2", "z3"])
+    short, long = (np.sum((book.y - book.projected(book.y, on)) ** 2) for on in (book.w, book.z))
+    found = fit.wald_test("x0 = 0.7, x1 = 0.2")
+    assert found.statistic == pytest.approx((short - long) / (long / (4000 - 6)), abs=0.01)
+    assert (found.degrees, found.restrictions) == (4, 2)
+    assert found.coefficients == ("x0", "x1")
+    with pytest.raises(ModelError, match="restriction 2 repeats or contradicts"):
+        fit.wald_test("x0 = 0.7, x0 = 0.2")
+
+
+def test_several_restrictions_are_wald_s_where_instruments_are_strong():
+    table = made_up(20_000, endogenous=2, instruments=4, strength=1.5)
+    fit = dpgram.iv(seen_through(SILENT["gaussian"], table, schema_of(table)), "y ~ w + [x0 + x1 ~ z0 + z1 + z2 + z3]")
+    assert fit.strength_word == "strong"
+    away = fit.params[["x0", "x1"]] - 0.49
+    wanted = away @ np.linalg.solve(fit.cov_params()[2:, 2:], away)
+    found = fit.wald_test("x0 = 0.49, x1 = 0.49")
+    assert found.statistic == pytest.approx(wanted, rel=1e-6)
+    assert found.degrees == 2
+    by_test = dpgram.iv(fit.release, "y ~ w + [x0 + x1 ~ z0 + z1 + z2 + z3]", intervals="anderson-rubin")
+    assert by_test.wald_test("x0 = 0.49, x1 = 0.49").degrees == 4
+
+
+def test_exogenous_coefficients_are_tested_together_by_wald_where_only_they_are_strong(weak, strong):
+    """A joint test is by Anderson and Rubin as soon as a combination of what it tests is weak."""
+    assert dpgram.iv(weak, FORMULA).wald_test("w = 0, x0 = 0").degrees == 4  # two restrictions, and two instruments too many
+    assert dpgram.iv(strong, FORMULA, intervals="wald").wald_test("w = 0, x0 = 0").degrees == 2
+
+
+def test_least_squares_and_instruments_stand_in_one_table(strong, weak, disagreeing, halves):
+    fits = {
+        "ols": dpgram.regress(strong, "y ~ w + x0"),
+        "2sls": dpgram.iv(strong, FORMULA, intervals="wald"),
+        "liml": dpgram.iv(strong, FORMULA, estimator="liml"),
+        "weak": dpgram.iv(weak, FORMULA),
+        "empty": dpgram.iv(disagreeing, FORMULA),
+        "halves": halves,
+    }
+    made = dpgram.compare(fits)
+    (block,) = made.summary().blocks
+    rows = {row[0]: list(row[1:]) for row in block.rows if row[0]}
+    below = [list(row[1:]) for row in block.rows if not row[0]]
+    assert rows["estimator"] == ["OLS", "2SLS", "LIML", "2SLS", "2SLS", "2SLS"]
+    assert rows["First-stage F"] == ["", *(f"{fits[name].strength:.5g}" for name in list(fits)[1:])]
+    assert rows["P, instruments agree"][0] == rows["P, instruments agree"][-1] == ""
+    assert rows["P, instruments agree"][4] == "<0.001"
+    assert rows["R-squared"][0] != ""
+    assert rows["R-squared"][1:] == [""] * 5
+    assert rows["Residual sd"][1] == f"{fits['2sls'].residual_variance ** 0.5:.5g}"
+    assert below[2][0] == f"({fits['ols'].bse['x0']:.5g})"
+    assert below[2][1] == f"({fits['2sls'].bse['x0']:.5g})"
+    assert below[2][3:] == ["(no end)", "(empty)", "(no end)"]
+    assert rows["x0"][4] == f"{fits['empty'].params['x0']:.5g}"  # no stars
+    said = words(made)
+    assert "WEAK INSTRUMENTS in weak, halves: F is below 10" in said
+    assert "(empty): the confidence set is empty" in said
+    assert "(no end): the confidence set has no end" in said
+    assert "not id." not in said
+    (block,) = made.summary(below="interval").blocks
+    below = [list(row[1:]) for row in block.rows if not row[0]]
+    (first, second) = halves.confidence_sets()["x0"].pieces
+    assert below[2][3:] == ["[-inf, inf]", "(empty)", f"[-inf, {first[1]:.5g}] or [{second[0]:.5g}, inf]"]
+    assert made.to_frame().loc[("empty", "x0"), ["lower", "upper"]].isna().all()
+    json.dumps(made.to_dict(), allow_nan=False)
+    axes = made.plot(Figure().subplots())
+    assert [text.get_text() for text in axes.texts] == ["empty set"] * 2
+    assert "estimator" not in str(dpgram.compare(fits["ols"]))
+
+
+def test_tables_for_papers(strong):
+    fit = dpgram.iv(strong, FORMULA)
+    text = fit.to_latex(caption="Wages", stars=False)
+    assert "estimator & 2SLS" in text
+    assert "First-stage F & " in text
+    assert "\\caption{Wages}" in text
+    assert "| estimator | 2SLS |" in fit.to_markdown(below="interval")
+
+
+def test_structural_predictions(strong, weak):
+    rows = {"w": [0.0, 1.0, 1.0, None], "x0": [0.0, 0.0, 1.0, 1.0]}
+    for release in (strong, weak):
+        fit = dpgram.iv(release, FORMULA)
+        found = fit.predict(rows, interval="mean", confidence=0.9)
+        assert fit.predict(rows) == pytest.approx(found["prediction"], nan_ok=True)
+        assert found["prediction"][:3] == pytest.approx(
+            [fit.params["(intercept)"], *(fit.params[:2].sum() + k * fit.params["x0"] for k in (0, 1))]
+        )
+        ends = fit.lincom("(intercept) + w + x0").conf_int(alpha=0.1).iloc[0]
+        assert (found["lower"][2], found["upper"][2]) == pytest.approx(tuple(ends))
+        assert np.isnan([found[key][3] for key in ("prediction", "lower", "upper")]).all()
+    assert fit.predict({"w": [], "x0": []}, interval="mean")["lower"].shape == (0,)
+    with pytest.raises(ModelError, match="interval is 'observation' and must be \"mean\""):
+        fit.predict(rows, interval="observation")
+    with pytest.raises(ModelError, match="uses column 'x0', but the frame has no such column"):
+        fit.predict({"w": [0.0]})
 
 
 def test_a_whitened_release_counts_clipping():
@@ -134,6 +377,17 @@ def test_the_command(strong, tmp_path, capsys):
     data = json.loads(capsys.readouterr().out)
     assert data["kappa"] >= 1
     assert data["strength_word"] in ("moderate", "strong")
+    assert "tests" not in data
+    assert run(["iv", file, "--formula", FORMULA, "--test", "w = 0, x0 = 0.5", "--json"]) == 0
+    (tested,) = json.loads(capsys.readouterr().out)["tests"]
+    assert [one["name"] for one in tested["contrasts"]] == ["w", "x0 = 0.5"]
+    assert tested["joint_test"]["restrictions"] == 2
+    assert run(["iv", file, "--formula", FORMULA, "--format", "latex", "--test", "x0 = 0.5"]) == 0
+    said = capsys.readouterr().out
+    assert "estimator & 2SLS" in said
+    assert said.count("\\toprule") == 2
+    assert run(["iv", file, "--formula", FORMULA, "--format", "html"]) == 2
+    assert "must be one of text, latex, markdown" in capsys.readouterr().err
     assert run(["iv", file, "--formula", "y ~ w + [x0 ~ w]"]) == 2
     said = capsys.readouterr().err
     assert said.startswith("error: ")
@@ -188,6 +442,7 @@ def test_without_noise_it_is_linearmodels_on_its_own_table(liml):
     fit = dpgram.iv(release, "lwage ~ exper + [educ ~ fatheduc + motheduc]", estimator="liml" if liml else "2sls")
     known = unadjusted("lwage ~ 1 + exper + [educ ~ fatheduc + motheduc]", frame, liml=liml)
     assert np.max(apart(fit, known)) < 1e-5
+    assert fit.residual_variance == pytest.approx(known.s2, rel=1e-5)
     assert fit.first_stage[0].f == pytest.approx(float(known.first_stage.diagnostics["f.stat"].iloc[0]), rel=1e-5)
     if liml:
         assert fit.overidentification.statistic == pytest.approx(known.basmann_f.stat, rel=1e-2)

@@ -7,7 +7,7 @@ import pytest
 import dpgram
 from dpgram.cli.app import run
 from dpgram.errors import ModelError, PlanError, SchemaError
-from dpgram.regression.formula import designs
+from dpgram.regression.formula import designs, instrumented
 
 COLUMNS = [
     dpgram.Numeric("wage", 0, 100),
@@ -66,6 +66,26 @@ def test_the_formula_works_with_what_is_suggested_and_not_with_less(formula):
     assert not dpgram.suggest_derived(found.extended, formula).derived
 
 
+WITH_INSTRUMENTS = {
+    "wage ~ age + [debt ~ female]": [],
+    "wage ~ age + I(age**2) + [debt ~ female + female:region]": ["age_squared", "female_by_region"],
+    "log1p(wage) ~ [age + age:female ~ region + region:female] - 1": ["age_by_female", "female_by_region", "log1p_wage"],
+    "wage ~ female*`region[s]` + [age ~ I(when >= '2013-07-01')]": ["female_by_region_s", "when_from_2013_07_01"],
+}
+
+
+@pytest.mark.parametrize("formula", WITH_INSTRUMENTS)
+def test_formulas_with_instruments_work_with_what_is_suggested(formula):
+    found = dpgram.suggest_derived(SCHEMA, ["wage ~ age", formula])
+    assert sorted(one.name for one in found.derived) == WITH_INSTRUMENTS[formula]
+    assert instrumented(found.extended, formula)
+    for one in found.derived:
+        assert found.needed_by[one.name] == (formula,)
+        with pytest.raises(ModelError):
+            instrumented(dpgram.Schema(unit="p", columns=COLUMNS, derived=[d for d in found.derived if d != one]), formula)
+    assert not dpgram.suggest_derived(found.extended, formula).derived
+
+
 def test_several_models_share_what_they_need():
     found = dpgram.suggest_derived(SCHEMA, list(WISHES)[:4])
     assert len(found.derived) == 4
@@ -98,6 +118,10 @@ def test_a_name_that_is_taken_gets_a_number():
         ([], {}, PlanError, "no formula is given"),
         ("wage ~ age:female:region", {}, ModelError, "No derived column computes it"),
         ("wage ~ debt:age", {}, ModelError, "A product would be another number where a cell of 'debt' is missing"),
+        ("wage ~ [age ~ age]", {}, ModelError, "is an endogenous regressor, so it cannot be an instrument too"),
+        ("wage ~ [age ~ female", {}, ModelError, "must have one part in square brackets"),
+        ("wage ~ region[s]", {}, ModelError, "Write a level in backquotes"),
+        ([7], {}, ModelError, "the formula is a int and must be text"),
         ("wage ~ salary", {}, ModelError, "there is no column 'salary'"),
         ("wage ~ age", {"epsilon": 1.0}, PlanError, "needs epsilon, delta and table_rows together"),
         ("wage ~ age*female", {"epsilon": 1.0, "delta": 1e-6, "table_rows": 0}, PlanError, "table_rows is 0"),

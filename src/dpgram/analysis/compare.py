@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from dpgram.analysis.fit import Fit
+from dpgram.analysis.fitted import Fitted
 from dpgram.errors import ModelError
 from dpgram.report.figures import draw_comparison
 from dpgram.report.models import TableStyle, model_table
@@ -33,7 +33,7 @@ class Comparison(Summarised):
     ('(intercept)', 'age')
     """
 
-    def __init__(self, models: Mapping[str, Fit]):
+    def __init__(self, models: Mapping[str, Fitted]):
         self.models = dict(models)
 
     @property
@@ -172,7 +172,7 @@ class Comparison(Summarised):
         Returns
         -------
         dict
-            ``models``: each fit as ``Fit.to_dict`` gives it, by name. ``same_release``: whether all fits come from one release.
+            ``models``: each fit as its ``to_dict`` gives it, by name. ``same_release``: whether all fits come from one release.
 
         Examples
         --------
@@ -248,12 +248,15 @@ class Comparison(Summarised):
         return draw_comparison(self.to_dict(), ax)
 
 
-def compare(*fits: Fit | Iterable[Fit] | Mapping[str, Fit]) -> Comparison:
+def compare(*fits: Fitted | Iterable[Fitted] | Mapping[str, Fitted]) -> Comparison:
     """Put several fits side by side.
+
+    Least squares and regressions with instruments can stand in one table. A row then says which is which, and another has the F statistic
+    of the first stage.
 
     Parameters
     ----------
-    *fits : Fit, list of Fit, or dict of Fit
+    *fits : Fit or IVFit, list of these, or dict of these
         The fits, as ``compare(a, b)``, ``compare([a, b])`` or ``compare({"small": a, "large": b})``. The names in a dict become the
         headings of the columns. Otherwise the fits are numbered.
 
@@ -280,10 +283,10 @@ def compare(*fits: Fit | Iterable[Fit] | Mapping[str, Fit]) -> Comparison:
     if len(fits) == 1 and isinstance(fits[0], Mapping):
         models = dict(fits[0])
     else:
-        one = fits[0] if len(fits) == 1 and not isinstance(fits[0], Fit) else fits
+        one = fits[0] if len(fits) == 1 and not isinstance(fits[0], Fitted) else fits
         if not isinstance(one, Iterable):
             raise ModelError(f"compare got a {type(one).__name__}, but it needs fits, as in compare(first, second).")
         models = {f"({k}) {getattr(fit, 'target', '')}": fit for k, fit in enumerate(one, 1)}
-    if not models or not all(isinstance(fit, Fit) for fit in models.values()):
-        raise ModelError("compare needs one or more fits, which dpgram.regress returns.")
+    if not models or not all(isinstance(fit, Fitted) for fit in models.values()):
+        raise ModelError("compare needs one or more fits, which dpgram.regress and dpgram.iv return.")
     return Comparison(models)

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from dpgram.inference.hypotheses import Tested
 from dpgram.regression.restrictions import Restrictions
 from dpgram.report.contrasts import contrast_summary
 from dpgram.report.summary import Summarised, Summary, data_frame, labelled, labelled_ends, origin
 
 if TYPE_CHECKING:
-    from dpgram.analysis.fit import Fit
+    from dpgram.analysis.fitted import Fitted
 
 Array = np.ndarray
+
+
+class Spread(NamedTuple):
+    """Standard errors, and their parts."""
+
+    se: Array
+    sampling: Array
+    privacy: Array
+    clipping: Array
 
 
 @dataclass(frozen=True)
@@ -31,7 +42,8 @@ class JointTest:
     statistic : float
         The chi-square statistic.
     degrees : int
-        Its degrees of freedom: the number of restrictions that were tested.
+        Its degrees of freedom: the number of restrictions that were tested. For an Anderson-Rubin test, the number of instruments beyond
+        those needed is added.
     p_value : float
         The p-value. It comes from an F distribution if the noise of the release has few degrees of freedom.
     restrictions : int
@@ -45,6 +57,11 @@ class JointTest:
     degrees: int
     p_value: float
     restrictions: int
+
+    @classmethod
+    def of(cls, asked: Restrictions, coefficients: Sequence[str], name: str, found: Tested) -> JointTest:
+        """What was ``found`` about restrictions on ``coefficients``."""
+        return cls(name, asked.names(coefficients), found.statistic, found.degrees, found.p_value, len(asked.texts))
 
     @property
     def pvalue(self) -> float:
@@ -65,7 +82,7 @@ class Contrasts(Summarised):
 
     Attributes
     ----------
-    fit : Fit
+    fit : Fit or IVFit
         The regression.
     asked : Restrictions
         The combinations, and the values that they are tested against.
@@ -82,7 +99,7 @@ class Contrasts(Summarised):
     [0, 1]
     """
 
-    fit: Fit
+    fit: Fitted
     asked: Restrictions
 
     @property
@@ -97,7 +114,7 @@ class Contrasts(Summarised):
 
     @property
     def _effect(self) -> Array:
-        return self.asked.matrix @ self.fit.channel.own(self.fit.channel.estimate)
+        return self.fit.effects_of(self.asked.matrix)
 
     @property
     def sd(self) -> Any:
@@ -105,8 +122,8 @@ class Contrasts(Summarised):
         return labelled(self.names, self._known.se)
 
     @cached_property
-    def _known(self) -> Any:
-        return self.fit.uncertainty.of(self.asked.matrix)
+    def _known(self) -> Spread:
+        return self.fit.spread_of(self.asked.matrix)
 
     @property
     def tvalue(self) -> Any:
@@ -125,7 +142,7 @@ class Contrasts(Summarised):
 
     @cached_property
     def _p_values(self) -> Array:
-        return self.fit._p_values_of(self.asked)
+        return self.fit.p_values_of(self.asked)
 
     def conf_int(self, alpha: float | None = None, *, confidence: float | None = None) -> Any:
         """Confidence intervals of the combinations, in the shape of statsmodels.
@@ -140,18 +157,19 @@ class Contrasts(Summarised):
         Returns
         -------
         pandas.DataFrame or dict
-            Lower ends in column 0 and upper ends in column 1. Both are infinite if the release says nothing about the combination.
+            Lower ends in column 0 and upper ends in column 1. Both are infinite if the release says nothing about the combination. With
+            instruments, a set can lack one end, and both are NaN if it is empty.
         """
-        made = self.fit._intervals_of(self.asked.matrix, alpha, confidence)
+        made = self.fit.intervals_of(self.asked.matrix, alpha, confidence)
         return labelled_ends(self.names, made.lower, made.upper)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the table as plain data, ready for JSON. Infinite ends of intervals are None."""
-        made, known = self.fit._intervals_of(self.asked.matrix), self._known
-        parts = (np.sqrt(np.diag(part)) for part in (known.sampling, known.noise, known.clipping))
+        made = self.fit.intervals_of(self.asked.matrix)
+        sets = made.sets or [None] * len(self.names)
         columns = zip(
-            self.names, self._effect, self.asked.values, known.se, *parts, self._z, self._p_values, made.lower, made.upper,
-            made.method, strict=True,
+            self.names, self._effect, self.asked.values, *self._known, self._z, self._p_values, made.lower, made.upper,
+            made.method, sets, strict=True,
         )  # fmt: skip
         return {
             "target": self.fit.target,
@@ -165,14 +183,15 @@ class Contrasts(Summarised):
                     "se_sampling": float(sampling),
                     "se_privacy": float(privacy),
                     "se_clipping": float(clipping),
-                    "z": float(z) if np.isfinite(z) else None,
+                    "z": _finite(z),
                     "p_value": float(p),
-                    "lower": float(low) if np.isfinite(low) else None,
-                    "upper": float(high) if np.isfinite(high) else None,
+                    "lower": _finite(low),
+                    "upper": _finite(high),
                     "identified": bool(np.isfinite(low) and np.isfinite(high)),
                     "interval": method,
+                    **({} if pieces is None else {"set": [[_finite(low), _finite(high)] for low, high in pieces]}),
                 }
-                for name, effect, value, se, sampling, privacy, clipping, z, p, low, high, method in columns
+                for name, effect, value, se, sampling, privacy, clipping, z, p, low, high, method, pieces in columns
             ],
             **origin(self.fit.release),
             "private": self.fit.release.private,
@@ -191,7 +210,7 @@ class Contrasts(Summarised):
         pandas.DataFrame
             One row for each combination.
         """
-        made = self.fit._intervals_of(self.asked.matrix, alpha)
+        made = self.fit.intervals_of(self.asked.matrix, alpha)
         rows = {
             "contrast": list(self.names),
             "coef": self._effect,
@@ -208,7 +227,11 @@ class Contrasts(Summarised):
         return contrast_summary(self.to_dict())
 
 
-def contrasts_data(fit: Fit, asked: str) -> dict[str, Any]:
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def contrasts_data(fit: Fitted, asked: str) -> dict[str, Any]:
     """Restrictions each by itself, as ``Contrasts.to_dict`` gives them, and of several the test of all together."""
     data, joint = fit.t_test(asked).to_dict(), None
     if len(data["contrasts"]) > 1:

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from dpgram.analysis.contrasts import Contrasts, JointTest, joint_data
+from dpgram.analysis.contrasts import JointTest, Spread, joint_data
+from dpgram.analysis.fitted import Fitted, Hypothesis
 from dpgram.artifact.release import GramRelease
 from dpgram.errors import ModelError
 from dpgram.evidence.evidence import Evidence
@@ -31,7 +32,7 @@ from dpgram.inference.intervals import (
 from dpgram.regression.channel import Channel, channel
 from dpgram.regression.design import Design, unmarked, yes_or_no
 from dpgram.regression.fit import debiased, fit_linear, shrunk
-from dpgram.regression.restrictions import Restrictions, restrictions
+from dpgram.regression.restrictions import Restrictions
 from dpgram.report.figures import draw_coefficients
 from dpgram.report.summary import (
     Summary,
@@ -48,9 +49,6 @@ from dpgram.report.summary import (
 
 Array = np.ndarray
 
-Hypothesis = str | Mapping[str, float] | Sequence[Any] | Array
-"""Linear restrictions, as ``Fit.t_test`` says."""
-
 LINEAR_PROBABILITY = (
     "{target} is 0 or 1, so this is a linear probability model. A coefficient is the change of the probability that {target} is 1, if the "
     "feature is larger by one unit. Predictions can be below 0 or above 1. The errors do not have one variance, although the intervals "
@@ -58,7 +56,7 @@ LINEAR_PROBABILITY = (
 )
 
 
-class Fit:
+class Fit(Fitted):
     """One fitted linear regression, with standard errors and confidence intervals that include the privacy noise.
 
     ``dpgram.regress`` makes it from a release, and it costs no budget. Names follow statsmodels: ``params``, ``bse``, ``conf_int``,
@@ -133,16 +131,6 @@ class Fit:
     def effective_rows(self) -> float:
         """Effective sample size: the number of rows that counted, divided by the design effect."""
         return self._evidence.effective_rows
-
-    @property
-    def target(self) -> str:
-        """Name of the target."""
-        return self.design.target
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the coefficients, in order."""
-        return self.design.names
 
     @property
     def estimates(self) -> Any:
@@ -326,14 +314,19 @@ class Fit:
     def _simulated(self) -> Simulated | None:
         return self._refits if self.intervals == BOOTSTRAP else None
 
-    def _intervals_of(self, matrix: Array, alpha: float | None = None, confidence: float | None = None) -> Intervals:
-        """Intervals of combinations of coefficients, (k, p), in the order of ``names``. For further computations; see ``t_test``."""
+    def intervals_of(self, matrix: Array, alpha: float | None = None, confidence: float | None = None) -> Intervals:
         if alpha is not None:
             confidence = confidence_of(alpha, confidence)
         return self._intervals_by(self.intervals, self.confidence if confidence is None else confidence, matrix)
 
-    def _p_values_of(self, asked: Restrictions) -> Array:
-        """P-values of restrictions, each by itself. For further computations; see ``t_test``."""
+    def effects_of(self, matrix: Array) -> Array:
+        return matrix @ self.channel.own(self.channel.estimate)
+
+    def spread_of(self, matrix: Array) -> Spread:
+        known = self.uncertainty.of(matrix)
+        return Spread(known.se, *(np.sqrt(np.diag(part)) for part in (known.sampling, known.noise, known.clipping)))
+
+    def p_values_of(self, asked: Restrictions) -> Array:
         return p_values(self.channel, asked.values, asked.matrix, method=self.intervals, simulated=self._simulated)
 
     @property
@@ -350,114 +343,6 @@ class Fit:
     def rsquared(self) -> float | None:
         """Share of the target's variance that the features explain. None if the variance cannot be told from the noise."""
         return self.goodness.r_squared
-
-    def t_test(self, r_matrix: Hypothesis) -> Contrasts:
-        """Test linear restrictions on the coefficients, each by itself.
-
-        Parameters
-        ----------
-        r_matrix : str, dict, array or list
-            The restrictions:
-
-            - a text such as ``"age - weight = 0"``, ``"age = 0.5"`` or ``"age = weight, smoker = 0"``. Without ``=``, zero is tested. Names
-              are written as in ``names``, with backquotes around them if you like.
-            - a dict with a weight for each coefficient, such as ``{"age": 1, "weight": -1}``. Zero is tested.
-            - an array with one number for each coefficient, or one row of these for each restriction.
-            - a tuple of such an array and the values to test.
-            - a list of texts and dicts.
-
-        Returns
-        -------
-        Contrasts
-            One row for each restriction: ``effect``, ``sd``, ``tvalue``, ``pvalue``, ``conf_int()`` and ``summary()``.
-
-        Raises
-        ------
-        ModelError
-            If the fit has no such coefficient, or if a restriction is not linear.
-
-        Examples
-        --------
-        >>> import dpgram
-        >>> columns = [dpgram.Numeric("age", 0, 100), dpgram.Numeric("weight", 0, 200), dpgram.Numeric("pressure", 50, 250)]
-        >>> table = {"age": [30, 50, 70] * 10_000, "weight": [60, 80, 70] * 10_000, "pressure": [105, 125, 125] * 10_000}
-        >>> schema = dpgram.Schema(unit="person", columns=columns)
-        >>> made = dpgram.release(table, schema, epsilon=10.0, delta=1e-6, mechanism="gaussian-noise")
-        >>> fit = dpgram.regress(made, "pressure", ["age", "weight"])
-        >>> fit.t_test("age = weight, age = 0").names
-        ('age = weight', 'age')
-        """
-        return Contrasts(self, self._asked(r_matrix))
-
-    def lincom(self, combination: str | Mapping[str, float]) -> Contrasts:
-        """Return a linear combination of the coefficients, with its standard error and confidence interval.
-
-        The name is that of Stata's command. ``t_test`` gives the same numbers, and takes several combinations.
-
-        Parameters
-        ----------
-        combination : str or dict
-            A sum such as ``"age + 10*weight"``, or a dict with a weight for each coefficient.
-
-        Returns
-        -------
-        Contrasts
-            The combination, in one row.
-
-        Raises
-        ------
-        ModelError
-            If the fit has no such coefficient, or if this is not one combination.
-
-        Examples
-        --------
-        >>> import dpgram
-        >>> columns = [dpgram.Numeric("age", 0, 100), dpgram.Numeric("weight", 0, 200), dpgram.Numeric("pressure", 50, 250)]
-        >>> table = {"age": [30, 50, 70] * 10_000, "weight": [60, 80, 70] * 10_000, "pressure": [105, 125, 125] * 10_000}
-        >>> schema = dpgram.Schema(unit="person", columns=columns)
-        >>> made = dpgram.release(table, schema, epsilon=10.0, delta=1e-6, mechanism="gaussian-noise")
-        >>> fit = dpgram.regress(made, "pressure", ["age", "weight"])
-        >>> lower, upper = fit.lincom({"age": 10, "weight": 10}).conf_int().iloc[0]
-        >>> bool(lower < upper)
-        True
-        """
-        asked = self._asked(combination)
-        if len(asked.texts) != 1 or asked.values[0] != 0:
-            raise ModelError(
-                f"lincom takes one combination without '=', such as 'age + 10*weight'. Use t_test for {combination!r}."
-            )
-        return Contrasts(self, asked)
-
-    def wald_test(self, r_matrix: Hypothesis) -> JointTest:
-        """Test several linear restrictions on the coefficients together.
-
-        Parameters
-        ----------
-        r_matrix : str, dict, array or list
-            The restrictions, as in ``t_test``. The name of a categorical column stands for all its levels.
-
-        Returns
-        -------
-        JointTest
-            The test, with its ``statistic``, ``degrees`` of freedom and ``p_value``.
-
-        Raises
-        ------
-        ModelError
-            If the fit has no such coefficient, if a restriction is not linear, or if restrictions repeat or contradict each other.
-
-        Examples
-        --------
-        >>> import dpgram
-        >>> columns = [dpgram.Numeric("age", 0, 100), dpgram.Numeric("weight", 0, 200), dpgram.Numeric("pressure", 50, 250)]
-        >>> table = {"age": [30, 50, 70] * 10_000, "weight": [60, 80, 70] * 10_000, "pressure": [105, 125, 125] * 10_000}
-        >>> schema = dpgram.Schema(unit="person", columns=columns)
-        >>> made = dpgram.release(table, schema, epsilon=10.0, delta=1e-6, mechanism="gaussian-noise")
-        >>> dpgram.regress(made, "pressure", ["age", "weight"]).wald_test("age = weight, age = 0").degrees
-        2
-        """
-        asked = self._asked(r_matrix)
-        return self._jointly(asked, ", ".join(asked.texts))
 
     def joint_test(self, coefficients: Hypothesis) -> JointTest:
         """Test that several coefficients are all zero.
@@ -508,13 +393,10 @@ class Fit:
         """That the coefficients at ``places`` are zero."""
         return Restrictions(np.eye(len(self.names))[list(places)], np.zeros(len(places)), tuple(self.names[j] for j in places))
 
-    def _asked(self, asked: Hypothesis) -> Restrictions:
-        return restrictions(asked, self.names, dict(self.design.groups))
-
     def _jointly(self, asked: Restrictions, name: str) -> JointTest:
         once = asked.once()
         found = jointly(self.channel, once.values, once.matrix, method=self.intervals, simulated=self._simulated)
-        return JointTest(name, once.names(self.names), found.statistic, found.degrees, found.p_value, len(once.texts))
+        return JointTest.of(once, self.names, name, found)
 
     def predict(self, frame: Any, *, interval: str | None = None, confidence: float | None = None) -> Any:
         """Predict the target for new rows.
@@ -748,67 +630,6 @@ class Fit:
         0.5
         """
         return data_frame(framed_rows(self.to_dict()), index="name")
-
-    def to_latex(self, *, caption: str | None = None, label: str | None = None, **style: Any) -> str:
-        """Return the coefficients as a LaTeX table with one column, as ``dpgram.compare(fit).to_latex()`` does.
-
-        ``fit.summary().to_latex()`` is the whole summary. The document needs the package booktabs.
-
-        Parameters
-        ----------
-        caption : str, optional
-            Caption of the table. With a caption or a label it is a floating table.
-        label : str, optional
-            Label to refer to the table.
-        **style
-            How the table looks: ``stars``, ``below``, ``digits``, ``fixed`` and ``extra``, as in ``Comparison.summary``.
-
-        Returns
-        -------
-        str
-            LaTeX text, with all names escaped.
-
-        Examples
-        --------
-        >>> import dpgram
-        >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100), dpgram.Numeric("pressure", 50, 250)])
-        >>> table = {"age": [30, 50, 70] * 10_000, "pressure": [105, 115, 125] * 10_000}
-        >>> made = dpgram.release(table, schema, epsilon=2.0, delta=1e-6, mechanism="gaussian-noise")
-        >>> "toprule" in dpgram.regress(made, "pressure", ["age"]).to_latex(stars=False)
-        True
-        """
-        return self._compared().to_latex(caption=caption, label=label, **style)
-
-    def to_markdown(self, **style: Any) -> str:
-        """Return the coefficients as a Markdown table with one column, as ``dpgram.compare(fit).to_markdown()`` does.
-
-        ``fit.summary().to_markdown()`` is the whole summary.
-
-        Parameters
-        ----------
-        **style
-            How the table looks: ``stars``, ``below``, ``digits``, ``fixed`` and ``extra``, as in ``Comparison.summary``.
-
-        Returns
-        -------
-        str
-            Markdown text with a pipe table, with all names escaped.
-
-        Examples
-        --------
-        >>> import dpgram
-        >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric("age", 0, 100), dpgram.Numeric("pressure", 50, 250)])
-        >>> table = {"age": [30, 50, 70] * 10_000, "pressure": [105, 115, 125] * 10_000}
-        >>> made = dpgram.release(table, schema, epsilon=2.0, delta=1e-6, mechanism="gaussian-noise")
-        >>> dpgram.regress(made, "pressure", ["age"]).to_markdown().splitlines()[2]
-        '|  | pressure |'
-        """
-        return self._compared().to_markdown(**style)
-
-    def _compared(self) -> Any:
-        from dpgram.analysis.compare import Comparison  # which holds fits
-
-        return Comparison({self.target: self})
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the coefficients with their confidence intervals.

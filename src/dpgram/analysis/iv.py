@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from dpgram.analysis.contrasts import JointTest, Spread
 from dpgram.analysis.fit import confidence_of
+from dpgram.analysis.fitted import Fitted
 from dpgram.artifact.release import GramRelease
 from dpgram.errors import ModelError
 from dpgram.evidence.evidence import Evidence
@@ -23,15 +26,17 @@ from dpgram.inference.anderson_rubin import (
     chosen,
     confidence_sets,
     endogeneity,
+    jointly,
     p_values,
     standard_errors,
 )
-from dpgram.inference.intervals import check_confidence
+from dpgram.inference.intervals import Intervals, check_confidence
 from dpgram.regression.design import unmarked
 from dpgram.regression.formula import instrumented
-from dpgram.regression.instruments import ESTIMATORS, Conditions, Estimate, Instrumented, conditions, estimate
+from dpgram.regression.instruments import ESTIMATORS, LIML, Conditions, Estimate, Instrumented, conditions, estimate
+from dpgram.regression.restrictions import Restrictions
 from dpgram.report.figures import draw_iv
-from dpgram.report.instruments import summarise_iv
+from dpgram.report.instruments import NAMES, summarise_iv
 from dpgram.report.summary import (
     Summarised,
     Summary,
@@ -48,7 +53,7 @@ from dpgram.report.summary import (
 Array = np.ndarray
 
 
-class IVFit(Summarised):
+class IVFit(Summarised, Fitted):
     """One fitted regression with instruments. Standard errors, confidence sets and tests include the privacy noise.
 
     ``dpgram.iv`` makes it from a release, and it costs no budget. Names follow statsmodels and linearmodels: ``params``, ``bse``,
@@ -95,22 +100,13 @@ class IVFit(Summarised):
         if estimator not in ESTIMATORS:
             raise ModelError(f"there is no estimator named {estimator!r} for instruments. Use one of {', '.join(ESTIMATORS)}.")
         self.release, self.asked, self._evidence = release, asked, Evidence.of(release).assuming(design_effect)
+        self.design = asked.design
         self.estimator, self.intervals, self.confidence = estimator, intervals, float(confidence)
         self._conditions: Conditions = conditions(self._evidence, asked, estimator)
         self._estimate: Estimate = estimate(self._conditions, estimator)
         self._test = Test(self._conditions, self._estimate)
         chosen(self._test, intervals)
         self._made: dict[tuple[str, float], tuple[ConfidenceSet, ...]] = {}
-
-    @property
-    def target(self) -> str:
-        """Name of the target."""
-        return self.asked.design.target
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the coefficients, in order: exogenous regressors first, then endogenous ones."""
-        return self.asked.design.names
 
     @property
     def endogenous(self) -> tuple[str, ...]:
@@ -177,8 +173,13 @@ class IVFit(Summarised):
         """Part of the standard errors that is due to the clipping of long rows, by name."""
         return self._named(self._se(self._estimate.clipping))
 
-    def _se(self, covariance: Array) -> Array:
-        return standard_errors(self._conditions, covariance)
+    def _se(self, covariance: Array, combinations: Array | None = None) -> Array:
+        return standard_errors(self._conditions, covariance, combinations)
+
+    @property
+    def residual_variance(self) -> float:
+        """Variance of the errors, in the target's own units squared, without the privacy noise."""
+        return self._estimate.error_variance * self._conditions.unit**2
 
     @property
     def pvalues(self) -> Any:
@@ -267,6 +268,85 @@ class IVFit(Summarised):
             confidence = confidence_of(alpha, confidence)
         sets = self._sets(confidence, method)
         return labelled_ends(self.names, np.array([each.lower for each in sets]), np.array([each.upper for each in sets]))
+
+    def effects_of(self, matrix: Array) -> Array:
+        return matrix @ self._coefficients
+
+    def spread_of(self, matrix: Array) -> Spread:
+        at = self._estimate
+        return Spread(*(self._se(part, matrix) for part in (at.covariance, at.sampling, at.noise, at.clipping)))
+
+    def intervals_of(self, matrix: Array, alpha: float | None = None, confidence: float | None = None) -> Intervals:
+        if alpha is not None:
+            confidence = confidence_of(alpha, confidence)
+        made = confidence_sets(self._test, self.confidence if confidence is None else confidence, self.intervals, matrix)
+        lower, upper = (np.array([getattr(each, end) for each in made]) for end in ("lower", "upper"))
+        return Intervals(lower, upper, tuple(each.method for each in made), tuple(each.pieces for each in made))
+
+    def p_values_of(self, asked: Restrictions) -> Array:
+        return p_values(self._test, self.intervals, asked.values, asked.matrix)
+
+    def _jointly(self, asked: Restrictions, name: str) -> JointTest:
+        once = asked.once()
+        return JointTest.of(once, self.names, name, jointly(self._test, once.values, once.matrix, self.intervals))
+
+    def predict(self, frame: Any, *, interval: str | None = None, confidence: float | None = None) -> Any:
+        """Predict the target for rows whose features are set to given values.
+
+        A prediction is the sum of the features, each times its coefficient. So it says what the target would be on average if somebody set
+        the features. It is not the best guess for rows in which the endogenous regressors came about by themselves: their errors are
+        related to them, and ``regress`` predicts better there.
+
+        The rows are your own, and nothing about them is protected. They are encoded as in the release, as ``Fit.predict`` says.
+
+        Parameters
+        ----------
+        frame : pandas, polars or Arrow table, or dict of lists
+            The rows. Columns that are not among the regressors, such as instruments, can be left out.
+        interval : {"mean"}, optional
+            Also return the confidence sets of the predictions. They are made as those of the coefficients. An Anderson-Rubin set takes up
+            to a tenth of a second for each row.
+        confidence : float, optional
+            Confidence level of the sets. By default that of the fit.
+
+        Returns
+        -------
+        numpy.ndarray or dict of numpy.ndarray
+            The predictions. With ``interval``, a dict of three arrays: ``prediction``, and ``lower`` and ``upper``, the smallest and the
+            largest value of each confidence set. They are infinite if the set has no end, and NaN if it is empty.
+
+        Raises
+        ------
+        ModelError
+            If a column is missing or cannot be read, or if ``interval`` or ``confidence`` is not valid.
+
+        Examples
+        --------
+        >>> import numpy as np, dpgram
+        >>> z, u = np.random.default_rng(0).uniform(-1, 1, (2, 50_000))
+        >>> table = {"y": 0.25 * z - 0.15 * u, "x": (z + u) / 2, "z": z}
+        >>> schema = dpgram.Schema(unit="person", columns=[dpgram.Numeric(name, -1, 1) for name in table])
+        >>> made = dpgram.release(table, schema, epsilon=2.0, delta=1e-6, mechanism="gaussian-noise")
+        >>> fit = dpgram.iv(made, "y ~ [x ~ z]")
+        >>> float(fit.predict({"x": [0.4]}).round(1)[0])
+        0.2
+        >>> sorted(fit.predict({"x": [0.4]}, interval="mean"))
+        ['lower', 'prediction', 'upper']
+        """
+        from dpgram.analysis.frames import own_features  # brings Arrow along, which a fit alone does not need
+
+        if interval not in (None, "mean"):
+            raise ModelError(f'interval is {interval!r} and must be "mean": with instruments, only the mean has an interval.')
+        features = own_features(self.release.schema, self.design, frame)
+        predicted = self.effects_of(features)
+        if interval is None:
+            return predicted
+        ends = np.full((2, len(features)), np.nan)
+        counted = ~np.isnan(predicted)
+        distinct, which = np.unique(features[counted], axis=0, return_inverse=True)
+        made = self.intervals_of(distinct, confidence=confidence)
+        ends[:, counted] = np.stack([made.lower, made.upper])[:, which.ravel()]
+        return {"prediction": predicted, "lower": ends[0], "upper": ends[1]}
 
     @cached_property
     def first_stage(self) -> tuple[Diagnostic, ...]:
@@ -384,6 +464,7 @@ class IVFit(Summarised):
             "first_stage": [_plain(each) for each in self.first_stage],
             "overidentification": None if self.overidentification is None else _plain(self.overidentification),
             "endogeneity": _plain(self.endogeneity),
+            "residual_variance": self.residual_variance,
             **origin(self.release),
             **rows_that_counted(self._evidence),
             "design_effect": self.design_effect,
@@ -399,10 +480,7 @@ class IVFit(Summarised):
         sets = self.confidence_sets()
         empty = [name for name, made in sets.items() if not made.pieces]
         if empty:
-            notes.append(
-                f"No value of {', '.join(empty)} agrees with all instruments, so the confidence set is empty. At least one instrument is "
-                f"probably not valid."
-            )
+            notes += _about_empty(empty, self.overidentification, NAMES[self.estimator])
         for name, made in sets.items():
             if made.pieces and not made.bounded:
                 nothing = (
@@ -418,10 +496,12 @@ class IVFit(Summarised):
             if made.method == BY_TEST and made.pieces and not any(a <= point[name] <= b for a, b in made.pieces)
         ]
         if outside:
-            notes.append(
-                f"The coefficient of {', '.join(outside)} is outside its confidence set, because the instruments do not agree well. LIML "
-                f"agrees better with all of them."
+            because = (
+                "the instruments are weak, and other values agree with them better"
+                if self.weak
+                else f"the instruments do not agree well{'. LIML agrees better with all of them' * (self.estimator != LIML)}"
             )
+            notes.append(f"The coefficient of {', '.join(outside)} is outside its confidence set, because {because}.")
         for name, source in unmarked(self.release.schema, self.asked.design):
             notes.append(
                 f"{name} is filled in where a cell of {source} is missing, which can bias its coefficient. Add {source}[missing] to the "
@@ -435,7 +515,7 @@ class IVFit(Summarised):
         Returns
         -------
         pandas.DataFrame
-            One row per coefficient, indexed by name. Ends of an interval can be infinite.
+            One row per coefficient, indexed by name. Ends of a set are infinite if it has none, and NaN if it is empty.
 
         Raises
         ------
@@ -452,13 +532,13 @@ class IVFit(Summarised):
         >>> float(dpgram.iv(made, "y ~ [x ~ z]").to_frame().loc["x", "coefficient"].round(1))
         0.5
         """
-        rows = [{key: value for key, value in row.items() if key != "set"} for row in framed_rows(self.to_dict())]
-        return data_frame(rows, index="name")
+        return data_frame(framed_rows(self.to_dict()), index="name")
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the coefficients with their confidence sets.
 
-        The intercept is left out, because its scale is different. A dotted line is a set without an end.
+        The intercept is left out, because its scale is different. A set without an end has an arrow to the edge of the picture. The point
+        of a coefficient is hollow if its set is empty, has no end, or does not contain it.
 
         Parameters
         ----------
@@ -573,6 +653,23 @@ def _about_strength(strength: float, word: str) -> str:
     if word == "moderate":
         return f"The instruments are of moderate strength: {f}, between {WEAK:g} and {STRONG:g}. So prefer the confidence sets to std err."
     return f"The instruments are strong: {f}, at least {STRONG:g}."
+
+
+def _about_empty(names: Sequence[str], test: Diagnostic | None, estimator: str) -> list[str]:
+    assert test is not None  # with as many instruments as coefficients, some value agrees with all of them
+    return [
+        f"No value of {', '.join(names)} agrees with all instruments, so the confidence set is empty. The test that all instruments agree "
+        f"says the same: {_in_words(test)}. At least one instrument is probably not valid, or the effect is not the same for everybody. No "
+        f"P is shown, because it would be small for every value and would say nothing about zero.",
+        f"To see where instruments disagree, fit with fewer of them: with as many as there are endogenous regressors, no set is empty. Or "
+        f'use intervals="wald", for intervals of what {estimator} estimates from all of them together. These intervals are right only if '
+        f"all instruments are valid and strong.",
+    ]
+
+
+def _in_words(test: Diagnostic) -> str:
+    p = "P < 0.001" if test.p_value < 0.001 else f"P = {test.p_value:.3f}"
+    return f"chi2 = {test.statistic:.4g} with {test.degrees} degree{'s' * (test.degrees > 1)} of freedom, {p}"
 
 
 def _plain(test: Diagnostic) -> dict[str, Any]:

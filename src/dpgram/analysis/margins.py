@@ -257,8 +257,8 @@ def marginal_effects(fit: Fit, column: str, at: Mapping[str, Any] | None, confid
             points.append(moved)
     weights = fit.design.label_unit * np.linalg.solve(fit.design.to_own_units.T, fit.design.regressors.T @ np.array(points).T).T
     effect, se = weights @ fit.channel.own(fit.channel.estimate), fit.uncertainty.of(weights).se
-    made = fit._intervals_of(weights, confidence=confidence)
-    tested = fit._p_values_of(Restrictions(weights, np.zeros(len(weights)), tuple(label for label, _ in names)))
+    made = fit.intervals_of(weights, confidence=confidence)
+    tested = fit.p_values_of(Restrictions(weights, np.zeros(len(weights)), tuple(label for label, _ in names)))
     effects = [
         _effect(label, chosen, *map(float, (effect[k], se[k], tested[k], made.lower[k], made.upper[k])))
         for k, (label, chosen) in enumerate(names)

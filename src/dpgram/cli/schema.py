@@ -34,7 +34,8 @@ def suggest_derived(
 
     Args:
         schema: TOML file that declares the columns.
-        formula: A model that somebody will want to fit, such as "wage ~ age*female + I(age**2)". May be repeated.
+        formula: A model that somebody will want to fit, such as "wage ~ age*female + I(age**2)", or with instruments
+            "wage ~ age + [schooling ~ distance]". May be repeated.
         epsilon: Epsilon of the privacy budget, for a forecast of how much wider intervals become.
         delta: Delta of the privacy budget, for the same forecast.
         table_rows: Number of rows, for the same forecast. It must be public, or a public guess."""

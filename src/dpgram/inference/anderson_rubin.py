@@ -1,34 +1,40 @@
-"""Confidence sets for coefficients with instruments that hold however weak the instruments are (Anderson and Rubin 1949).
+"""Confidence sets and tests with instruments that hold however weak the instruments are (Anderson and Rubin 1949).
 
 At the true coefficients the products of instruments with errors have mean zero and a covariance that is known and depends on the
 coefficients. Their squared length in units of it,
 
-    T(v) = (Z'Mv)' V(v)^-1 (Z'Mv),
+    T(v) = (Z'Mv)' V(v)^-1 (Z'Mv),    v = (-b, 1),
 
-made as small as possible over all other coefficients, is about chi-square with q - p + 1 degrees of freedom: q instruments, p coefficients.
-A set contains the values that this test does not reject. It may be an interval, two half-lines, the whole line, or empty.
+made as small as possible over all b that obey r linear restrictions, is about chi-square with q - p + r degrees of freedom: q instruments,
+p coefficients. A set contains the values of a combination of coefficients that this test does not reject. It may be an interval, two
+half-lines, the whole line, or empty.
 
-T does not change when v is multiplied by a number. So T of a combination X d alone, without y, is what T tends to when coefficients go to
-infinity along d. Divided by its degrees of freedom, its smallest value is the strength of the instruments: with one endogenous regressor,
-and without noise, the F statistic of the first stage. Where it is small, sets are unbounded."""
+T does not change when v is multiplied by a number. So restrictions mean a subspace of all v, and T of a combination X d alone, without
+y, is what T tends to when coefficients go to infinity along d. Divided by its degrees of freedom, its smallest value is the strength of
+the instruments: with one endogenous regressor, and without noise, the F statistic of the first stage. Where it is small, sets have no end.
+
+Values from minus to plus infinity are a circle: both ends are the same subspace, that of combinations without y. A set is looked for along
+the circle, so that no value is too far away to be seen."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import null_space
-from scipy.optimize import brentq
+from scipy.linalg import eigh, null_space
 from scipy.special import chdtri, fdtri
 
 from dpgram.errors import ModelError
 from dpgram.evidence.evidence import Evidence
 from dpgram.evidence.law import TINY
+from dpgram.inference.hypotheses import Tested, apart
 from dpgram.inference.intervals import check_confidence, quantile
 from dpgram.inference.pivot import Pivot, p_value, profile
+from dpgram.inference.subspaces import Statistic, Subspaces
+from dpgram.linalg.roots import root
+from dpgram.linalg.symmetric import positive_part
 from dpgram.regression.channel import channel
 from dpgram.regression.instruments import Conditions, Estimate, with_fitted
 
@@ -37,9 +43,9 @@ Array = np.ndarray
 WEAK = 10.0  # Staiger and Stock (1997): below this F, two-stage least squares and its standard errors mislead
 STRONG = 104.7  # Lee, McCrary, Moreira and Porter (2022): above this F, the usual 95 % interval is right
 SHARE = 0.1  # of the variance of a coefficient, in directions that are not strong: above it, its interval comes from the test
-ITERATIONS = 60
-GRID = np.tan(np.linspace(-0.5, 0.5, 42)[1:-1] * math.pi)  # standard errors from the estimate
-STILL = 1e-9
+ANGLES = np.linspace(-0.5, 0.5, 43)[1:-1] * math.pi  # of values, in units of a spread around a value
+CLOSER = 6  # times, points are added where T may cross its limit twice between two of them
+AT_INFINITY = 1e-9  # of a combination: so little of y is none
 WALD, BY_TEST, AUTO = "wald", "anderson-rubin", "auto"
 METHODS = (AUTO, WALD, BY_TEST)
 
@@ -128,134 +134,101 @@ class Test:
 
     @property
     def degrees(self) -> int:
-        """Of freedom, of the test of one coefficient."""
+        """Of freedom, of the test of one combination of coefficients."""
         return self.of.over + 1
 
     @cached_property
-    def covariance_parts(self) -> tuple[Array, Array]:
-        """Error variance per sum of squares of [X, y] after projection, and its weight in each direction of the instruments."""
-        return self.of.sampled(1.0, len(self.of.own)) * self.of.unexplained, np.maximum(self.of.own, 0.0)
-
-    def statistic(self, v: Array) -> tuple[float, Array, Array]:
-        """T, its gradient, and the diagonal part of the covariance."""
-        of, (errors, weight) = self.of, self.covariance_parts
-        m, along, noise, sampled = of.cross @ v, of.noise_cross @ v, of.noise_square @ v, errors @ v
-        sigma = float(v @ sampled)
-        if sigma <= 0:
-            sigma, sampled = 0.0, np.zeros_like(v)
-        diagonal = of.noise_own * float(v @ noise) + weight * sigma + of.by_clipping * float(v @ v) + TINY
-        over = m / diagonal
-        shaded = along / diagonal
-        share = float(along @ over) / (1 + float(along @ shaded))
-        y = over - share * shaded
-        squares = y**2
-        pulled = (of.noise_own @ squares) * noise + (weight @ squares) * sampled + of.by_clipping * squares.sum() * v
-        gradient = 2 * (of.cross.T @ y - pulled - float(along @ y) * (of.noise_cross.T @ y))
-        return float(m @ y), gradient, diagonal
-
-    def least(self, start: Array, free: Array) -> tuple[float, Array]:
-        """The smallest T that steps from ``start`` lead to, within the directions ``free`` (p + 1, k), and where it is."""
-        v = start
-        best, gradient, diagonal = self.statistic(v)
-        if free.shape[1] == 0:
-            return best, v
-        damping = 1e-3
-        for _ in range(ITERATIONS):
-            moved = self.of.cross @ free
-            metric = moved.T @ (moved / diagonal[:, None])
-            metric[np.diag_indices_from(metric)] += damping * metric.diagonal().max() + TINY
-            step = free @ np.linalg.solve(metric, free.T @ gradient / -2)
-            tried, slope, spread = self.statistic(v + step)
-            if tried < best:
-                settled = best - tried < STILL * (1 + best)
-                v, best, gradient, diagonal, damping = v + step, tried, slope, spread, max(damping / 5, 1e-12)
-                if settled:
-                    break
-            else:
-                damping *= 6
-                if damping > 1e8:
-                    break
-        return best, v
-
-    def weakest(self, within: Array) -> tuple[float, Array]:
-        """The smallest T over all combinations in the span of ``within`` (p + 1, k), orthonormal, and the combination."""
-        of, (errors, weight) = self.of, self.covariance_parts
-        diagonal = self.statistic(of.errors(self.at.b))[2]
-        size = float(np.sum(of.noise_own / diagonal)), float(np.sum(weight / diagonal)), float(np.sum(1 / diagonal))
-        scale = size[0] * of.noise_square + size[1] * errors + size[2] * of.by_clipping * np.eye(len(errors))
-        inner = within.T @ (of.cross.T @ (of.cross / diagonal[:, None])) @ within
-        outer = within.T @ scale @ within
-        values, vectors = np.linalg.eigh((outer + outer.T) / 2)
-        root = vectors / np.sqrt(np.maximum(values, 1e-12 * max(values[-1], TINY)))
-        start = within @ (root @ np.linalg.eigh(root.T @ inner @ root)[1][:, 0])
-        best, v = math.inf, start / np.linalg.norm(start)
-        for _ in range(5):
-            found, v = self.least(v, within @ null_space((within.T @ v)[None]))
-            v = v / np.linalg.norm(v)
-            if best - found < 1e-6 * (1 + found):
-                break
-            best = found
-        return found, v
+    def statistic(self) -> Statistic:
+        """T. No combination has a negative error variance, so what noise made negative counts as zero."""
+        of = self.of
+        errors = positive_part(of.sampled(1.0, len(of.own)) * of.unexplained)
+        rows = np.maximum(of.own, 0.0)
+        return Statistic(
+            of.cross, of.noise_cross, of.noise_square, errors, of.noise_own, rows, of.by_clipping, np.eye(of.count + 1)
+        )
 
     @cached_property
-    def regressors(self) -> Array:
-        """(p + 1, p) a basis of the combinations without y."""
-        return np.eye(self.of.count + 1)[:, :-1]
+    def _subspaces(self) -> Subspaces:
+        return Subspaces(self.statistic, self.of.errors(self.at.b))
+
+    def least(self, restrictions: Array) -> tuple[float, Array]:
+        """The smallest T over all v with ``restrictions`` (c, p + 1) @ v = 0, and where it is.
+
+        For b, ``rows @ b = values`` is the restrictions ``[rows, values]``."""
+        found, v = self._subspaces.least(restrictions[None])
+        return float(found[0]), v[0]
+
+    def each(self, restrictions: Array) -> Array:
+        """(k,) the smallest T with each of ``restrictions`` (k, p + 1) by itself."""
+        return self._subspaces.least(restrictions[:, None])[0]
 
     @cached_property
-    def least_strong(self) -> tuple[float, Array]:
-        """What T tends to at infinity at least, and along which combination of regressors."""
-        return self.weakest(self.regressors)
+    def _without_y(self) -> Array:
+        return np.eye(self.of.count + 1)[-1:]
+
+    @cached_property
+    def far(self) -> float:
+        """What T tends to at infinity, at least."""
+        return self.least(self._without_y)[0]
 
     def unbounded(self, confidence: float) -> bool:
         """Whether sets by the test have no end, at least on one side."""
-        return self.least_strong[0] <= self.limit(confidence)
+        return self.far <= self.limit(confidence)
 
     @property
     def strength(self) -> float:
         """F of the weakest combination of regressors, noise counted."""
-        return self.least_strong[0] / self.degrees
+        return self.far / self.degrees
 
     def first_stage(self, place: int) -> Diagnostic:
         """The test that the excluded instruments say nothing of the endogenous regressor at ``place``."""
         of = self.of
         exogenous = [j for j in range(of.count) if j not in of.asked.endogenous_places]
-        columns = np.vstack([of.triangle[:, [*exogenous, place]], np.zeros(len(exogenous) + 1)])
-        start, (controls, _) = columns[:, -1], np.linalg.qr(columns[:, :-1])
-        start = start - controls @ (controls.T @ start)
-        start = start / np.linalg.norm(start)
-        if len(exogenous):  # what exogenous regressors explain of it, by the noisy matrix itself
-            inner = controls.T @ of.square @ controls
-            start = start - controls @ np.linalg.lstsq(inner, controls.T @ of.square @ start, rcond=None)[0]
-        found, _ = self.least(start, controls)
+        used = np.vstack([of.triangle[:, [*exogenous, place]], np.zeros(len(exogenous) + 1)])
+        found, _ = self.least(null_space(used.T).T)
         count = len(of.asked.excluded)
         return Diagnostic(of.asked.design.names[place], found, count, p_value(found, count, of.degrees))
 
+    def information(self, v: Array) -> Array:
+        """(p, p) what instruments say of the coefficients, with the covariance at v."""
+        moved = self.of.cross[:, :-1]
+        return moved.T @ (moved / self.statistic.diagonal(v[None])[0][:, None])
+
     @cached_property
-    def by_test(self) -> Array:
-        """Which coefficients owe more than a little of their variance to directions in which instruments are not strong."""
-        of = self.of
-        diagonal = self.statistic(of.errors(self.at.b))[2]
-        moved = of.cross[:, :-1]
-        information = moved.T @ (moved / diagonal[:, None])
-        rows, p = of.to_own, of.count
-        free, weak = self.regressors, np.zeros(p)
+    def _weak(self) -> tuple[Array, Array | None]:
+        """The part of the covariance of b that comes from directions in which instruments are not strong, and all of it; None where
+        instruments leave a direction out."""
+        p = self.of.count
+        information = self.information(self.of.errors(self.at.b))
+        part, within = np.zeros((p, p)), self._without_y
         for _ in range(p):  # a direction less each time
-            found, v = self.weakest(free)
+            found, v = self.least(within)
             if found / self.degrees >= STRONG:
                 break
             d = v[:-1]
-            weak += (rows @ d) ** 2 / max(float(d @ information @ d), TINY)
-            across = free[:-1].T @ information @ d
-            rest = np.linalg.qr(across[:, None], mode="complete")[0][:, 1:]  # what is left is unrelated to d
-            if rest.shape[1] == 0:
-                break
-            free = free @ rest
+            part += np.outer(d, d) / max(float(d @ information @ d), TINY)
+            within = np.vstack([within, np.append(information @ d, 0.0)])  # what is left is unrelated to d
         try:
-            total = np.vecdot(rows, np.linalg.solve(information, rows.T).T)
+            return part, np.linalg.inv(information)
         except np.linalg.LinAlgError:
-            return np.ones(p, dtype=bool)
-        return weak > SHARE * total
+            return part, None
+
+    def by_test(self, rows: Array) -> Array:
+        """Which combinations of coefficients, ``rows`` (k, p), owe more than a little of their variance to directions in which instruments
+        are not strong."""
+        part, total = self._weak
+        if total is None:
+            return np.ones(len(rows), dtype=bool)
+        return np.vecdot(rows @ part, rows) > SHARE * np.vecdot(rows @ total, rows)
+
+    def together_by_test(self, rows: Array) -> bool:
+        """Whether any combination of ``rows`` does."""
+        part, total = self._weak
+        if total is None:
+            return True
+        sizes = np.sqrt(np.vecdot(rows @ total, rows))
+        rows = rows / sizes[:, None]
+        return bool(eigh(rows @ part @ rows.T, rows @ total @ rows.T, eigvals_only=True)[-1] > SHARE)
 
     def limit(self, confidence: float) -> float:
         """What T is at most, within a set."""
@@ -264,14 +237,10 @@ class Test:
             return float(chdtri(count, tail))
         return count * float(fdtri(count, self.of.degrees, confidence))
 
-    def of_coefficient(self, place: int) -> Profile:
-        return Profile(self, place)
-
     @cached_property
     def overall(self) -> tuple[float, Array]:
-        """The smallest T over all coefficients, and those."""
-        found, v = self.least(self.of.errors(self.at.b), self.regressors)
-        return found, -v[:-1]
+        """The smallest T of all, and where it is."""
+        return self.least(np.empty((0, self.of.count + 1)))
 
     def overidentification(self) -> Diagnostic | None:
         """The test that one vector of coefficients agrees with all instruments; None where there are no more instruments than needed."""
@@ -283,119 +252,139 @@ class Test:
 
 
 class Profile:
-    """The smallest T with one coefficient given."""
+    """The smallest T with one combination of coefficients given, along the circle of its values.
 
-    def __init__(self, test: Test, place: int):
-        self.test, self.row, self.base = test, test.of.to_own[place], float(test.of.base[place])
-        spanned = null_space(self.row[None])
-        self.free = np.vstack([spanned, np.zeros(spanned.shape[1])])
-        self.estimate = float(self.row @ test.at.b + self.base)
-        self.se = math.sqrt(max(float(self.row @ test.at.covariance @ self.row), 0.0))
-        self.elsewhere = (
-            test.weakest(self.free)[0] if self.free.shape[1] else math.inf
-        )  # where other coefficients go to infinity
-        self._last: Array | None = None
+    An angle t stands for the value ``centre + spread tan(t)``, and half a turn for infinity. There are two scales of values: that around
+    the estimate, and that around the value that fits best. With weak instruments one of them can be a million times the other, and T may
+    turn within the smaller one. So values of both are looked at, by angles on the smaller one."""
 
-    def __call__(self, value: float) -> float:
-        test, row = self.test, self.row
-        starts = [test.at.b, test.overall[1]]
-        if self._last is not None:
-            starts.append(self._last)
-        weak = test.least_strong[1][:-1]
-        moves = [row / float(row @ row)] * len(starts)
-        if abs(along := float(row @ weak)) > 1e-6 * np.linalg.norm(row):
-            starts.append(test.at.b)
-            moves.append(weak / along)
-        points = [
-            test.of.errors(b + move * (value - self.base - float(row @ b))) for b, move in zip(starts, moves, strict=True)
-        ]
-        first = [test.statistic(v)[0] for v in points]
-        best, found = math.inf, points[0]
-        for k in np.argsort(first)[:2]:
-            reached, v = test.least(points[k], self.free)
-            if reached < best:
-                best, found = reached, v
-        self._last = -found[:-1]
-        return min(best, self.elsewhere)
+    def __init__(self, test: Test, row: Array, base: float):
+        self._test, self._row, self._base = test, row, base
+        scales = [(float(row @ test.at.b), math.sqrt(max(float(row @ test.at.covariance @ row), 0.0)))]
+        v = test.overall[1]
+        if abs(v[-1]) > AT_INFINITY * np.linalg.norm(v):
+            v = v / v[-1]
+            scales.append((float(-row @ v[:-1]), math.sqrt(abs(float(row @ np.linalg.lstsq(test.information(v), row)[0])))))
+        usable = [(spread, centre) for centre, spread in scales if 0 < spread < math.inf]
+        self._scales = sorted(usable) or [(max(abs(scales[0][0]), 1.0), scales[0][0])]
+        self._spread, self._centre = self._scales[0]
 
-    def p_value(self, value: float) -> float:
-        return p_value(self(value), self.test.degrees, self.test.of.degrees)
+    def _angles(self) -> Array:
+        """Where to look first, from minus infinity to infinity."""
+        found = [np.arctan((centre + spread * np.tan(ANGLES) - self._centre) / self._spread) for spread, centre in self._scales]
+        return np.concatenate([[-math.pi / 2], np.unique(found), [math.pi / 2]])
+
+    def _at(self, angles: Array) -> Array:
+        restrictions = np.column_stack(
+            [np.outer(np.cos(angles), self._row), np.cos(angles) * self._centre + np.sin(angles) * self._spread]
+        )
+        return self._test.each(restrictions)
+
+    def _looked(self, limit: float) -> tuple[Array, Array]:
+        """Angles, and T there; more of them where T has a valley above the limit, or a hill below it, that may reach the other side."""
+        angles, end = self._angles(), [self._test.far]
+        values = np.concatenate([end, self._at(angles[1:-1]), end])
+        for _ in range(CLOSER):
+            left, right = np.append(values[-2], values[:-1]), np.append(values[1:], values[1])
+            hill = np.where(values <= limit, 1.0, -1.0)
+            alone = (hill * (values - left) >= 0) & (hill * (values - right) >= 0)
+            near = np.abs(values - limit) < np.maximum(np.abs(values - left), np.abs(values - right))
+            turns = np.flatnonzero(alone & near)
+            cells = np.unique(np.concatenate([(turns - 1) % (len(angles) - 1), turns % (len(angles) - 1)]))
+            if not len(cells):
+                break
+            middle = (angles[cells] + angles[cells + 1]) / 2
+            angles, values = np.insert(angles, cells + 1, middle), np.insert(values, cells + 1, self._at(middle))
+        return angles, values
 
     def accepted(self, confidence: float) -> Pieces:
         """The values that are not rejected."""
-        limit, lowest = self.test.limit(confidence), self.test.overall
-        if lowest[0] > limit:
-            return ()
-        if self.elsewhere <= limit:
-            return ((-math.inf, math.inf),)
-        inside_at = float(self.row @ lowest[1] + self.base)
-        scale = self.se if 0 < self.se < math.inf else max(abs(inside_at), 1.0)
-        at = np.unique(np.append(GRID, (inside_at - self.estimate) / scale))
+        limit = self._test.limit(confidence)
+        angles, values = self._looked(limit)
+        known = dict(zip(angles.tolist(), values.tolist(), strict=True))
 
-        def excess(t: float) -> float:
-            return self(self.estimate + scale * t) - limit
+        def excess(angle: float) -> float:
+            return (known[angle] if angle in known else float(self._at(np.array([angle]))[0])) - limit
 
-        values = [excess(t) for t in at]
-        far = self.test.unbounded(confidence)
-        ends: list[float] = [-math.inf] if far else []
-        if far != (values[0] <= 0):
-            ends.append(self._crossing(excess, at[0], values[0], -1.0))
-        for low, high, left, right in zip(at, at[1:], values, values[1:], strict=False):
-            if (left <= 0) != (right <= 0):
-                ends.append(brentq(excess, low, high, xtol=1e-10, rtol=1e-10))
-        if far != (values[-1] <= 0):
-            ends.append(self._crossing(excess, at[-1], values[-1], 1.0))
-        if far:
-            ends.append(math.inf)
-        own = [self.estimate + scale * t for t in ends]
-        return tuple(zip(own[::2], own[1::2], strict=True))
-
-    @staticmethod
-    def _crossing(excess: Callable[[float], float], start: float, value: float, sign: float) -> float:
-        """Where, beyond the grid, values begin or cease to be rejected; infinite where that is too far to tell."""
-        low = high = start
-        for _ in range(40):
-            low, high = high, high + sign * 2 * abs(high)
-            if (excess(high) <= 0) != (value <= 0):
-                return float(brentq(excess, *sorted((low, high)), xtol=1e-10, rtol=1e-10))
-        return sign * math.inf
+        inside = values <= limit
+        ends = [-math.inf] if inside[0] else []
+        for k in np.flatnonzero(inside[1:] != inside[:-1]):
+            at = root(excess, float(angles[k]), float(angles[k + 1]))
+            ends.append(self._base + self._centre + self._spread * math.tan(at))
+        ends += [math.inf] if inside[-1] else []
+        return tuple(zip(ends[::2], ends[1::2], strict=True))
 
 
-def confidence_sets(test: Test, confidence: float, method: str = AUTO) -> tuple[ConfidenceSet, ...]:
-    """One set for each coefficient: Wald's where instruments are strong beyond doubt, else that of the test."""
+def confidence_sets(
+    test: Test, confidence: float, method: str = AUTO, combinations: Array | None = None
+) -> tuple[ConfidenceSet, ...]:
+    """One set for each coefficient, or for each of ``combinations`` (k, p) of them in own units: Wald's where instruments are strong beyond
+    doubt, else that of the test."""
     check_confidence(confidence)
-    estimate, se = test.of.own_units(test.at.b), standard_errors(test.of, test.at.covariance)
-    reach = quantile(confidence, test.of.degrees) * se
+    rows, base = in_directions(test.of, combinations)
+    estimate = rows @ test.at.b + base
+    reach = quantile(confidence, test.of.degrees) * standard_errors(test.of, test.at.covariance, combinations)
     return tuple(
-        ConfidenceSet(test.of_coefficient(j).accepted(confidence), BY_TEST)
+        ConfidenceSet(Profile(test, rows[j], float(base[j])).accepted(confidence), BY_TEST)
         if tested
         else ConfidenceSet(((float(estimate[j] - reach[j]), float(estimate[j] + reach[j])),), WALD)
-        for j, tested in enumerate(chosen(test, method))
+        for j, tested in enumerate(chosen(test, method, combinations))
     )
 
 
-def p_values(test: Test, method: str = AUTO, values: Array | float = 0.0) -> Array:
-    """Of the tests that each coefficient is zero, or one of ``values`` (p,): the same tests that the sets come from."""
-    values = np.broadcast_to(values, test.of.base.shape)
-    z = (test.of.own_units(test.at.b) - values) / standard_errors(test.of, test.at.covariance)
+def p_values(test: Test, method: str = AUTO, values: Array | float = 0.0, combinations: Array | None = None) -> Array:
+    """Of the tests that each coefficient, or each of ``combinations``, is one of ``values``: the same tests that the sets come from."""
     return np.array(
-        [
-            test.of_coefficient(j).p_value(float(values[j])) if tested else p_value(z[j] ** 2, 1, test.of.degrees)
-            for j, tested in enumerate(chosen(test, method))
-        ]
+        [p_value(found, count, test.of.degrees) for found, count in _statistics(test, method, values, combinations)]
     )
 
 
-def chosen(test: Test, method: str) -> Array:
-    """Which coefficients get a set by the test."""
+def _statistics(test: Test, method: str, values: Array | float, combinations: Array | None) -> list[tuple[float, int]]:
+    """Chi-square statistics with their degrees of freedom."""
+    rows, base = in_directions(test.of, combinations)
+    away = np.broadcast_to(values, base.shape) - base
+    tested = chosen(test, method, combinations)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = (away - rows @ test.at.b) / standard_errors(test.of, test.at.covariance, combinations)
+    squares = z**2
+    if tested.any():
+        squares[tested] = test.each(np.column_stack([rows, away])[tested])
+    return [(float(square), test.degrees if by_test else 1) for square, by_test in zip(squares, tested, strict=True)]
+
+
+def jointly(test: Test, values: Array, combinations: Array, method: str = AUTO) -> Tested:
+    """All restrictions ``combinations @ coefficients = values`` together. A single one is tested as its set is made."""
+    rows, base = in_directions(test.of, combinations)
+    apart(rows)
+    if len(rows) == 1:
+        ((found, count),) = _statistics(test, method, values, combinations)
+    elif method == BY_TEST or (method == AUTO and test.together_by_test(rows)):
+        found, count = test.least(np.column_stack([rows, values - base]))[0], test.of.over + len(rows)
+    else:
+        away, covariance = values - base - rows @ test.at.b, rows @ test.at.covariance @ rows.T
+        scale = np.sqrt(np.diag(covariance))
+        found = float(away / scale @ np.linalg.solve(covariance / np.outer(scale, scale), away / scale))
+        count = len(rows)
+    return Tested(found, count, p_value(found, count, test.of.degrees))
+
+
+def chosen(test: Test, method: str, combinations: Array | None = None) -> Array:
+    """Which coefficients, or combinations of them, get a set by the test."""
     if method not in METHODS:
         raise ModelError(f"intervals is {method!r} and must be one of {', '.join(METHODS)}.")
-    return test.by_test if method == AUTO else np.full(test.of.count, method == BY_TEST)
+    rows, _ = in_directions(test.of, combinations)
+    return test.by_test(rows) if method == AUTO else np.full(len(rows), method == BY_TEST)
 
 
-def standard_errors(of: Conditions, covariance: Array) -> Array:
-    """Of the coefficients in own units."""
-    return np.sqrt(np.maximum(np.vecdot(of.to_own @ covariance, of.to_own), 0.0))
+def in_directions(of: Conditions, combinations: Array | None) -> tuple[Array, Array]:
+    """Rows (k, p) and numbers (k,) so that rows @ b + numbers are combinations of the coefficients in own units, or these one by one."""
+    return (of.to_own, of.base) if combinations is None else (combinations @ of.to_own, combinations @ of.base)
+
+
+def standard_errors(of: Conditions, covariance: Array, combinations: Array | None = None) -> Array:
+    """Of the coefficients in own units, or of combinations of them."""
+    rows, _ = in_directions(of, combinations)
+    return np.sqrt(np.maximum(np.vecdot(rows @ covariance, rows), 0.0))
 
 
 def endogeneity(evidence: Evidence, of: Conditions) -> Diagnostic:

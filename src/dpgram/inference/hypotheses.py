@@ -67,17 +67,8 @@ def jointly(
     seen: Channel, values: Array, combinations: Array, *, method: str = AUTO, simulated: Simulated | None = None
 ) -> Tested:
     """All restrictions together."""
-    if len(combinations) == 0:
-        raise ModelError("a test needs at least one restriction. Name a coefficient, or write one such as 'a = b'.")
     rows, wanted = combinations @ seen.to_own, values - combinations @ seen.base
-    root = np.sqrt(uncertainty(seen).spent)
-    turn, triangle = np.linalg.qr((rows * root).T)
-    sizes = np.linalg.norm(rows * root, axis=1)
-    own = np.zeros(len(rows))  # what each restriction adds to those before it
-    own[: len(turn)] = np.abs(np.diag(triangle))
-    if (repeated := own < DEPENDENT * sizes).any():
-        place = int(np.argmax(repeated)) + 1
-        raise ModelError(f"restriction {place} repeats or contradicts the ones before it. Leave it out.")
+    turn, triangle = apart(rows * np.sqrt(uncertainty(seen).spent))
     if len(rows) == 1:
         (one,) = statistics(seen, values, combinations, method=method)
         (own_p,) = p_values(seen, values, combinations, method=method, simulated=simulated)
@@ -95,6 +86,20 @@ def jointly(
     statistic = _wald(seen, rows, wanted) if of is None else float(profile(of, rows[None], wanted[None])[0])
     p = p_value(statistic, len(rows), seen.degrees)
     return Tested(statistic, len(rows), p if simulated is None else max(p, simulated.joint_p_value(statistic, combinations)))
+
+
+def apart(rows: Array) -> tuple[Array, Array]:
+    """Orthonormal columns (p, c) with the span of restrictions (c, p), and the triangle that leads back. An error where one of them adds
+    nothing to those before it."""
+    if len(rows) == 0:
+        raise ModelError("a test needs at least one restriction. Name a coefficient, or write one such as 'a = b'.")
+    turn, triangle = np.linalg.qr(rows.T)
+    own = np.zeros(len(rows))  # what each restriction adds to those before it
+    own[: len(turn)] = np.abs(np.diag(triangle))
+    if (repeated := own < DEPENDENT * np.linalg.norm(rows, axis=1)).any():
+        place = int(np.argmax(repeated)) + 1
+        raise ModelError(f"restriction {place} repeats or contradicts the ones before it. Leave it out.")
+    return turn, triangle
 
 
 def _known(turn: Array, hidden: Array) -> Array:

@@ -96,6 +96,7 @@ class Intervals:
     lower: Array
     upper: Array
     method: tuple[str, ...]  # how each was made
+    sets: tuple[tuple[tuple[float, float], ...], ...] = ()  # the pieces of each, where they need not be intervals
 
     @property
     def identified(self) -> Array:

@@ -15,7 +15,7 @@ from dpgram.planning.curves import plain_data
 from dpgram.planning.expected import Expected, expect
 from dpgram.planning.forecast import check_rows, listed
 from dpgram.planning.ground import ground_of
-from dpgram.regression.formula import designs
+from dpgram.regression.formula import designs, has_instruments, instrumented
 from dpgram.terms.budget import Budget
 from dpgram.terms.derived import Derived
 from dpgram.terms.schema import INTERCEPT, Schema
@@ -165,7 +165,8 @@ def suggest_derived(
     schema : Schema
         The schema as it is so far.
     formulas : str or sequence of str
-        The models that somebody will want to fit, such as ``"wage ~ age*female + I(age**2)"``.
+        The models that somebody will want to fit, such as ``"wage ~ age*female + I(age**2)"``. With instruments they are written as for
+        ``iv``, such as ``"wage ~ age + [schooling ~ distance]"``.
     epsilon, delta : float, optional
         The privacy budget, for a forecast of how much wider intervals become. Give all three of these, or none.
     table_rows : int, optional
@@ -229,7 +230,10 @@ def suggest_derived(
 def _needed(schema: Schema, formula: str) -> tuple[Derived, ...]:
     """The derived columns that the first term of ``formula`` that cannot be computed needs; none where all can."""
     try:
-        designs(schema, formula)
+        if has_instruments(formula):
+            instrumented(schema, formula)
+        else:
+            designs(schema, formula)
     except UnderivedError as lacking:
         if not lacking.needed:
             raise

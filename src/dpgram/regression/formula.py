@@ -36,6 +36,19 @@ def is_formula(text: object) -> bool:
     return isinstance(text, str) and "~" in text
 
 
+def has_instruments(formula: str) -> bool:
+    """Whether a ``~`` of ``formula`` is in square brackets, as in ``y ~ w + [x ~ z]``."""
+    _check_text(formula, "y ~ x")
+    inside = False
+    for token in parse(formula, "get_tokens")[0]:
+        match token.kind.name, token.token:
+            case "CONTEXT", "[" | "]" as bracket:
+                inside = bracket == "["
+            case "OPERATOR", symbols if inside and "~" in symbols:
+                return True
+    return False
+
+
 def designs(schema: Schema, formula: str) -> list[Design]:
     """One design for each target on the left of ``formula``, all with the features on its right.
 

@@ -77,6 +77,7 @@ class Conditions:
     degrees: float  # of freedom of the noise; infinite for additive noise
     rows: float
     design_effect: float
+    unit: float  # one unit of an error, in own units of the target
 
     @cached_property
     def weights(self) -> Array:
@@ -139,6 +140,7 @@ class Estimate:
     noise: Array  # (p, p) from the privacy noise
     sampling: Array  # (p, p) from the sampling of rows
     clipping: Array  # (p, p) from rows beyond the clip
+    error_variance: float
 
     @property
     def covariance(self) -> Array:
@@ -163,6 +165,7 @@ def estimate(of: Conditions, estimator: str = TWO_STAGE) -> Estimate:
         noise,
         of.sampled(squares, p) * (inverse @ middle @ inverse.T),
         of.by_clipping * float(v @ v) * (through @ through.T),
+        of.sampled(squares, p) / of.design_effect,
     )
 
 
@@ -299,6 +302,7 @@ def _seen(
         degrees=degrees,
         rows=float(evidence.rows),
         design_effect=evidence.design_effect,
+        unit=size * design.label_unit,
     )
 
 

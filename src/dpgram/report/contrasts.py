@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dpgram.inference.anderson_rubin import BY_TEST
+from dpgram.report.instruments import set_ends, set_words
 from dpgram.report.summary import Block, Summary, number, probability
 
 
@@ -28,10 +30,9 @@ def contrast_summary(data: dict) -> Summary:
             *([number(c["tested_value"])] if tested else []),
             number(c["se"]),
             *(number(c[f"se_{source}"]) for source in sources),
-            f"{c['z']:.2f}" if c["identified"] and c["z"] is not None else "",
-            probability(c["p_value"]) if c["identified"] else "",
-            number(c["lower"]) if c["identified"] else "-inf",
-            number(c["upper"]) if c["identified"] else "inf",
+            f"{c['z']:.2f}" if c["identified"] and c["z"] is not None and c["interval"] != BY_TEST else "",
+            probability(c["p_value"]) if c.get("set", c["identified"]) else "",
+            *set_ends(c),
         ]
         for c in rows
     ]
@@ -39,8 +40,9 @@ def contrast_summary(data: dict) -> Summary:
     if joint is not None:
         together = ["all of them", f"{joint['chi_square']:.4g}", str(joint["degrees"]), probability(joint["p_value"])]
         blocks.append(Block(["joint test", "chi2", "df", "P>chi2"], [together]))
-    lost = [c["name"] for c in rows if not c["identified"]]
+    lost = [c["name"] for c in rows if not c["identified"] and "set" not in c]
     notes = [f"Not identified at this budget: {', '.join(lost)}."] if lost else []
+    notes += [f"The confidence set of {c['name']} is {set_words(c)}." for c in rows if "set" in c and not c["identified"]]
     if joint is not None and joint["degrees"] < joint["restrictions"]:
         notes.append(
             f"The joint test is about {joint['degrees']} of {joint['restrictions']} combinations. The release says too little about the "

@@ -76,10 +76,11 @@ def _intervals(ax: Any, models: Sequence[tuple[str, dict]], title: str, second: 
     shown = [[c for c in rows if c["name"] != "(intercept)"] or rows for rows in listed]
     names = list(dict.fromkeys(c["name"] for one in shown for c in one))
     height = {name: len(names) - 1 - k for k, name in enumerate(names)}
+    edges = _edges([c for one in shown for c in one])
     ax.axvline(0, color="0.6", lw=0.8)
     for k, ((name, _), coefficients) in enumerate(zip(models, shown, strict=True)):
         offset = 0.0 if len(models) == 1 else 0.5 * (0.5 - k / max(len(models) - 1, 1))
-        known = [c for c in coefficients if c["identified"]]
+        known = [c for c in coefficients if _has_bar(c)]
         y = [height[c["name"]] + offset for c in known]
         x = [c["coefficient"] for c in known]
         reach = [[c["coefficient"] - c["lower"] for c in known], [c["upper"] - c["coefficient"] for c in known]]
@@ -87,7 +88,9 @@ def _intervals(ax: Any, models: Sequence[tuple[str, dict]], title: str, second: 
         text = "debiased, with confidence interval" if len(models) == 1 else as_words(name)
         ax.errorbar(x, y, xerr=reach, fmt="o", ms=4.5, lw=1.3, capsize=2.5, color=colour, label=text)
         for c in coefficients:
-            if not c["identified"]:
+            if "set" in c and not _has_bar(c):
+                _draw_set(ax, c, height[c["name"]] + offset, edges, colour)
+            elif not c["identified"]:
                 ax.text(0.5, height[c["name"]] + offset, WHOLE_LINE, transform=ax.get_yaxis_transform(),
                         ha="center", va="center", fontsize=8, style="italic", color=colour)  # fmt: skip
         if second not in (None, "debiased"):
@@ -143,23 +146,35 @@ def draw_margins(data: dict, ax: Any = None) -> Any:
 
 def draw_iv(fit: dict, ax: Any = None) -> Any:
     """Coefficients with their sets; what has no end goes to the edge of the picture. The intercept is left out: its scale is another."""
-    ax = new_axis(ax)
-    rows = coefficient_rows(fit)
-    shown = [c for c in rows if c["name"] != "(intercept)"] or rows
-    values = [end for c in shown for piece in c["set"] for end in piece if end is not None] + [c["coefficient"] for c in shown]
+    return _intervals(ax, [(fit["target"], fit)], f"Regression of {fit['target']} with instruments{mark(fit['private'])}")
+
+
+def _has_bar(c: dict) -> bool:
+    """Whether a coefficient has an interval around it, with two ends."""
+    return c["identified"] and ("set" not in c or (len(c["set"]) == 1 and c["lower"] <= c["coefficient"] <= c["upper"]))
+
+
+def _edges(rows: Sequence[dict]) -> tuple[float, float]:
+    """Where a picture ends whose sets need not end."""
+    ends = [end for c in rows for piece in c.get("set", [(c["lower"], c["upper"])]) for end in piece]
+    values = [0.0, *(end for end in ends if end is not None), *(c["coefficient"] for c in rows)]
     room = 0.1 * (max(values) - min(values)) or 1.0
-    edges = min(values) - room, max(values) + room
-    ax.axvline(0, color="0.6", lw=0.8)
-    for height, c in enumerate(reversed(shown)):
-        for low, high in c["set"]:
-            ends = edges[0] if low is None else low, edges[1] if high is None else high
-            ax.plot(ends, (height, height), color=COLOURS[0], lw=1.6, ls="-" if c["identified"] else ":")
-        ax.plot(c["coefficient"], height, "o", ms=4.5, color=COLOURS[0])
+    return min(values) - room, max(values) + room
+
+
+def _draw_set(ax: Any, c: dict, y: float, edges: tuple[float, float], colour: str) -> None:
+    """A confidence set that is no interval around the coefficient, whose point is hollow. What has no end goes to the edge of the picture
+    with an arrow."""
+    for low, high in c["set"]:
+        ends = edges[0] if low is None else low, edges[1] if high is None else high
+        ax.plot(ends, (y, y), color=colour, lw=1.3)
+        for end, at, arrow in ((low, ends[0], "<"), (high, ends[1], ">")):
+            ax.plot(at, y, arrow if end is None else "|", ms=7, color=colour, clip_on=False)
+    ax.plot(c["coefficient"], y, "o", ms=5.5, mfc="white", color=colour)
+    if not c["set"]:
+        ax.annotate("empty set", (c["coefficient"], y), (7, 0), textcoords="offset points", va="center", fontsize=8, style="italic",
+                    color=colour)  # fmt: skip
     ax.set_xlim(*edges)
-    ax.set_yticks(range(len(shown)), [as_words(c["name"]) for c in reversed(shown)])
-    ax.set_ylim(-0.7, len(shown) - 0.3)
-    _label(ax, f"Regression of {fit['target']} with instruments{mark(fit['private'])}", "coefficient, in own units")
-    return ax
 
 
 def draw_matrix(names: Sequence[str], matrix: Sequence[Sequence[float]], title: str, ax: Any = None) -> Any:

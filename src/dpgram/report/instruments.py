@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+
+from dpgram.inference.anderson_rubin import ConfidenceSet
 from dpgram.report.summary import Block, Summary, coefficient_rows, number, probability, release_facts
 
 NAMES = {"2sls": "two-stage least squares", "liml": "LIML"}
@@ -18,8 +21,8 @@ def summarise_iv(fit: dict) -> Summary:
             number(c["coefficient"]),
             number(c["se"]),
             *(number(c[f"se_{source}"]) for source in sources),
-            probability(c["p_value"]),
-            *_ends(c),
+            probability(c["p_value"]) if c["set"] else "",
+            *set_ends(c),
             c["interval"],
         ]
         for c in coefficient_rows(fit)
@@ -56,10 +59,17 @@ def summarise_iv(fit: dict) -> Summary:
     return Summary(title, facts, blocks, [*fit["notes"], *explained])
 
 
-def _ends(c: dict) -> list[str]:
-    if c["set"] == []:
+def set_ends(c: dict) -> list[str]:
+    """The smallest and the largest value of the set of a coefficient, or of a combination."""
+    if c.get("set") == []:
         return ["empty", "empty"]
     return ["-inf" if c["lower"] is None else number(c["lower"]), "inf" if c["upper"] is None else number(c["upper"])]
+
+
+def set_words(c: dict) -> str:
+    """The same set in words."""
+    pieces = tuple((-math.inf if low is None else low, math.inf if high is None else high) for low, high in c["set"])
+    return ConfidenceSet(pieces, c["interval"]).words
 
 
 def _test(test: dict, statistic: str) -> list[str]:

@@ -8,7 +8,7 @@ from numbers import Integral
 from typing import Any
 
 from dpgram.errors import ModelError, suggestion
-from dpgram.report.summary import WHOLE_LINE, Block, Summary, counted, number
+from dpgram.report.summary import WHOLE_LINE, Block, Summary, counted, number, probability
 
 LIMITS = (0.05, 0.01, 0.001)  # a star for each that a p-value is below
 BELOW = ("se", "interval")
@@ -74,7 +74,13 @@ def model_table(
     rows += [[label, *map(str, texts)] for label, texts in style.extra.items()]
     fits = models.values()
     rows.append(["target", *(fit["target"] for fit in fits)])
-    rows.append(["R-squared", *("" if f["r_squared"] is None else f"{f['r_squared']:.3f}" for f in fits)])
+    if any(_has_instruments(f) for f in fits):
+        rows.append(["estimator", *(f["estimator"].upper() if _has_instruments(f) else "OLS" for f in fits)])
+        rows.append(["First-stage F", *(_number(f["strength"], style) if _has_instruments(f) else "" for f in fits)])
+    if any(f.get("overidentification") for f in fits):
+        tests = [f.get("overidentification") for f in fits]
+        rows.append(["P, instruments agree", *("" if test is None else probability(test["p_value"]) for test in tests)])
+    rows.append(["R-squared", *("" if f.get("r_squared") is None else f"{f['r_squared']:.3f}" for f in fits)])
     rows.append(["Residual sd", *(_number(f["residual_variance"] ** 0.5, style) for f in fits)])
     rows.append(["Observations", *("protected" if f["rows"] is None else f"{f['rows']:,}" for f in fits)])
     rows.append(["Rows that counted", *(counted(f) for f in fits)])
@@ -84,27 +90,58 @@ def model_table(
 
 def _notes(data: dict, style: TableStyle) -> list[str]:
     models = data["models"].values()
+    rows = [c for fit in models for c in fit["coefficients"].values()]
     levels = sorted({f"{fit['confidence']:.4g}" for fit in models})
     below = "standard errors" if style.below == "se" else f"confidence intervals ({' and '.join(levels)})"
     notes = [f"Debiased coefficients, with {below} in brackets. These include sampling, privacy noise and clipping."]
     if style.stars:
         notes.append("*** p<0.001, ** p<0.01, * p<0.05.")
-    if any(not c["identified"] for fit in models for c in fit["coefficients"].values()):
+    if any(not c["identified"] and "set" not in c for c in rows):
         notes.append(f"(not id.): {WHOLE_LINE}, so the interval is infinite.")
+    if any(_has_instruments(fit) for fit in models):
+        notes.append(
+            "2SLS, LIML: stars and confidence sets come from the Anderson-Rubin test, except where the instruments are strong. F includes "
+            "the privacy noise."
+        )
+    weak = [name for name, fit in data["models"].items() if fit.get("strength_word") == "weak"]
+    if weak:
+        notes.append(
+            f"WEAK INSTRUMENTS in {', '.join(weak)}: F is below 10. Coefficients and standard errors can be far off there. Read the "
+            f"confidence sets."
+        )
+    if any(c.get("set") == [] for c in rows):
+        notes.append("(empty): the confidence set is empty, because no value agrees with all instruments.")
+    if style.below == "se" and any(c.get("set") and not c["identified"] for c in rows):
+        notes.append("(no end): the confidence set has no end, at least on one side.")
     if not data["same_release"]:
         notes.append("These fits come from different releases. Each release has its own noise and its own budget.")
     return notes + sorted({note for fit in models for note in fit["notes"] if note.startswith(("NOT PRIVATE", "CONDITIONAL"))})
+
+
+def _end(value: float | None, style: TableStyle, without: str) -> str:
+    return without if value is None else _number(value, style)
 
 
 def _number(value: float, style: TableStyle) -> str:
     return number(value) if style.digits == 5 else f"{value:.{style.digits}g}"
 
 
+def _has_instruments(fit: dict) -> bool:
+    return "instruments" in fit
+
+
 def _stars(c: dict, style: TableStyle) -> str:
-    return "*" * sum(c["p_value"] < limit for limit in LIMITS) if c["identified"] and style.stars else ""
+    told = bool(c.get("set", c["identified"]))
+    return "*" * sum(c["p_value"] < limit for limit in LIMITS) if told and style.stars else ""
 
 
 def _below(c: dict, style: TableStyle) -> str:
+    if c.get("set") == []:
+        return "(empty)"
+    if "set" in c and style.below == "interval":
+        return " or ".join(f"[{_end(low, style, '-inf')}, {_end(high, style, 'inf')}]" for low, high in c["set"])
+    if "set" in c and not c["identified"]:
+        return "(no end)"
     if not c["identified"]:
         return "(not id.)"
     if style.below == "se":

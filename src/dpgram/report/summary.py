@@ -223,9 +223,13 @@ def coefficient_rows(fit: dict) -> list[dict]:
 
 
 def framed_rows(fit: dict) -> list[dict]:
-    """The table with a number in every cell, for a data frame: None becomes the infinite end that it stands for."""
-    absent = {"lower": -math.inf, "upper": math.inf, "z": math.nan}
-    return [{key: absent[key] if value is None else value for key, value in row.items()} for row in coefficient_rows(fit)]
+    """The table with a number in every cell, for a data frame: None becomes the infinite end that it stands for, or NaN of an empty set."""
+    rows = coefficient_rows(fit)
+    for row in rows:
+        empty = row.pop("set", None) == []
+        absent = {"lower": math.nan if empty else -math.inf, "upper": math.nan if empty else math.inf, "z": math.nan}
+        row.update({key: absent[key] for key, value in row.items() if value is None})
+    return rows
 
 
 @cache
