@@ -113,11 +113,19 @@ def test_the_pages_on_yes_or_no_targets_and_structure_print_what_they_show(page,
 
 
 def test_the_page_on_instruments_runs(capsys):
-    (code,) = (code for language, code in BLOCK.findall((ROOT / "docs" / "instruments.md").read_text()) if language == "python")
-    exec(compile(code, "instruments.md", "exec"), {})
+    fitted, tested = (
+        code for language, code in BLOCK.findall((ROOT / "docs" / "instruments.md").read_text()) if language == "python"
+    )
+    names = {}
+    exec(compile(fitted, "instruments.md", "exec"), names)
     least_squares, coefficient, word, *summary = capsys.readouterr().out.splitlines()
     assert (least_squares, coefficient, word) == ("1.7", "1.0", "strong")
     assert summary[0].strip() == "Private regression of wage with instruments"
+    exec(compile(tested, "instruments.md", "exec"), names)
+    said = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert said[0] == "Private tests about the regression of wage"
+    assert "32" in said
+    assert any(line.split() == ["estimator", "OLS", "2SLS"] for line in said)
 
 
 def test_the_page_on_plans_runs(tmp_path, monkeypatch, capsys):

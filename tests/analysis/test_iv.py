@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from scipy.linalg import eigh
 
 import dpgram
 from dpgram.cli.app import run
@@ -448,3 +449,43 @@ def test_without_noise_it_is_linearmodels_on_its_own_table(liml):
         assert fit.overidentification.statistic == pytest.approx(known.basmann_f.stat, rel=1e-2)
     else:
         assert fit.endogeneity.statistic == pytest.approx(known.wu_hausman().stat, rel=1e-4)
+
+
+@pytest.mark.package("linearmodels")
+@pytest.mark.parametrize("endogenous", [1, 2])
+@pytest.mark.parametrize("liml", [False, True])
+def test_each_number_is_the_one_of_linearmodels_that_the_documentation_says(endogenous, liml):
+    """docs/instruments.md, "The same numbers in linearmodels"; more instruments than needed, so that degrees of freedom differ."""
+    pandas = importlib.import_module("pandas")
+    table = made_up(3000, instruments=4, endogenous=endogenous, strength=0.3, direct=0.03)
+    features = " + ".join(f"x{k}" for k in range(endogenous))
+    formula = f"w + [{features} ~ z0 + z1 + z2 + z3]"
+    release = seen_through(SILENT["gaussian"], table, schema_of(table))
+    fit = dpgram.iv(release, f"y ~ {formula}", estimator="liml" if liml else "2sls", intervals="wald")
+    frame = pandas.DataFrame(table)
+    known = unadjusted(f"y ~ 1 + {formula}", frame, liml=liml)
+    close = lambda value: pytest.approx(value, rel=1e-3)  # noqa: E731
+    assert list(known.params.index) == ["Intercept", *fit.names[1:]]
+    assert fit.params.to_numpy() == close(known.params.to_numpy())
+    assert fit.bse.to_numpy() == close(known.std_errors.to_numpy())
+    assert fit.cov_params() == close(known.cov.to_numpy())
+    assert fit.residual_variance == close(known.s2)
+    assert fit.kappa == close(known.kappa)
+    rows = frame.iloc[:5]
+    assert fit.predict(rows) == close(known.predict(data=rows).to_numpy().ravel())
+    assert fit.conf_int().to_numpy() == close(known.conf_int().to_numpy())  # 3000 rows: Student's t is nearly normal
+    restriction = np.eye(len(fit.names))[1:3]
+    assert fit.wald_test("w = 0, x0 = 0").statistic == close(known.wald_test(restriction, np.zeros(2)).stat)
+    diagnostics = known.first_stage.diagnostics
+    assert [each.f for each in fit.first_stage] == close(diagnostics["f.stat"].tolist())
+    assert fit.overidentification.f == close(known.basmann_f.stat)
+    assert fit.overidentification.degrees == 4 - endogenous
+    if not liml:
+        assert fit.endogeneity.f == close(known.wu_hausman().stat)
+    book = Textbook(table, ["w"], [f"x{k}" for k in range(endogenous)], ["z0", "z1", "z2", "z3"])
+    x = book.x[:, 2:]
+    short, long = ((x - book.projected(x, on)) for on in (book.w, book.z))
+    inner, outer = short.T @ short - long.T @ long, long.T @ long / (3000 - 6)
+    assert fit.strength == close(eigh(inner, outer, eigvals_only=True)[0] / (4 - endogenous + 1))
+    if endogenous == 1:
+        assert fit.strength == close(diagnostics["f.stat"].iloc[0])
