@@ -1464,6 +1464,7 @@ const COMPUTED = {
     for (let k = 1; k < derived.exponent; k++) found *= x;
     return [found];
   },
+  log: (derived, cell) => [Math.log(cell(derived.of))],
   log1p: (derived, cell) => [Math.log1p(cell(derived.of))],
   interval(derived, cell) {
     const x = cell(derived.of);
