@@ -32,6 +32,7 @@ import numpy as np
 
 from dpgram.evidence.additive import Additive
 from dpgram.linalg.clipped import outer_sizes
+from dpgram.linalg.symmetric import eigenvalues_within
 from dpgram.terms.noise import Round, SymmetricGaussian
 
 Array = np.ndarray
@@ -106,7 +107,7 @@ class Tails:
         whole = max(float(np.trace(self.first)) / self.dim, 0.0) + float(self.scales @ self.sizes)
         edge = CLEAR * math.sqrt(self.dim) * math.hypot(self.sd, self.sizes[place] * self.shape_sd)
         apart = self.outer[place] - self.sizes[place] * shape
-        if np.max(np.abs(np.linalg.eigvalsh(apart))) <= edge:  # most often; vectors would take much longer
+        if eigenvalues_within(apart, edge):  # most often; vectors would take much longer
             return np.zeros_like(apart)
         values, vectors = np.linalg.eigh(apart)
         kept = np.sign(values) * np.sqrt(np.maximum(values**2 - edge**2, 0.0))

@@ -36,6 +36,25 @@ def smallest_eigenvalues(matrices: Array) -> Array:
     return np.linalg.eigvalsh(matrices)[..., 0]
 
 
+def eigenvalues_within(matrix: Array, edge: float) -> bool:
+    """Whether all eigenvalues of a symmetric matrix lie within ``edge`` of zero, up to rounding, which decides at the edge itself.
+
+    Two Cholesky factors take a fraction of the time that the eigenvalues take.
+
+    >>> [eigenvalues_within(np.diag([1.0, -2.0]), edge) for edge in (1.9, 2.1)]
+    [False, True]
+    """
+    try:
+        for sign in (-1.0, 1.0):
+            shifted = sign * matrix
+            np.fill_diagonal(shifted, shifted.diagonal() + edge)
+            if not np.all(np.isfinite(np.linalg.cholesky(shifted).diagonal())):
+                return False  # what is no number does not stop the factor
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
 def positive_part(matrix: Array) -> Array:
     """The nearest positive semi-definite matrix in Frobenius norm: negative eigenvalues become zero."""
     values, vectors = np.linalg.eigh(matrix)
