@@ -7,6 +7,8 @@ They were made by the commit before the renovation, from a checkout of it:
 ``--renew MECHANISM``, where its releases are meant to give other numbers, makes those anew, with what is said about them and the plans that
 move, names what it renewed, and keeps everything else as it is. Release files in ``files/`` stay: old files must load.
 
+``--renew-answers``, where estimators are meant to give other numbers, does the same and keeps all releases as they are.
+
 ``--compare-with OTHER/src`` writes nothing: it computes everything with that source and with this tree's, and compares releases to the bit
 and answers to 1e-9. On one machine bits can be asked of all releases, also of those that are made with LAPACK."""
 
@@ -74,8 +76,8 @@ def write() -> None:
         SETTINGS[name].release().save(FILES / file)
 
 
-def renew(mechanism: str) -> None:
-    """Of releases only those of ``mechanism``, and of what is said about releases only what differs."""
+def renew(mechanism: str | None) -> None:
+    """Of releases only those of ``mechanism``, if any, and of what is said about releases only what differs."""
     made = {**golden("releases")}
     new = {
         name: contents(setting.release())
@@ -133,6 +135,7 @@ def main() -> int:
         "--compare-with", type=Path, metavar="SRC", help="the src folder of another checkout; nothing is written"
     )
     parser.add_argument("--renew", metavar="MECHANISM", help="only what follows from releases by this mechanism")
+    parser.add_argument("--renew-answers", action="store_true", help="only what is said about the releases, which stay")
     parser.add_argument("--slow", action="store_true", help="with --compare-with: plans that take long, too")
     parser.add_argument("--dump", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args()
@@ -142,7 +145,7 @@ def main() -> int:
         dump(asked.dump, slow=asked.slow)
     elif asked.compare_with is not None:
         return 0 if compare_with(asked.compare_with, slow=asked.slow) else 1
-    elif asked.renew is not None:
+    elif asked.renew is not None or asked.renew_answers:
         renew(asked.renew)
     else:
         write()
