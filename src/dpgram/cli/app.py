@@ -50,6 +50,19 @@ The release is a file that you can publish. It costs epsilon and delta once, and
 schema, the output folder and the table's columns are checked before anything is spent.
 
 Example: dpgram release visits.parquet --schema visits.toml --epsilon 1 --delta 1e-7 --out visits.json""",
+    "keys": "Make keys to sign releases with.",
+    "keys:new": """Make a key to sign releases with.
+
+It writes two files: a private key, which only you may have, and beside it the public key, with which readers check your
+signature. It needs pip install 'dpgram[sign]'.
+
+Example: dpgram keys new custodian.key --name "Data office, City Hospital\"""",
+    "verify:verify": """Check who signed a release.
+
+It says whether the release was signed with a key, and was not changed since. The exit code is 1 if not. It needs
+pip install 'dpgram[sign]'.
+
+Example: dpgram verify visits.json --key custodian.pub""",
     "ledger": "Keep several releases of one dataset within a single budget.",
     "ledger:open_command": """Create the ledger of a dataset, once.
 
@@ -164,8 +177,8 @@ table is public, so the results can be shown beside non-private ones. Never do t
 app = App(
     name="dpgram",
     help="Publish the Gram matrix of a table once, with differential privacy, and run every linear regression on it.\n\n"
-    "Custodian: schema draft, check, plan, release, ledger, report. Analyst: inspect, regress, iv, logit, lda, controls, cov, pca, "
-    "partial, graph, combine. Researcher: calibrate, audit, audit-house. Anyone: doctor, demo.",
+    "Custodian: schema draft, check, plan, keys, release, ledger, report. Analyst: verify, inspect, regress, iv, logit, lda, controls, "
+    "cov, pca, partial, graph, combine. Researcher: calibrate, audit, audit-house. Anyone: doctor, demo.",
     version=__version__,
     help_format="markdown",
     default_parameter=Parameter(negative_bool="", negative_iterable=""),  # a flag is given or not

@@ -31,7 +31,6 @@ def notes(schema: Schema, budget: Budget, rounds: int, proof: str, parts: int = 
         (Point.TRUST, "published", f"{published}, and what this label says"),
         (Point.IMPLEMENTATION, "side channels", "the time and the memory that the release took are not protected"),
         (Point.SECURITY, "rows", "the release contains no row, and no sum of rows without noise"),
-        (Point.SECURITY, "this file", "it has no signature, so it does not prove that it comes from the custodian"),
         (Point.COLLECTION, "how rows were collected", "not known here: ask the custodian"),
     ]  # fmt: skip
 
