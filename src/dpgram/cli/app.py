@@ -138,6 +138,12 @@ Example: dpgram graph visits.json --plot graph.png""",
 The page is one HTML file. It opens from disk and needs no network. It costs no budget.
 
 Example: dpgram report visits.json --out visits.html""",
+    "signoff:signoff": """Write a page about a release for an officer to sign.
+
+It sums up the release's label and what the dataset has spent, in plain words, on one or two printed pages. The ledger must
+have paid for this very file. It runs the self-tests of 'dpgram doctor'. It costs no budget.
+
+Example: dpgram signoff visits.json --ledger ledger.sqlite --out signoff.html""",
     "combine:combine_command": """Combine several releases into one.
 
 The releases can be of disjoint rows, such as those of several hospitals or years, or of the same rows, released twice. The
@@ -177,8 +183,8 @@ table is public, so the results can be shown beside non-private ones. Never do t
 app = App(
     name="dpgram",
     help="Publish the Gram matrix of a table once, with differential privacy, and run every linear regression on it.\n\n"
-    "Custodian: schema draft, check, plan, keys, release, ledger, report. Analyst: verify, inspect, regress, iv, logit, lda, controls, "
-    "cov, pca, partial, graph, combine. Researcher: calibrate, audit, audit-house. Anyone: doctor, demo.",
+    "Custodian: schema draft, check, plan, keys, release, ledger, report, signoff. Analyst: verify, inspect, regress, iv, logit, lda, "
+    "controls, cov, pca, partial, graph, combine. Researcher: calibrate, audit, audit-house. Anyone: doctor, demo.",
     version=__version__,
     help_format="markdown",
     default_parameter=Parameter(negative_bool="", negative_iterable=""),  # a flag is given or not
