@@ -110,6 +110,22 @@ def test_an_unsigned_release_is_called_unsigned(folder, capsys):  # noqa: F811
     assert json.loads(call("inspect release.json --json", capsys)[1])["signature"] is None
 
 
+def test_a_combined_release_tells_which_parts_are_signed(signed, capsys):
+    assert call(f"release t.csv {RELEASE.replace('release.json', 'other.json')}", capsys)[0] == 0
+    assert call("combine release.json other.json --rows same --out both.json", capsys)[0] == 0
+    _, out, _ = call("inspect both.json", capsys)
+    words = " ".join(out.split())
+    assert "part 1: signed by 'Data office'" in words
+    assert "part 2: unsigned" in words
+    parts = json.loads(call("inspect both.json --json", capsys)[1])["parts"]
+    assert [part["signature"] and part["signature"]["by"] for part in parts] == ["Data office", None]
+    code, _, err = call("verify both.json --key own.pub", capsys)
+    assert (code, "it was combined of several releases" in err) == (1, True)
+    assert call("combine other.json release.json --rows same --out third.json", capsys)[0] == 0
+    tamper(signed)
+    assert call("combine release.json other.json --rows same --out fourth.json", capsys)[0] == 2
+
+
 def test_without_the_package_nothing_is_pretended(signed, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "cryptography.exceptions", None)
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.asymmetric.ed25519", None)

@@ -155,9 +155,15 @@ def write_new_key(path: Path, name: str) -> PublicKey:
 
 
 def _write_first(path: Path, content: bytes, *, mode: int) -> None:
+    """Write a file that is not there yet, with these rights from its beginning."""
     try:
-        with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode), "wb") as file:
-            file.write(content)
+        held = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
+        try:
+            with open(held, "wb") as file:
+                file.write(content)
+        except OSError:
+            path.unlink(missing_ok=True)  # a part of a key is of no use
+            raise
     except OSError as error:
         raise OutputError(f"cannot write {path}: {error.strerror}. Choose another place.") from None
 

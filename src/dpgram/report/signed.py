@@ -17,7 +17,8 @@ def signature_words(release: GramRelease) -> str:
     if signature is not None:
         return _words(signature)
     if isinstance(release, CombinedRelease):
-        return "; ".join(f"part {place}: {signature_words(part)}" for place, part in enumerate(release.parts, 1))
+        told = [signature_words(part) for part in release.parts]
+        return UNSIGNED if set(told) == {UNSIGNED} else "; ".join(f"part {place}: {each}" for place, each in enumerate(told, 1))
     return UNSIGNED
 
 
