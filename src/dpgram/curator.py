@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpgram.artifact.atomic import check_writable
+from dpgram.artifact.files import file_hash, signed
 from dpgram.artifact.place import reserved, save_paid
 from dpgram.artifact.release import GramRelease
+from dpgram.artifact.signature import read_signing_key
 from dpgram.custody import Custody, count_public
 from dpgram.encoding.types import likely_kind
 from dpgram.engines.base import WholeProgress
@@ -21,7 +23,7 @@ from dpgram.engines.encoded import counting_rows
 from dpgram.engines.encoded import encoded_rows as encoded_rows  # for estimators, which reach rows through here alone
 from dpgram.engines.open import open_header, open_pass
 from dpgram.errors import MechanismError, OneShotError, SchemaError
-from dpgram.ledger.base import Ledger
+from dpgram.ledger.base import Ledger, takes_sha256
 from dpgram.ledger.open import check_apart, open_ledger
 from dpgram.mechanisms import registry
 from dpgram.mechanisms.registry import AUTO, TABLE_ROWS
@@ -60,6 +62,7 @@ def release(
     ledger: Ledger | str | Path | None = None,
     out: str | Path | None = None,
     overwrite: bool = False,
+    sign: str | Path | None = None,
     cache: str | Path | bool | None = None,
     memory: float = KEPT_MEGABYTES,
     progress: Callable[[float], None] | None = None,
@@ -110,6 +113,8 @@ def release(
         Save the release to this file. Space for it is taken before the noise is drawn. It is saved before the ledger records it as made.
     overwrite : bool
         Whether to replace the file ``out`` if it exists. Without it an existing file is an error.
+    sign : path, optional
+        Sign the release with the private key in this file, which ``dpgram keys new`` makes. The key is read before anything is spent.
     cache : path or bool, optional
         Folder for rows that do not fit into ``memory``. CSV files, query results and streams are read once, and their declared columns are
         kept until the release is made. What does not fit is encrypted, in a file without a name. By default it is the system's temporary
@@ -134,6 +139,8 @@ def release(
         If not enough budget is left in the ledger. Nothing was released.
     MechanismError
         If the mechanism is unknown, or cannot be used with these options.
+    KeyFileError
+        If the file ``sign`` holds no usable key. This is checked before anything is spent.
     OutputError
         If ``out`` exists or cannot be written. This is checked before anything is spent.
     UnsavedReleaseError
@@ -150,6 +157,7 @@ def release(
     ('(intercept)', 'age', 'smoker')
     """
     _check_schema(schema)
+    key = None if sign is None else read_signing_key(sign)  # before anything is spent
     account = open_ledger(ledger)
     if out is not None:
         check_apart(account, Path(out))
@@ -224,10 +232,12 @@ def release(
             ledger_entry=f"{reservation.number}:{reservation.seal}" if reservation is not None and reservation.seal else None,
             library_version=__version__,
         )
+        made = signed(made, key)
         unsaved = None if draft is None else save_paid(made, draft)
         try:
             if account is not None and reservation is not None and (unsaved is None or unsaved.fallback is not None):
-                account.commit(reservation)
+                known = {"sha256": file_hash(made)} if draft is not None and takes_sha256(account) else {}
+                account.commit(reservation, **known)
         finally:
             if unsaved is not None:
                 raise unsaved

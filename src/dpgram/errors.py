@@ -23,6 +23,8 @@
     │   └── BudgetSpentError     not enough budget is left in the ledger; nothing was released
     │       └── LedgerFullError  the same, for a ledger that composes its releases
     ├── ReleaseFileError         a release file is damaged, was changed, or has an unknown format
+    │   └── BrokenSignatureError a release file was changed after it was signed
+    ├── KeyFileError             a key for signatures cannot be used
     ├── OutputError              a file cannot be written
     │   └── UnsavedReleaseError  a release was made and paid for, but is not in the file that was asked for
     ├── CombineError             these releases cannot be combined
@@ -261,6 +263,22 @@ class ReleaseFileError(DpgramError):
         self.field = field
         at = f", field {field!r}" if field else ""
         super().__init__(f"{where}{at}: {problem}.")
+
+
+class BrokenSignatureError(ReleaseFileError):
+    """A release file was changed after it was signed."""
+
+    def __init__(self, *, where: str, field: str, by: str):
+        super().__init__(
+            where=where,
+            field=field,
+            problem=f"the signature of {by!r} does not hold. The file was changed after it was signed. Do not use it: ask the custodian "
+            f"for a new copy",
+        )
+
+
+class KeyFileError(DpgramError):
+    """A key for signatures cannot be used."""
 
 
 class OutputError(DpgramError):

@@ -530,3 +530,16 @@ def test_a_ledger_of_ones_own_need_not_know_of_units(tmp_path):
             pass
 
     assert released_by(Own(), **BY_ID).units == 20
+
+
+def test_a_line_of_a_release_that_was_made_may_hold_the_hash_of_its_file(tmp_path):
+    """Without one it is as older versions wrote it, and read as they did."""
+    ledger = FileLedger.create(tmp_path / "l.sqlite", epsilon=3, delta=1e-5, unit="person", dataset="visits")
+    for known in ({}, {"sha256": "ab" * 32}):
+        ledger.commit(ledger.reserve(Budget(0.1, 1e-8), Neighbours.REPLACE, "from outside", unit="person"), **known)
+    assert [entry.sha256 for entry in ledger.account().entries] == [None, "ab" * 32]
+    assert all(entry.committed for entry in ledger.account().entries)
+    with sqlite3.connect(ledger.path) as database:
+        lines = [bytes(text) for (text,) in database.execute("select text from lines order by number")]
+    assert lines[2].endswith(b'"number":2}')
+    assert lines[4].endswith(b'"number":4,"sha256":"' + b"ab" * 32 + b'"}')

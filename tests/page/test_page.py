@@ -223,5 +223,6 @@ def test_everything_the_page_needs_is_in_the_package():
     assert {path.name for path in HERE.iterdir() if path.suffix in (".js", ".css", ".html")} == {
         "bundle.js",
         "page.css",
+        "signoff.css",
         "template.html",
     }

@@ -6,6 +6,7 @@ Up to ``MANY_COLUMNS`` it is format 1: indented, every number as a decimal fract
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import math
 from collections.abc import Iterable
 from functools import cache
@@ -20,7 +21,8 @@ from dpgram.artifact.atomic import check_writable, write_whole
 from dpgram.artifact.combined import CombinedRelease, combined
 from dpgram.artifact.matrices import InFile, stored, unpacked
 from dpgram.artifact.release import GramRelease
-from dpgram.errors import BudgetError, CombineError, ReleaseFileError, SchemaError
+from dpgram.artifact.signature import Signature, SigningKey, checked
+from dpgram.errors import BrokenSignatureError, BudgetError, CombineError, ReleaseFileError, SchemaError
 from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.noise import ANY_SIZE, SHAPES, NoiseModel, Pooled, Round
 from dpgram.terms.scales import MOST_SCALES, first_scales
@@ -52,6 +54,12 @@ class _Mechanism(_Strict):
     parameters: dict[str, float]
 
 
+class _Signature(_Strict):
+    by: str
+    key: str
+    value: str
+
+
 class _File(_Strict, kw_only=True, omit_defaults=True):
     """The file, field by field, in the order it is written. A field that came later has a default, and stands only where it differs."""
 
@@ -75,6 +83,7 @@ class _File(_Strict, kw_only=True, omit_defaults=True):
     columns: list[str]
     schema: dict[str, Any]
     gram: InFile
+    signature: _Signature | None = None
 
 
 class _Combined(_Strict, kw_only=True):
@@ -97,7 +106,7 @@ class _Head(msgspec.Struct):
 # Fields of a release that the file holds as they are: under "mechanism", and beside it.
 OF_MECHANISM = {*_Mechanism.__struct_fields__} - {"name"}
 AS_THEY_ARE = {field.name for field in dataclasses.fields(GramRelease)} & {*_File.__struct_fields__}
-AS_THEY_ARE -= {"format", "budget", "mechanism", "noise", "schema", "gram"}
+AS_THEY_ARE -= {"format", "budget", "mechanism", "noise", "schema", "gram", "signature"}
 
 
 def save(release: GramRelease, path: Path, *, overwrite: bool) -> None:
@@ -110,6 +119,7 @@ def content_of(release: GramRelease) -> bytes:
     """What a file of the release holds."""
     if isinstance(release, CombinedRelease):
         return _combined_content(release)
+    own = release.signature
     noise = {"shape": release.noise.shape, **_stored(release.noise)}
     content = _File(
         format=release.format,
@@ -121,10 +131,24 @@ def content_of(release: GramRelease) -> bytes:
         columns=list(release.columns),
         schema=release.schema.to_dict(),
         gram=stored(release.gram),
+        signature=None if own is None else _Signature(**_fields(own, _Signature.__struct_fields__)),
         **_fields(release, AS_THEY_ARE),
     )
     text = msgspec.json.encode(content)
     return (text if release.format > 1 else msgspec.json.format(text, indent=1)) + b"\n"
+
+
+def file_hash(release: GramRelease) -> str:
+    """SHA-256 of a file of the release, in hexadecimal digits."""
+    return hashlib.sha256(content_of(release)).hexdigest()
+
+
+def signed(release: GramRelease, key: SigningKey | None) -> GramRelease:
+    """The release with a signature of all that its file says; as it is without a key."""
+    if key is None:
+        return release
+    bare = dataclasses.replace(release, signature=None)
+    return dataclasses.replace(bare, signature=key.sign(content_of(bare)))
 
 
 def _combined_content(release: CombinedRelease) -> bytes:
@@ -183,15 +207,18 @@ def _in_file(kind: Any) -> Any:
     return msgspec.defstruct(kind.__name__, fields, bases=(_Strict,), kw_only=True, tag_field=tag and "shape", tag=tag)
 
 
-def load(path: str | Path) -> GramRelease:
+def load(path: str | Path, *, check_signature: bool = True) -> GramRelease:
     """Read a release from a file.
 
-    Every field is checked, so a file that was damaged or changed is refused.
+    Every field is checked, so a file that was damaged or changed is refused. If the release is signed, its signature is checked, too. That
+    needs ``pip install 'dpgram[sign]'``. Without it, ``release.signature.holds`` is None.
 
     Parameters
     ----------
     path : str or Path
         The release file, as ``GramRelease.save`` or ``dpgram release`` wrote it.
+    check_signature : bool
+        Whether a signature that does not hold is an error. With False the release is loaded, and ``release.signature.holds`` is False.
 
     Returns
     -------
@@ -201,7 +228,8 @@ def load(path: str | Path) -> GramRelease:
     Raises
     ------
     ReleaseFileError
-        If the file cannot be read, is damaged, was changed, or has an unknown format. The message names the field.
+        If the file cannot be read, is damaged, was changed, or has an unknown format. The message names the field. It is a
+        ``BrokenSignatureError`` if the file was changed after it was signed.
 
     Examples
     --------
@@ -219,12 +247,13 @@ def load(path: str | Path) -> GramRelease:
         content = path.read_bytes()
     except OSError as error:
         raise ReleaseFileError(where=str(path), field=None, problem=f"the file cannot be read ({error.strerror})") from None
-    return _Reader(str(path)).read(content)
+    return _Reader(str(path), strict=check_signature).read(content)
 
 
 class _Reader:
-    def __init__(self, where: str, within: tuple[int, ...] = ()):
+    def __init__(self, where: str, within: tuple[int, ...] = (), *, strict: bool = True):
         self._where = where
+        self._strict = strict  # about signatures
         self._within = within  # places of the part that is read, and of those around it
 
     def read(self, content: bytes | msgspec.Raw) -> GramRelease:
@@ -248,6 +277,7 @@ class _Reader:
             budget=budget,
             mechanism=file.mechanism.name,
             noise=noise,
+            signature=self._signature(content, file.signature),
             **_fields(file.mechanism, OF_MECHANISM),
             **_fields(file, AS_THEY_ARE),
         )
@@ -256,7 +286,10 @@ class _Reader:
         """The parts, each read as its own file is, and what follows from them."""
         if len(self._within) >= MOST_NESTED:
             self._refuse("parts", "are combined of parts that are combined in turn, too many times. The file was changed")
-        parts = [_Reader(self._where, (*self._within, place)).read(part) for place, part in enumerate(file.parts)]
+        parts = [
+            _Reader(self._where, (*self._within, place), strict=self._strict).read(part)
+            for place, part in enumerate(file.parts)
+        ]
         try:
             made = combined(parts, file.rows_are, library_version=file.library_version)
         except CombineError as error:
@@ -267,6 +300,14 @@ class _Reader:
             if getattr(file, field) != follows:
                 self._refuse(field, "is not what follows from the parts. One of them was changed")
         return made
+
+    def _signature(self, content: bytes | msgspec.Raw, stored: _Signature | None) -> Signature | None:
+        if stored is None:
+            return None
+        found = checked(bytes(content), Signature(**_fields(stored, _Signature.__struct_fields__)))
+        if found.holds is False and self._strict:
+            raise BrokenSignatureError(where=self._where, field=self._place("signature"), by=found.by)
+        return found
 
     def _decode(self, content: bytes | msgspec.Raw, type_: type | UnionType, within: str = "") -> Any:
         try:
@@ -454,7 +495,8 @@ class _Reader:
         return matrix
 
     def _refuse(self, field: str | None, problem: str) -> Any:
-        if self._within:
-            part = ".".join(f"parts[{place}]" for place in self._within)
-            field = f"{part}.{field}" if field else part
-        raise ReleaseFileError(where=self._where, field=field, problem=problem) from None
+        raise ReleaseFileError(where=self._where, field=self._place(field) or None, problem=problem) from None
+
+    def _place(self, field: str | None) -> str:
+        """A field of the part that is read, in the file."""
+        return ".".join([*(f"parts[{place}]" for place in self._within), *([field] if field else [])])

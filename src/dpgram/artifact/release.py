@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dpgram.artifact.signature import Signature
 from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.noise import MANY_COLUMNS, NoiseModel
 from dpgram.terms.schema import Schema
@@ -65,6 +66,8 @@ class GramRelease:
         Number and hash of the ledger line that paid for this release. None without a ledger.
     library_version : str
         Version of dpgram that made the release.
+    signature : Signature or None
+        Who signed the release, with which key, and whether the signature holds. None if it is unsigned.
 
     Examples
     --------
@@ -97,6 +100,7 @@ class GramRelease:
     grid: float | None = None  # public; entries of ``gram`` are multiples of it, where they were published as they were drawn
     ledger_entry: str | None = None  # public; number and hash of the ledger's line that paid, from before noise was drawn
     library_version: str
+    signature: Signature | None = None  # public; of all the rest, so it stays with this release and no changed one
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -50,6 +50,19 @@ The release is a file that you can publish. It costs epsilon and delta once, and
 schema, the output folder and the table's columns are checked before anything is spent.
 
 Example: dpgram release visits.parquet --schema visits.toml --epsilon 1 --delta 1e-7 --out visits.json""",
+    "keys": "Make keys to sign releases with.",
+    "keys:new": """Make a key to sign releases with.
+
+It writes two files: a private key, which only you may have, and beside it the public key, with which readers check your
+signature. It needs pip install 'dpgram[sign]'.
+
+Example: dpgram keys new custodian.key --name "Data office, City Hospital\"""",
+    "verify:verify": """Check who signed a release.
+
+It says whether the release was signed with a key, and was not changed since. The exit code is 1 if not. It needs
+pip install 'dpgram[sign]'.
+
+Example: dpgram verify visits.json --key custodian.pub""",
     "ledger": "Keep several releases of one dataset within a single budget.",
     "ledger:open_command": """Create the ledger of a dataset, once.
 
@@ -131,6 +144,12 @@ Example: dpgram graph visits.json --plot graph.png""",
 The page is one HTML file. It opens from disk and needs no network. It costs no budget.
 
 Example: dpgram report visits.json --out visits.html""",
+    "signoff:signoff": """Write a page about a release for an officer to sign.
+
+It sums up the release's label and what the dataset has spent, in plain words, on one or two printed pages. The ledger must
+have paid for this very file. It runs the self-tests of 'dpgram doctor'. It costs no budget.
+
+Example: dpgram signoff visits.json --ledger ledger.sqlite --out signoff.html""",
     "combine:combine_command": """Combine several releases into one.
 
 The releases can be of disjoint rows, such as those of several hospitals or years, or of the same rows, released twice. The
@@ -170,8 +189,8 @@ table is public, so the results can be shown beside non-private ones. Never do t
 app = App(
     name="dpgram",
     help="Publish the Gram matrix of a table once, with differential privacy, and run every linear regression on it.\n\n"
-    "Custodian: schema draft, check, plan, release, ledger, report. Analyst: inspect, regress, margins, iv, logit, lda, controls, cov, "
-    "pca, partial, graph, combine. Researcher: calibrate, audit, audit-house. Anyone: doctor, demo.",
+    "Custodian: schema draft, check, plan, keys, release, ledger, report, signoff. Analyst: verify, inspect, regress, margins, iv, logit, "
+    "lda, controls, cov, pca, partial, graph, combine. Researcher: calibrate, audit, audit-house. Anyone: doctor, demo.",
     version=__version__,
     help_format="markdown",
     default_parameter=Parameter(negative_bool="", negative_iterable=""),  # a flag is given or not

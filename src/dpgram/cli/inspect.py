@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 from dpgram.artifact.files import load
 from dpgram.artifact.release import GramRelease
-from dpgram.cli.options import Json, ReleaseFile
+from dpgram.cli.options import IgnoreSignature, Json, ReleaseFile
 from dpgram.cli.output import console, print_json, print_pairs, print_table
 from dpgram.report.fact import Fact, Planned
 from dpgram.report.facts import label_data, label_groups, pairs
 
 
-def inspect(release: ReleaseFile, /, *, json: Json = False) -> None:
+def inspect(release: ReleaseFile, /, *, ignore_signature: IgnoreSignature = False, json: Json = False) -> None:
     """Print the privacy label of RELEASE."""
-    made = load(release)
+    made = load(release, check_signature=not ignore_signature)
     if json:
         print_json(label_data(made))
     else:

@@ -127,6 +127,7 @@ def account_data(account: Account) -> dict[str, Any]:
                 "number": entry.number,
                 "reserved": entry.time,
                 "committed": entry.committed,
+                "sha256": entry.sha256,
                 "settled": entry.settled,
                 "rounds": None if entry.drawn is None else {"drawn": entry.drawn.number, "of": entry.drawn.rounds or None},
                 "what": entry.what,

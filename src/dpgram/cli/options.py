@@ -22,6 +22,10 @@ OWN = Group("Options of mechanisms", sort_key=1)  # shown below all others
 ReleaseFile = Annotated[Path, Parameter(help="The release file.")]
 LedgerFile = Annotated[Path, Parameter(help="The ledger file.")]
 Flag = Annotated[bool, Parameter(show_default=False)]
+IgnoreSignature = Annotated[
+    bool,
+    Parameter(help="Go on if the release was changed after it was signed. Without it that is an error.", show_default=False),
+]
 Several = Annotated[tuple[str, ...], Parameter(show_default=False)]
 Json = Annotated[bool, Parameter(help="Print JSON instead of tables.", show_default=False)]
 TableFormat = Annotated[

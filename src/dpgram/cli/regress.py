@@ -13,11 +13,13 @@ from dpgram.analysis.fit import Fit
 from dpgram.analysis.regress import Fits
 from dpgram.analysis.regress import regress as fit_models
 from dpgram.artifact.files import load
-from dpgram.cli.options import Flag, Json, ReleaseFile, Repeated, TableFormat, listed_names
+from dpgram.cli.app import note
+from dpgram.cli.options import Flag, IgnoreSignature, Json, ReleaseFile, Repeated, TableFormat, listed_names
 from dpgram.cli.output import check_table_format, print_json, print_table_as, print_text, working_bar
 from dpgram.errors import ModelError
 from dpgram.report.contrasts import contrast_summary
 from dpgram.report.figures import check_figure_path, draw_comparison, save_figure
+from dpgram.report.signed import signature_words
 
 
 def regress(
@@ -38,6 +40,7 @@ def regress(
     compare: Flag = False,
     plot: Path | None = None,
     format: TableFormat = "text",
+    ignore_signature: IgnoreSignature = False,
     json: Json = False,
 ) -> None:
     """Fit linear regressions from RELEASE. This costs no budget.
@@ -64,7 +67,7 @@ def regress(
     check_table_format(format)
     if bool(target) == bool(formula):
         raise ModelError("give either --target (with --features) or --formula.")
-    made = load(release)
+    made = load(release, check_signature=not ignore_signature)
     with working_bar("fitting") as bar:
         fitted = fit_models(
             made,
@@ -92,6 +95,7 @@ def regress(
     for one in tested if not json else ():
         print_text("")
         print_table_as(contrast_summary(one), format)
+    note(f"{release}: {signature_words(made)}")
     if plot is not None:
         rows = len(models.names) * (1 if len(fits) == 1 else 1 + len(fits) // 3)
         save_figure(plot, fits[0].plot if len(fits) == 1 else lambda ax: draw_comparison(models.to_dict(), ax), rows=rows)

@@ -7,6 +7,7 @@ from typing import Any
 
 from dpgram import curator
 from dpgram.artifact.atomic import check_writable
+from dpgram.artifact.signature import read_signing_key
 from dpgram.cli.app import note
 from dpgram.cli.dry_run import show_without_release
 from dpgram.cli.options import Calibration, Delta, Flag, OptionTexts, given_options, with_flags
@@ -40,6 +41,7 @@ def release(
     threads: int | None = None,
     option: OptionTexts = (),
     ledger: Path | None = None,
+    sign: Path | None = None,
     cache: Path | None = None,
     no_cache: Flag = False,
     memory: float = curator.KEPT_MEGABYTES,
@@ -66,6 +68,7 @@ def release(
         device: Sum the rows on this PyTorch device, such as cuda.
         threads: How many threads read and sum the rows. By default one per core.
         ledger: Record the release in this ledger, which 'dpgram ledger open' creates. The budget is reserved before any row is summed.
+        sign: Sign the release with the private key in this file, which 'dpgram keys new' makes. The key is read before anything is spent.
         cache: Folder for rows that do not fit into --memory. They are encrypted, in a file without a name that is gone when the command
             ends. By default the system's temporary folder.
         no_cache: Keep no rows. A CSV file is then read again, and a database asked again, for every round.
@@ -84,6 +87,8 @@ def release(
     taken = chosen(arithmetic, width, private=insecure_seed is None)
     given = given_options(option, {**options, TABLE_ROWS: table_rows})
     table_rows = given.pop(TABLE_ROWS, None)  # an argument of its own, by whichever name it was given
+    if sign is not None:
+        read_signing_key(sign)  # a dry run tells whether it can be used, too
     if dry_run:
         planned = Planned(
             schema=declared,
@@ -98,6 +103,8 @@ def release(
         return
     if out is None:
         raise OutputError("--out is not given. Say where to write the release, or pass --dry-run to make none.")
+    if sign is not None and same_file(out, sign):
+        raise OutputError(f"{out} is the key itself. Choose another place for the release.")
     if any(same_file(out, other) for other in (data, schema)):
         raise OutputError(f"{out} is the table or the schema itself. Choose another place for the release.")
     check_writable(out, overwrite=overwrite)  # before anything is said or spent
@@ -120,6 +127,7 @@ def release(
             ledger=ledger,
             out=out,
             overwrite=overwrite,
+            sign=sign,
             cache=False if no_cache else cache,
             memory=memory,
             progress=progress,
@@ -131,6 +139,8 @@ def release(
     note(f"wrote {out}: {len(made.columns)} columns, {noise}")
     if made.choice:
         note(f"{made.mechanism} was chosen: {made.choice}")
+    if made.signature is not None:
+        note(f"signed{made.signature.by and f' by {made.signature.by!r}'}, with key {made.signature.fingerprint}")
     if ledger is None:
         note("not recorded in a ledger: pass --ledger to keep several releases of this dataset within a single budget")
     if not made.private:

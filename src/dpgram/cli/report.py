@@ -6,7 +6,7 @@ from pathlib import Path
 
 from dpgram.artifact.files import load
 from dpgram.cli.app import note
-from dpgram.cli.options import Flag, ReleaseFile, Repeated
+from dpgram.cli.options import Flag, IgnoreSignature, ReleaseFile, Repeated
 from dpgram.report.page.write import check_report_path, write_report
 
 
@@ -18,6 +18,7 @@ def report(
     title: str | None = None,
     bootstrap: Repeated = None,
     overwrite: Flag = False,
+    ignore_signature: IgnoreSignature = False,
 ) -> None:
     """Write a web page about RELEASE to OUT: its privacy label, and models to explore. Costs no budget.
 
@@ -28,7 +29,7 @@ def report(
             cannot do it. May be repeated.
         overwrite: Replace OUT if it exists."""
     check_report_path(out, overwrite=overwrite, given=release)
-    made = load(release)
+    made = load(release, check_signature=not ignore_signature)
     write_report(made, out, title=title, bootstrap=bootstrap or (), overwrite=overwrite)
     note(f"wrote {out}: {len(made.columns)} columns. Open it in a browser. It needs no network.")
     if not made.private:

@@ -29,6 +29,7 @@ EXTRAS = {  # name in pyproject.toml -> the distributions that it brings, and wh
     "torch": (("torch",), "tensors as tables, and --device cuda"),
     "accounting": (("dp-accounting",), "tighter totals in ledgers"),
     "opendp": (("opendp",), "releases as OpenDP measurements"),
+    "sign": (("cryptography",), "signed releases"),
 }
 LEAST_JAVA = 17  # what Spark 4 needs
 

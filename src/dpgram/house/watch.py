@@ -135,9 +135,9 @@ class WatchedLedger(FileLedger):
         self._seen.note("a round is noted", reservation.number, drawn)
         super().note_round(reservation, drawn)
 
-    def commit(self, reservation: Any) -> None:
-        self._seen.note("a release is recorded", reservation.number)
-        super().commit(reservation)
+    def commit(self, reservation: Any, *, sha256: str | None = None) -> None:
+        self._seen.note("a release is recorded", reservation.number, sha256 is not None)
+        super().commit(reservation, sha256=sha256)
 
 
 def release(

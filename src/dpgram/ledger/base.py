@@ -44,6 +44,11 @@ def takes_protected(ledger: Ledger) -> bool:
     return "protected" in inspect.signature(ledger.reserve).parameters
 
 
+def takes_sha256(ledger: Ledger) -> bool:
+    """Whether ``commit`` of this ledger wants the hash of the release's file. One of somebody's own need not."""
+    return "sha256" in inspect.signature(ledger.commit).parameters
+
+
 @runtime_checkable
 class Ledger(Protocol):
     """Keeps account of what releases of one table have cost together.

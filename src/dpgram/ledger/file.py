@@ -50,6 +50,7 @@ class Entry(Reservation):
     drawn: Drawn | None = None  # the rounds noted so far, where the release notes them
     settled: str | None = None  # when; from then on only ``drawn`` counts
     protected: Protected | None = None  # what was taken for one unit; None where nobody said so
+    sha256: str | None = None  # of the release's file; None where nobody said so
 
     @property
     def counted(self) -> tuple[Budget, Cost] | None:
@@ -328,13 +329,15 @@ class FileLedger:
             _append_for_good(database, account, Settled(time=_now(), number=number))
         return drawn
 
-    def commit(self, reservation: Reservation) -> None:
+    def commit(self, reservation: Reservation, *, sha256: str | None = None) -> None:
         """Record that a release was made.
 
         Parameters
         ----------
         reservation : Reservation
             What ``reserve`` of this ledger returned.
+        sha256 : str, optional
+            SHA-256 of the release's file, in hexadecimal digits.
 
         Raises
         ------
@@ -351,7 +354,8 @@ class FileLedger:
                     "this reservation was settled while its release was running. The rounds that were drawn count as spent, but the "
                     "release is not recorded as made."
                 )
-            _append(database, account.seal, account.lines + 1, Committed(time=_now(), number=reservation.number))
+            line = Committed(time=_now(), number=reservation.number, sha256=sha256)
+            _append(database, account.seal, account.lines + 1, line)
             database.execute("commit")
 
     def account(self) -> Account:
@@ -401,7 +405,7 @@ class FileLedger:
                 case Settled():
                     entries[line.number] = replace(entries[line.number], settled=line.time)
                 case Committed():
-                    entries[line.number] = replace(entries[line.number], committed=line.time)
+                    entries[line.number] = replace(entries[line.number], committed=line.time, sha256=line.sha256)
         last = database.execute("select seq from sqlite_sequence where name = 'lines'").fetchone()
         if opened is None or last is None or last[0] != number:
             self._broken(number + 1)

@@ -88,6 +88,7 @@ class Committed(_Strict, tag_field="line", tag="committed"):
 
     time: str
     number: int
+    sha256: str | None = None  # of its file; None where it was not written to one, and in lines of older versions
 
 
 Line = Opened | Reserved | RoundNoted | Settled | Committed

@@ -10,6 +10,7 @@ from dpgram.artifact.release import GramRelease
 from dpgram.errors import CombineError, MechanismError
 from dpgram.mechanisms import registry
 from dpgram.report.fact import Fact, Group
+from dpgram.report.signed import signature_data
 from dpgram.terms.budget import Budget
 from dpgram.terms.words import Point, percent
 
@@ -128,6 +129,7 @@ def _data(release: CombinedRelease) -> list[dict[str, Any]]:
             "rows": part.rows,
             "units": part.units,
             "ledger_entry": part.ledger_entry,
+            "signature": signature_data(part),
             "weight": weight,
             "noise_share": share,
             **({"rows_are": part.rows_are, "parts": _data(part)} if isinstance(part, CombinedRelease) else {}),

@@ -26,6 +26,7 @@ from dpgram.report.counting import (
 )
 from dpgram.report.fact import Fact, Group, Planned, Rounds
 from dpgram.report.notes import notes
+from dpgram.report.signed import signature_data, signature_words
 from dpgram.terms.schema import Schema
 from dpgram.terms.words import SCALED, Point, Words, words_of
 
@@ -247,4 +248,5 @@ def _file(release: GramRelease) -> list[Fact]:
         Fact(group, Point.IMPLEMENTATION, ("grid",), "", release.grid),
         Fact(Group.MADE, Point.IMPLEMENTATION, ("library_version",), "dpgram", release.library_version),
         Fact(Group.MADE, Point.IMPLEMENTATION, ("format",), "file format", release.format),
+        Fact(Group.MADE, Point.SECURITY, ("signature",), "signature", signature_data(release), signature_words(release)),
     ]

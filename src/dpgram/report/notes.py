@@ -31,23 +31,30 @@ def notes(schema: Schema, budget: Budget, rounds: int, proof: str, parts: int = 
         (Point.TRUST, "published", f"{published}, and what this label says"),
         (Point.IMPLEMENTATION, "side channels", "the time and the memory that the release took are not protected"),
         (Point.SECURITY, "rows", "the release contains no row, and no sum of rows without noise"),
-        (Point.SECURITY, "this file", "it has no signature, so it does not prove that it comes from the custodian"),
         (Point.COLLECTION, "how rows were collected", "not known here: ask the custodian"),
     ]  # fmt: skip
 
 
 def meaning(schema: Schema, budget: Budget) -> str:
     """Epsilon and delta in plain words."""
-    factor, belief = math.exp(min(budget.epsilon, 700.0)), 1 / (1 + math.exp(-budget.epsilon))
+    factor = math.exp(min(budget.epsilon, 700.0))
     one = schema.unit if schema.unit_id is None else f"{schema.unit} with all its rows"
     change = "had been replaced by any other" if schema.neighbours is Neighbours.REPLACE else "had not been in the table"
-    chance = f"one in {1 / budget.delta:,.0f}" if budget.delta > 1e-15 else f"{budget.delta:g}"
     times = f"{factor:.3g}" if factor < 100 else f"{factor:,.0f}" if factor < 1e7 else f"{factor:.1e}"
-    share = math.ceil(1e4 * belief) / 100  # rounded up, because it is an upper bound
-    sure = f"at most {share:.4g} %" if share < 100 else "nearly 100 %"
     return (
         f"If one {one} {change}, every possible release would have nearly the same probability. The two probabilities differ by a "
-        f"factor of at most e^epsilon = {times}, except with probability delta = {budget.delta:g} ({chance}). In terms of belief: someone "
-        f"who thinks that two such tables are equally likely can go from 50 % to {sure} certainty about one of them, with the same "
-        f"exception."
+        f"factor of at most e^epsilon = {times}, except with probability delta = {budget.delta:g} ({chance(budget)}). In terms of belief: "
+        f"someone who thinks that two such tables are equally likely can go from 50 % to {certainty(budget)} certainty about one of them, "
+        f"with the same exception."
     )
+
+
+def certainty(budget: Budget) -> str:
+    """How sure of one of two tables somebody can become who thought both equally likely, but for delta."""
+    share = math.ceil(1e4 / (1 + math.exp(-budget.epsilon))) / 100  # rounded up, because it is an upper bound
+    return f"at most {share:.4g} %" if share < 100 else "nearly 100 %"
+
+
+def chance(budget: Budget) -> str:
+    """Delta as a chance."""
+    return f"one in {1 / budget.delta:,.0f}" if budget.delta > 1e-15 else f"{budget.delta:g}"

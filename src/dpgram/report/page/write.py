@@ -85,7 +85,7 @@ def report_page(release: GramRelease, *, title: str | None = None, bootstrap: Se
     script, style = ((HERE / name).read_text(encoding="utf-8").strip("\n") for name in ("bundle.js", "page.css"))
     parts = {
         "TITLE": html.escape(title or f"Private release: {release.schema.unit}"),
-        "POLICY": f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; base-uri 'none'; form-action 'none'",
+        "POLICY": f"default-src 'none'; script-src {source_hash(script)}; {policy_of(style)}",
         "STYLE": style,
         "BADGES": _badges(known),
         "WARNING": "" if release.private else WARNING,
@@ -112,23 +112,28 @@ def _embedded(data: object) -> str:
     return text
 
 
-def _hash(text: str) -> str:
+def policy_of(style: str) -> str:
+    """What a page may do besides running scripts: have this style, and nothing else."""
+    return f"style-src {source_hash(style)}; base-uri 'none'; form-action 'none'"
+
+
+def source_hash(text: str) -> str:
     """The source expression that allows this one inline text, and no other."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def _badges(known: Sequence[Fact]) -> str:
     values = {fact.key: fact.value for fact in known}
-    return _pairs((name, str(value) if isinstance(value := values[name,], str) else f"{value:g}") for name in BADGES)
+    return pair_list((name, str(value) if isinstance(value := values[name,], str) else f"{value:g}") for name in BADGES)
 
 
 def _facts(listed: Sequence[Fact]) -> str:
     """Names and what is said about them; tables of rounds are folded."""
     tables = "".join(_rounds(fact.rounds) for fact in listed if fact.rounds)
-    return f'<dl class="facts">{_pairs(pairs([fact for fact in listed if fact.name]))}</dl>{tables}'
+    return f'<dl class="facts">{pair_list(pairs([fact for fact in listed if fact.name]))}</dl>{tables}'
 
 
-def _pairs(told: Iterable[tuple[str, str]]) -> str:
+def pair_list(told: Iterable[tuple[str, str]]) -> str:
     return "".join(f"<div><dt>{html.escape(name)}</dt><dd>{html.escape(text)}</dd></div>" for name, text in told)
 
 
