@@ -12,7 +12,9 @@ import pytest
 from hypothesis import settings
 
 import dpgram
+from dpgram.artifact import claims
 from dpgram.mechanisms.registry import MECHANISMS
+from dpgram.terms.noise import SymmetricGaussian
 from tests import needs, rounds
 from tests.servers import make_server
 
@@ -113,6 +115,7 @@ def small_release(table, schema) -> dpgram.GramRelease:
 def in_rounds(monkeypatch) -> str:
     """The name of a mechanism of several rounds, which is in the registry while a test runs."""
     monkeypatch.setitem(MECHANISMS, rounds.NAME, rounds.MECHANISM)
+    monkeypatch.setitem(claims.CLAIMS, rounds.NAME, claims.Claim(SymmetricGaussian, claims.curve_of_mu, {}))
     return rounds.NAME
 
 

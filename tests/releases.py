@@ -9,6 +9,8 @@ from functools import cache
 import numpy as np
 
 import dpgram
+from dpgram.accounting.gaussian import gaussian_delta
+from dpgram.accounting.wishart import sampling_delta, spread
 from dpgram.engines.encoded import encoded_rows
 from dpgram.engines.local import LocalPass
 from dpgram.evidence.evidence import Evidence
@@ -64,6 +66,43 @@ def seen_through(noise, table, schema, seed=0, **changes):
 def with_gram(noise, gram, table, schema, **changes):
     made = dpgram.release(table, schema, epsilon=1, delta=1e-6, mechanism="gaussian-noise", insecure_seed=0)
     return dataclasses.replace(made, gram=gram, noise=noise, **changes)
+
+
+def labelled(release):
+    """The release with a label that fits its noise: a mechanism of this shape, and parameters and a budget that follow from its size."""
+    noise, bound, dim = release.noise, release.row_bound**2, len(release.columns)
+    two = release.neighbours is dpgram.Neighbours.REPLACE
+    one = (ROOT if two else 1.0) * (release.schema.rows_per_unit or 1)
+    match noise:
+        case SymmetricGaussian():
+            name, off, on = "gaussian-noise", noise.sd_off_diagonal, noise.sd_diagonal
+            told = {"sd_off_diagonal": off, "sd_diagonal": on, "frobenius_sensitivity": one * bound}
+            told["mu"] = one * bound / min(ROOT * off, on)
+        case NoisyInverse():
+            name, off, on = "noisy-inverse", noise.sd_off_diagonal_of_inverse, noise.sd_diagonal_of_inverse
+            told = {"sd_off_diagonal": off, "sd_diagonal": on, "claimed_floor": noise.floor, "mu": 0.2}
+            told["frobenius_sensitivity"] = 0.2 * min(ROOT * off, on)
+        case WhitenedGaussian():
+            name, mus = "whitened-noise", [one / ROOT / each.sd_off_diagonal for each in noise.rounds]
+            told = {"mu": math.hypot(*mus), "frobenius_sensitivity": one, "rounds": float(len(mus))}
+            for place, (mu, each) in enumerate(zip(mus, noise.rounds, strict=True), 1):
+                told |= {f"round_{place}_mu": mu, f"round_{place}_sd_off_diagonal": each.sd_off_diagonal}
+        case WishartSample() | InverseWishartSample():
+            drawn = isinstance(noise, WishartSample)
+            name, degrees, ridge = (
+                ("gaussian-sketch", "sketch_rows", "w_squared") if drawn else ("inverse-wishart", "degrees_of_freedom", "psi")
+            )
+            told = {degrees: noise.degrees_of_freedom, ridge: noise.shift, "floor": noise.shift / bound}
+    if "mu" in told:
+        epsilon = max(told["mu"] ** 2 / 2 + 6 * told["mu"], 1e-5)
+        delta = gaussian_delta(epsilon, told["mu"])
+    else:
+        mu = math.sqrt(noise.degrees_of_freedom * spread(told["floor"]))
+        epsilon = 2 * mu**2 + 10 * mu + 1.0
+        delta = sampling_delta(epsilon, noise.degrees_of_freedom, told["floor"], release.neighbours, dim)
+    told["delta_at_epsilon"] = delta
+    budget = dpgram.Budget(epsilon, max(1.1 * delta, 1e-9))
+    return dataclasses.replace(release, mechanism=name, parameters=told, budget=budget)
 
 
 def matrix_release(gram, noise, *, intercept=True, rows=1000, **changes):
@@ -126,7 +165,7 @@ def _noisy(gram, mu, rng):
 def whitened_release(table, schema, seed=0, **choices):
     """A release of ``table`` in whitened rounds."""
     gram, noise = in_rounds(encoded_rows(table, schema), seed, **choices)
-    return with_gram(noise, gram, table, schema, mechanism="whitened-noise", parameters={})
+    return labelled(with_gram(noise, gram, table, schema))
 
 
 RARE_COEFFICIENTS = np.array([0.0, 0.3, 0.2, -0.1, 0.4])  # intercept, x, and the levels b, c and d of a category; d is rare

@@ -187,7 +187,7 @@ def test_the_commands(tmp_path, capsys, exact):
     assert run(["graph", str(file), "--plot", str(picture), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["edges"]
     assert picture.stat().st_size > 10_000
-    assert run(["partial", str(file), "--columns", "x,y,b", "--pairs", "1", "--plot", str(picture)]) == 0
+    assert run(["partial", str(file), "--columns", "x,y,b", "--pairs", "1", "--plot", str(picture), "--overwrite"]) == 0
     assert "2 more pairs" in capsys.readouterr().out
     assert run(["partial", str(file), "--columns", "x"]) == 2
     assert "needs at least two columns" in capsys.readouterr().err

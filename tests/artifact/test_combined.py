@@ -100,17 +100,20 @@ def set_to(place, value):
         (("parts",), [], "cannot be combined: no release was given"),
         (("parts", 0, "gram", 0, 1), 5.0, "parts[0].gram"),
         (("parts", 1, "noise", "rounds"), [], "parts[1].noise"),
-        (("parts", 1, "budget", "epsilon"), 0.5, ""),
+        (("parts", 1, "budget", "epsilon"), 0.5, "parts[1].budget"),
+        (("parts", 1, "budget", "delta"), 0.5, ""),
         (("parts", 0, "format"), 9, "parts[0].format"),
         (("parts", 0), 7, "parts[0]"),
     ],
 )
 def test_what_was_changed_is_refused(path, place, value, words):
-    if place == ("parts", 1, "budget", "epsilon"):
+    if place == ("parts", 1, "budget", "delta"):
         with_less = json.loads(path.read_text())
         set_to(place, value)(with_less)
         set_to(("parts", 0, *place[2:]), value)(with_less)
-        path.write_text(json.dumps(with_less))  # the weakest promise is then another than the file says
+        path.write_text(
+            json.dumps(with_less)
+        )  # no part promises too much, and the weakest promise is another than the file says
         with pytest.raises(ReleaseFileError, match="budget.*is not what follows from the parts"):
             dpgram.load(path)
         return

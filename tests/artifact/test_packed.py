@@ -23,7 +23,7 @@ from dpgram.sampling.base import grid_step
 from dpgram.terms.noise import MANY_COLUMNS, Pooled, Round, WhitenedGaussian
 from dpgram.terms.public_map import PublicMap
 from dpgram.terms.scales import first_scales
-from tests.releases import in_rounds, matrix_release
+from tests.releases import in_rounds, labelled, matrix_release
 
 WIDE = 300
 LARGEST = 8e6  # bytes of a file of so many columns
@@ -78,7 +78,7 @@ def wide_release(dim=WIDE, *, seed=0):
     last = Round(through, noisy(5e4), sd, 0.8, tuple(noisy(100.0) for _ in scales[1:]), scales)
     half = rng.normal(size=(dim, dim)) / dim + np.eye(dim)
     pooled = Pooled((half + half.T) / 2, noisy(5e4) / 0.83, sd / 0.83)
-    return matrix_release(whitening.unwhitened(last), WhitenedGaussian((last,), pooled), rows=100_000)
+    return labelled(matrix_release(whitening.unwhitened(last), WhitenedGaussian((last,), pooled), rows=100_000))
 
 
 def test_a_file_of_300_columns_is_small_and_reads_back_equal(tmp_path):
@@ -105,7 +105,7 @@ def test_a_wide_file_of_format_1_means_the_same(tmp_path):
     rng = np.random.default_rng(1)
     rows = np.column_stack([np.ones(500), rng.uniform(-1, 1, (500, MANY_COLUMNS))])
     gram, noise = in_rounds(rows)
-    made = matrix_release(gram, noise, rows=500)
+    made = labelled(matrix_release(gram, noise, rows=500))
     made.save(tmp_path / "new.json")
     content = json.loads((tmp_path / "new.json").read_text())
     for place, each in enumerate(noise.rounds):

@@ -75,3 +75,11 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match="cannot be created"):
         script.run(tmp_path / "file" / "demo")
+
+
+def test_nothing_is_written_through_a_link(tmp_path):
+    (tmp_path / "precious.json").write_text("{}")
+    (tmp_path / "release.json").symlink_to("precious.json")
+    with pytest.raises(OutputError, match="release.json is a link, and the demo would replace"):
+        script.run(tmp_path)
+    assert (tmp_path / "precious.json").read_text() == "{}"

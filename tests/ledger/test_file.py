@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import json
 import multiprocessing
 import os
 import pickle
@@ -23,8 +25,9 @@ from dpgram.accounting.compose import GaussianCost, PlainCost, SamplingCost, com
 from dpgram.accounting.gaussian import calibrate_mu
 from dpgram.errors import BudgetSpentError, LedgerError, LedgerFullError, UnreadableTableError, UnsavedReleaseError
 from dpgram.ledger import file
-from dpgram.ledger.base import Ledger, Reservation
+from dpgram.ledger.base import Drawn, Ledger, Reservation
 from dpgram.ledger.file import FileLedger
+from dpgram.ledger.lines import FIRST, chained
 from dpgram.terms.budget import Budget, Neighbours
 from tests.conftest import small_schema
 
@@ -179,6 +182,57 @@ def test_a_changed_ledger_is_noticed(tmp_path, how):
         ledger.account()
     with pytest.raises(LedgerError):
         spend(ledger, 0.01, 1e-9)
+
+
+def forge(ledger, number, edit):
+    """Line ``number`` after an edit, and the hashes of all lines as they must be: what a stranger can write as well as dpgram."""
+    with contextlib.closing(sqlite3.connect(ledger.path, isolation_level=None)) as database:
+        database.executescript("drop trigger lines_stay")
+        seal = FIRST
+        for place, text in database.execute("select number, text from lines order by number").fetchall():
+            if place == number:
+                content = json.loads(text)
+                edit(content)
+                text = json.dumps(content).encode()
+            seal = chained(seal, place, text)
+            database.execute("update lines set text = ?, hash = ? where number = ?", (text, seal, place))
+
+
+@pytest.mark.parametrize(
+    ("number", "edit", "message"),
+    [
+        (
+            2,
+            lambda line: line["cost"].update(numbers=[]),
+            r"line 2 of .* a cost of kind 'gaussian' has 0 numbers, but it needs 1 \(mu\)",
+        ),
+        (
+            2,
+            lambda line: line["cost"].update(numbers=[0.1, 0.2]),
+            r"has 2 numbers, but it needs 1 \(mu\). The file was changed",
+        ),
+        (2, lambda line: line["cost"].update(kind="plain"), r"has 1 numbers, but it needs 2 \(epsilon, delta\)"),
+        (2, lambda line: line["cost"].update(kind="plain", numbers=[-1.0, 1e-9]), "negative or not finite"),
+        (2, lambda line: line.update(epsilon=-1.0), "line 2 of .* epsilon is -1 and must be a positive"),
+        (2, lambda line: line.update(rows_per_unit=0), "rows_per_unit is 0 and must be 1 or more"),
+        (1, lambda line: line.update(delta=2.0), "line 1 of .* delta is 2 and must lie"),
+        (3, lambda line: line["spent"].update(numbers=[0.1, 0.1, 0.1]), "line 3 of .* has 3 numbers, but it needs 1"),
+        (3, lambda line: line.update(round=5), "it notes round 5 of 2"),
+    ],
+)
+def test_a_forged_line_whose_hash_fits_is_told_in_words(tmp_path, number, edit, message):
+    ledger = opened(tmp_path)
+    reserved = ledger.reserve(Budget(0.25, 1e-8), Neighbours.REPLACE, "a release", cost=GaussianCost(0.05), by_rounds=True)
+    ledger.note_round(reserved, Drawn(1, 2, GaussianCost(0.03)))
+    ledger.commit(reserved)
+    forge(ledger, number, lambda line: None)
+    assert len(ledger.account().entries) == 1
+    with contextlib.closing(sqlite3.connect(ledger.path, isolation_level=None)) as database:
+        database.executescript("create trigger lines_stay before update on lines begin select raise(abort, 'only added'); end")
+    forge(ledger, number, edit)
+    for use in (ledger.account, lambda: spend(ledger, 0.01, 1e-9)):
+        with pytest.raises(LedgerError, match=message):
+            use()
 
 
 def test_the_seal_tells_a_ledger_whose_end_was_cut_off_cleverly(tmp_path):

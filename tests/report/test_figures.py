@@ -137,7 +137,7 @@ def test_a_figure_that_fails_leaves_the_old_one(tmp_path):
         raise RuntimeError
 
     with pytest.raises(RuntimeError):
-        save_figure(path, fails, rows=1)
+        save_figure(path, fails, rows=1, overwrite=True)
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
 

@@ -46,6 +46,7 @@ from dpgram.report.summary import (
     rows_that_counted,
     summarise,
 )
+from dpgram.terms.words import visible
 
 Array = np.ndarray
 
@@ -672,7 +673,7 @@ class Fit(Fitted):
 
     def __repr__(self) -> str:
         mark = "" if self.release.private else ", NOT PRIVATE"
-        return f"Fit({self.target} ~ {' + '.join(self.names)}, estimator={self.estimator}{mark})"
+        return visible(f"Fit({self.target} ~ {' + '.join(self.names)}, estimator={self.estimator}{mark})")
 
 
 def _check_method(method: object) -> None:

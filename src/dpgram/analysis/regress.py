@@ -20,6 +20,7 @@ from dpgram.regression.penalised import penalty_path as path_of
 from dpgram.report.figures import draw_path, mark
 from dpgram.report.summary import Summarised, Summary, data_frame
 from dpgram.terms.schema import Schema
+from dpgram.terms.words import visible
 
 Array = np.ndarray
 
@@ -297,7 +298,9 @@ class PenaltyPath:
         return draw_path(self.names, self.penalties.tolist(), self.coefficients.tolist(), title, ax)
 
     def __repr__(self) -> str:
-        return f"PenaltyPath({self.target} ~ {' + '.join(self.names)}, {len(self.penalties)} penalties){mark(self.private)}"
+        return visible(
+            f"PenaltyPath({self.target} ~ {' + '.join(self.names)}, {len(self.penalties)} penalties){mark(self.private)}"
+        )
 
 
 def penalty_path(

@@ -35,9 +35,15 @@ BLOCK = 1 << 20
 
 def check_writable(path: Path, *, overwrite: bool = True) -> None:
     """Raise if ``path`` cannot be written, or is there and must not be replaced, before any work is done for it."""
-    folder = path.parent
+    target = _target(path)
+    folder = target.parent
     if not folder.is_dir():
-        raise OutputError(f"cannot write {path}: there is no folder {folder}. Create it, or choose another place.")
+        missing = (
+            f"it is a link to {target}, and there is no folder {folder}"
+            if path.is_symlink()
+            else f"there is no folder {path.parent}"
+        )
+        raise OutputError(f"cannot write {path}: {missing}. Create it, or choose another place.")
     if path.is_dir():
         raise OutputError(f"cannot write {path}: it is a folder. Name a file in it.")
     if path.exists() and not path.is_file():
@@ -50,6 +56,22 @@ def check_writable(path: Path, *, overwrite: bool = True) -> None:
         )
 
 
+def _target(path: Path) -> Path:
+    """The file that is written: through a link, the one that it points to."""
+    try:
+        target = Path(os.path.realpath(path))
+        circular = target.is_symlink()
+    except (OSError, ValueError) as error:
+        raise OutputError(
+            f"cannot write {str(path)!r}: {getattr(error, 'strerror', None) or error}. Choose another place."
+        ) from None
+    if circular:
+        raise OutputError(
+            f"cannot write {path}: it is a link that leads back to itself. Remove the link, or choose another place."
+        )
+    return target
+
+
 def write_whole(path: Path, content: bytes, *, overwrite: bool = True) -> None:
     """Put ``content`` at ``path``. A crash leaves the old file, or none, but never a part of the new one."""
     with drafted(path, overwrite=overwrite) as draft:
@@ -59,8 +81,8 @@ def write_whole(path: Path, content: bytes, *, overwrite: bool = True) -> None:
 @contextlib.contextmanager
 def drafted(path: Path, *, overwrite: bool, size: int = 0) -> Iterator[Draft]:
     """A draft of the file ``path``, for which ``size`` bytes of the disk are taken. It is gone at the end unless it was finished."""
-    path = path.resolve()  # through a link, the file it points to is written
     check_writable(path, overwrite=overwrite)
+    path = _target(path)
     _clear_drafts(path)
     with contextlib.ExitStack() as held:
         with _failures_in_words(path):

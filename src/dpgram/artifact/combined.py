@@ -27,6 +27,7 @@ DISJOINT: Rows = "disjoint"
 SAME: Rows = "same"
 MATRIX, INVERSE = "matrix", "inverse"  # what noise was added to
 COMBINED = "combined"  # the mechanism's name, and the name of noise that has several shapes
+MOST_PARTS = 1000  # each is compared with every other
 MOST_TOLD = 3  # differences between two schemas
 ROUNDING = 1e-14  # of an eigenvalue, relative to the largest and times the number of columns
 
@@ -192,6 +193,8 @@ def _flat(releases: Sequence[GramRelease], rows: Rows) -> tuple[GramRelease, ...
 
 
 def _check(parts: Sequence[GramRelease], rows: Rows) -> None:
+    if len(parts) > MOST_PARTS:
+        raise CombineError(f"{len(parts):,} releases were given, but at most {MOST_PARTS:,} can be combined. Combine fewer.")
     for place, part in enumerate(parts[1:], 2):
         if found := differences(parts[0].schema, part.schema):
             more = f", and {len(found) - MOST_TOLD} more" if len(found) > MOST_TOLD else ""

@@ -18,7 +18,9 @@ import msgspec
 import numpy as np
 
 from dpgram.artifact.atomic import check_writable, write_whole
-from dpgram.artifact.combined import CombinedRelease, combined
+from dpgram.artifact.claims import ClaimError, check_claims
+from dpgram.artifact.combined import MOST_PARTS, CombinedRelease, combined
+from dpgram.artifact.intake import MOST_PARAMETERS, MOST_TEXT, IntakeError, check_objects, check_size, content_of_file
 from dpgram.artifact.matrices import InFile, stored, unpacked
 from dpgram.artifact.release import GramRelease
 from dpgram.artifact.signature import Signature, SigningKey, checked
@@ -26,7 +28,8 @@ from dpgram.errors import BrokenSignatureError, BudgetError, CombineError, Relea
 from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.noise import ANY_SIZE, SHAPES, NoiseModel, Pooled, Round
 from dpgram.terms.scales import MOST_SCALES, first_scales
-from dpgram.terms.schema import Schema
+from dpgram.terms.schema import MOST_ENCODED_COLUMNS, Schema
+from dpgram.terms.words import visible
 
 FORMATS = (1, 2, 3)
 COMBINED_FORMAT = 3
@@ -101,6 +104,10 @@ class _Combined(_Strict, kw_only=True):
 
 class _Head(msgspec.Struct):
     format: int
+
+
+class _Columns(msgspec.Struct):
+    columns: list[str]
 
 
 # Fields of a release that the file holds as they are: under "mechanism", and beside it.
@@ -244,9 +251,12 @@ def load(path: str | Path, *, check_signature: bool = True) -> GramRelease:
     """
     path = Path(path)
     try:
-        content = path.read_bytes()
+        content = content_of_file(path)
+        check_objects(content)
     except OSError as error:
         raise ReleaseFileError(where=str(path), field=None, problem=f"the file cannot be read ({error.strerror})") from None
+    except IntakeError as error:
+        raise ReleaseFileError(where=str(path), field=None, problem=str(error)) from None
     return _Reader(str(path), strict=check_signature).read(content)
 
 
@@ -264,14 +274,16 @@ class _Reader:
             )
         if version == COMBINED_FORMAT:
             return self._read_combined(self._decode(content, _Combined))
+        self._check_size(content, self._decode(content, _Columns).columns)
         file = self._decode(content, _File)
+        self._check_texts(file)
         schema, budget = self._schema(file), self._budget(file)
         self._check_columns(file, schema)
         self._check_rows(file, schema)
         if not math.isclose(file.row_bound, schema.effective_row_bound, rel_tol=1e-15):
             self._refuse("row_bound", f"is {file.row_bound:g}, but the schema in the file gives {schema.effective_row_bound:g}")
         noise = self._noise(file)
-        return GramRelease(
+        made = GramRelease(
             schema=schema,
             gram=self._gram(file, noise),
             budget=budget,
@@ -281,9 +293,34 @@ class _Reader:
             **_fields(file.mechanism, OF_MECHANISM),
             **_fields(file, AS_THEY_ARE),
         )
+        try:
+            check_claims(made)
+        except ClaimError as error:
+            self._refuse(error.field, error.problem)
+        return made
+
+    def _check_size(self, content: bytes | msgspec.Raw, columns: list[str]) -> None:
+        try:
+            check_size(len(memoryview(content)), min(len(columns), MOST_ENCODED_COLUMNS))
+        except IntakeError as error:
+            self._refuse(None, str(error))
+
+    def _check_texts(self, file: _File) -> None:
+        told = {name: getattr(file, name) for name in ("library_version", "unit", "randomness", "ledger_entry", "choice")}
+        told |= {"mechanism.name": file.mechanism.name, "mechanism.calibration": file.mechanism.calibration}
+        told |= {"mechanism.condition": file.mechanism.condition}
+        for field, text in told.items():
+            if text is not None and len(text) > MOST_TEXT:
+                self._refuse(field, f"has {len(text):,} characters, but at most {MOST_TEXT:,} are read. The file was changed")
+        if (count := len(file.mechanism.parameters)) > MOST_PARAMETERS:
+            self._refuse("mechanism.parameters", f"has {count:,} parameters, but no mechanism has more than {MOST_PARAMETERS}")
 
     def _read_combined(self, file: _Combined) -> CombinedRelease:
         """The parts, each read as its own file is, and what follows from them."""
+        if len(file.library_version) > MOST_TEXT:
+            self._refuse("library_version", f"has more than {MOST_TEXT:,} characters. The file was changed")
+        if len(file.parts) > MOST_PARTS:
+            self._refuse("parts", f"are {len(file.parts):,}, but at most {MOST_PARTS:,} releases are read as one")
         if len(self._within) >= MOST_NESTED:
             self._refuse("parts", "are combined of parts that are combined in turn, too many times. The file was changed")
         parts = [
@@ -315,7 +352,9 @@ class _Reader:
         except msgspec.ValidationError as error:
             problem, _, place = str(error).partition(" - at `$")
             return self._refuse((within + place.rstrip("`")).lstrip(".") or None, problem[0].lower() + problem[1:])
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except RecursionError:
+            return self._refuse(None, "this is not a release file: its lists or objects are nested far too deeply")
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             return self._refuse(None, f"this is not a release file. It is not valid JSON, or it was cut short ({error})")
 
     def _schema(self, file: _File) -> Schema:
@@ -346,6 +385,8 @@ class _Reader:
         """Exactly one of the two numbers is there if a unit is replaced, and none if a unit is added or removed."""
         replaced, ids = schema.neighbours is Neighbours.REPLACE, schema.unit_id is not None
         for field, number, public in (("rows", file.rows, replaced and not ids), ("units", file.units, replaced and ids)):
+            if public and number is not None and number > PLAUSIBLE_ROWS:
+                self._refuse(field, f"is above {PLAUSIBLE_ROWS:g}, and no table is so long. The file was changed")
             if public and (number is None or number < 1):
                 self._refuse(
                     field, f'must be a positive number, because neighbours = "replace" makes the number of {field} public'
@@ -461,6 +502,8 @@ class _Reader:
             self._refuse("gram", "contains a number that is too large for a sum over rows. The file was changed or damaged")
         if file.grid is not None and not (file.grid > 0 and math.frexp(file.grid)[0] == 0.5):
             self._refuse("grid", f"is {file.grid:g} and must be a power of two")
+        if file.grid is not None and not ANY_SIZE[0] < file.grid < ANY_SIZE[1]:
+            self._refuse("grid", f"is {file.grid:g} and must be a power of two from {ANY_SIZE[0]:g} to {ANY_SIZE[1]:g}")
         if file.grid is not None and not np.array_equal(gram / file.grid, np.rint(gram / file.grid)):
             self._refuse(
                 "gram", f"contains a number that is not a multiple of the grid, {file.grid:g}. The file was changed or damaged"
@@ -495,7 +538,8 @@ class _Reader:
         return matrix
 
     def _refuse(self, field: str | None, problem: str) -> Any:
-        raise ReleaseFileError(where=self._where, field=self._place(field) or None, problem=problem) from None
+        place = self._place(field) or None
+        raise ReleaseFileError(where=self._where, field=place and visible(place), problem=visible(problem)) from None
 
     def _place(self, field: str | None) -> str:
         """A field of the part that is read, in the file."""

@@ -12,6 +12,7 @@ from dpgram.artifact.signature import Signature
 from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.noise import MANY_COLUMNS, NoiseModel
 from dpgram.terms.schema import Schema
+from dpgram.terms.words import visible
 
 Array = np.ndarray
 
@@ -163,7 +164,7 @@ class GramRelease:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return (
+        return visible(
             f"GramRelease({len(self.columns)} columns, epsilon={self.budget.epsilon:g}, delta={self.budget.delta:g}, "
             f"neighbours={self.neighbours.value}, mechanism={self.mechanism}{'' if self.private else ', NOT PRIVATE'})"
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -13,6 +12,7 @@ from contextlib import contextmanager
 from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, UnusedCliTokensError
 
 from dpgram.errors import DpgramError, DpgramWarning
+from dpgram.terms.words import visible
 from dpgram.version import __version__
 
 # Groups of commands, and the commands by module and function, with their help: it stands here so that `dpgram --help` need not import
@@ -208,8 +208,6 @@ for place, words in COMMANDS.items():
         app.command(groups[module])
 
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
-# Control characters but the line's end, and marks that turn the direction of text around.
-CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -280,8 +278,3 @@ def notes_of(error: BaseException) -> list[str]:
 def note(text: str) -> None:
     """Words, to standard error."""
     print(visible(text), file=sys.stderr)
-
-
-def visible(text: str) -> str:
-    """``text`` with control characters as text, since names and provenance come from files of others: a terminal obeys none of them."""
-    return CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)

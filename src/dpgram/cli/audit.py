@@ -19,7 +19,7 @@ from dpgram.audits.run import Audit
 from dpgram.audits.run import audit as run_audit
 from dpgram.cli.app import note
 from dpgram.cli.calibrate import asked_task
-from dpgram.cli.options import Calibration, Json, Relation, Several, given_options
+from dpgram.cli.options import Calibration, Flag, Json, Relation, Several, given_options
 from dpgram.cli.output import print_json, print_table, working_bar
 from dpgram.errors import MechanismError
 from dpgram.mechanisms.conversation import EXACT_CURVE, Task
@@ -63,6 +63,7 @@ def audit(
     option: Several = (),
     json: Json = False,
     plot: Path | None = None,
+    overwrite: Flag = False,
 ) -> int:
     """Attack mechanism NAME on its worst neighbours, and compare what is found with what is claimed.
 
@@ -79,8 +80,9 @@ def audit(
         confidence: Confidence level of all lower bounds together.
         random: How many random pairs of tables to try besides the worst ones.
         option: An option of the mechanism as NAME=VALUE. May be repeated. Without it, several settings are audited.
-        plot: Draw the trade-off curves to this file (.png, .svg or .pdf)."""
-    check_figure_path(plot)
+        plot: Draw the trade-off curves to this file (.png, .svg or .pdf).
+        overwrite: Replace the figure if it exists."""
+    check_figure_path(plot, overwrite=overwrite)
     if arithmetic not in DRAWS:
         raise MechanismError(f"arithmetic is {arithmetic!r} and must be 'exact' or 'float'.")
     mechanism, draws = find(name), DRAWS[arithmetic] if draws is None else draws
@@ -113,7 +115,9 @@ def audit(
             title = f"{name} ({how}), d = {dim}, {neighbours}{units}, delta {delta:g}"
             _print(results, f"{title}, {draws} releases of each table, {arithmetic} arithmetic")
     if plot is not None:
-        save_figure(plot, lambda ax: draw_trade_off([result.to_dict() for result in audits[0][1]], ax), rows=13)
+        save_figure(
+            plot, lambda ax: draw_trade_off([result.to_dict() for result in audits[0][1]], ax), rows=13, overwrite=overwrite
+        )
         note(f"wrote {plot}")
     for task, results in audits:
         for result in results:

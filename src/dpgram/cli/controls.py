@@ -29,6 +29,7 @@ def controls_command(
     intercept: Annotated[bool | None, Parameter(negative="--no-intercept")] = None,
     compare: Flag = False,
     plot: Path | None = None,
+    overwrite: Flag = False,
     format: TableFormat = "text",
     json: Json = False,
 ) -> None:
@@ -44,8 +45,9 @@ def controls_command(
         design_effect: Factor by which units and weights increase the sampling variance. By default the worst case.
         intercept: Fit with or without an intercept. By default with one if the release has one.
         compare: Print all regressions side by side, with all their coefficients, instead.
-        plot: Draw the coefficient at each step to this file (.png, .svg or .pdf)."""
-    check_figure_path(plot)
+        plot: Draw the coefficient at each step to this file (.png, .svg or .pdf).
+        overwrite: Replace the figure if it exists."""
+    check_figure_path(plot, overwrite=overwrite, given=(release,))
     check_table_format(format)
     if not add:
         raise ModelError("there is no group of controls. Name at least one, such as --add age,sex.")
@@ -67,4 +69,4 @@ def controls_command(
     else:
         print_table_as(shown.summary(), format)
     if plot is not None:
-        save_figure(plot, result.plot, rows=len(result.steps) + 2)
+        save_figure(plot, result.plot, rows=len(result.steps) + 2, overwrite=overwrite)

@@ -8,7 +8,7 @@ from dpgram.analysis.compare import compare
 from dpgram.analysis.contrasts import contrasts_data
 from dpgram.analysis.iv import iv as fit_iv
 from dpgram.artifact.files import load
-from dpgram.cli.options import Json, ReleaseFile, Repeated, TableFormat
+from dpgram.cli.options import Flag, Json, ReleaseFile, Repeated, TableFormat
 from dpgram.cli.output import check_table_format, print_json, print_table_as, print_text
 from dpgram.report.contrasts import contrast_summary
 from dpgram.report.figures import check_figure_path, save_figure
@@ -25,6 +25,7 @@ def iv(
     design_effect: float | None = None,
     test: Repeated = None,
     plot: Path | None = None,
+    overwrite: Flag = False,
     format: TableFormat = "text",
     json: Json = False,
 ) -> None:
@@ -42,8 +43,9 @@ def iv(
         test: Restrictions to test, such as "a - b = 0" or "a = 0.5, b = c". Without "=", zero is tested. Each is printed with its estimate
             and confidence set, and several also with the test of all together. The name of a category stands for all its levels. May be
             repeated.
-        plot: Draw the coefficients with their confidence sets to this file (.png, .svg or .pdf)."""
-    check_figure_path(plot)
+        plot: Draw the coefficients with their confidence sets to this file (.png, .svg or .pdf).
+        overwrite: Replace the figure if it exists."""
+    check_figure_path(plot, overwrite=overwrite, given=(release,))
     check_table_format(format)
     fit = fit_iv(
         load(release),
@@ -64,4 +66,4 @@ def iv(
         print_text("")
         print_table_as(contrast_summary(one), format)
     if plot is not None:
-        save_figure(plot, fit.plot, rows=len(fit.names))
+        save_figure(plot, fit.plot, rows=len(fit.names), overwrite=overwrite)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from dpgram.analysis.logit import logit as fit_logit
 from dpgram.artifact.files import load
-from dpgram.cli.options import Json, ReleaseFile, listed_names
+from dpgram.cli.options import Flag, Json, ReleaseFile, listed_names
 from dpgram.cli.output import print_json, print_text
 from dpgram.errors import ModelError
 from dpgram.report.figures import check_figure_path, save_figure
@@ -22,6 +22,7 @@ def logit(
     confidence: float = 0.95,
     design_effect: float | None = None,
     plot: Path | None = None,
+    overwrite: Flag = False,
     json: Json = False,
 ) -> None:
     """Fit a logit of a yes-or-no target from RELEASE, by the discriminant route. This costs no budget.
@@ -32,8 +33,9 @@ def logit(
         features: The columns that explain the target, separated by commas. By default all others.
         confidence: Confidence level of the intervals.
         design_effect: Factor by which units and weights increase the sampling variance. By default the worst case.
-        plot: Draw the coefficients with their intervals to this file (.png, .svg or .pdf)."""
-    check_figure_path(plot)
+        plot: Draw the coefficients with their intervals to this file (.png, .svg or .pdf).
+        overwrite: Replace the figure if it exists."""
+    check_figure_path(plot, overwrite=overwrite, given=(release,))
     if (target is None) == (formula is None):
         raise ModelError("give either --target (with --features) or --formula.")
     made = load(release)
@@ -45,4 +47,4 @@ def logit(
     else:
         print_text(fit)
     if plot is not None:
-        save_figure(plot, fit.plot, rows=len(fit.names))
+        save_figure(plot, fit.plot, rows=len(fit.names), overwrite=overwrite)

@@ -15,8 +15,8 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 from rich.table import Table
 from rich.text import Text
 
-from dpgram.cli.app import CONTROLS, visible
 from dpgram.errors import ModelError
+from dpgram.terms.words import CONTROLS, visible
 
 if TYPE_CHECKING:
     from dpgram.report.summary import Summary

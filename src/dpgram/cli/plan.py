@@ -43,6 +43,7 @@ def plan(
     option: OptionTexts = (),
     json: Json = False,
     plot: Path | None = None,
+    overwrite: Flag = False,
     **options: Any,
 ) -> None:
     """Forecast what a release would give, from public facts alone. No table is read and nothing is spent.
@@ -66,8 +67,9 @@ def plan(
         target_width: Find the smallest epsilon or number of rows for which a typical 95 % interval is this narrow. NAME=VALUE asks for one
             coefficient, such as age=0.1. May be repeated.
         solve: What --target-width finds.
-        plot: Draw the errors against epsilon and against the number of rows to this file (.png, .svg or .pdf)."""
-    check_figure_path(plot)
+        plot: Draw the errors against epsilon and against the number of rows to this file (.png, .svg or .pdf).
+        overwrite: Replace the figure if it exists."""
+    check_figure_path(plot, overwrite=overwrite, given=(schema,))
     given = given_options(option, {**options, TABLE_ROWS: table_rows})
     declared = Schema.load(schema)
     table_rows = given.pop(TABLE_ROWS, None)
@@ -112,7 +114,9 @@ def plan(
     else:
         print_plan(made)
     if plot is not None:
-        words.save_curves(plot, curves, made.forecast.target, made.ground.design.names[made.ground.typical])
+        words.save_curves(
+            plot, curves, made.forecast.target, made.ground.design.names[made.ground.typical], overwrite=overwrite
+        )
         note(f"wrote {plot}")
 
 

@@ -39,6 +39,7 @@ def regress(
     test: Repeated = None,
     compare: Flag = False,
     plot: Path | None = None,
+    overwrite: Flag = False,
     format: TableFormat = "text",
     ignore_signature: IgnoreSignature = False,
     json: Json = False,
@@ -62,8 +63,9 @@ def regress(
         test: Restrictions to test, such as "a - b = 0" or "a = 0.5, b = c". Without "=", zero is tested. Each is printed with its estimate
             and interval, and several also with the test of all together. The name of a category stands for all its levels. May be repeated.
         compare: Print all models side by side in one table, as latex and markdown always are.
-        plot: Draw the coefficients with their intervals to this file (.png, .svg or .pdf)."""
-    check_figure_path(plot)
+        plot: Draw the coefficients with their intervals to this file (.png, .svg or .pdf).
+        overwrite: Replace the figure if it exists."""
+    check_figure_path(plot, overwrite=overwrite, given=(release,))
     check_table_format(format)
     if bool(target) == bool(formula):
         raise ModelError("give either --target (with --features) or --formula.")
@@ -98,4 +100,5 @@ def regress(
     note(f"{release}: {signature_words(made)}")
     if plot is not None:
         rows = len(models.names) * (1 if len(fits) == 1 else 1 + len(fits) // 3)
-        save_figure(plot, fits[0].plot if len(fits) == 1 else lambda ax: draw_comparison(models.to_dict(), ax), rows=rows)
+        draw = fits[0].plot if len(fits) == 1 else lambda ax: draw_comparison(models.to_dict(), ax)
+        save_figure(plot, draw, rows=rows, overwrite=overwrite)

@@ -20,6 +20,7 @@ def partial_command(
     confidence: float = 0.95,
     design_effect: float | None = None,
     plot: Path | None = None,
+    overwrite: Flag = False,
     json: Flag = False,
 ) -> None:
     """Print partial correlations from RELEASE. This costs no budget.
@@ -29,8 +30,9 @@ def partial_command(
         confidence: Confidence level of the intervals.
         design_effect: Factor by which units and weights increase the sampling variance. By default the worst case.
         plot: Draw the partial correlations as a heat map to this file (.png, .svg or .pdf).
+        overwrite: Replace the figure if it exists.
         json: Print JSON instead of tables, with all pairs."""
-    check_figure_path(plot)
+    check_figure_path(plot, overwrite=overwrite, given=(release,))
     made = load(release)
     found = partial_correlations(made, listed_names(made.schema, columns), confidence=confidence, design_effect=design_effect)
     words = found.summary(pairs)
@@ -39,7 +41,7 @@ def partial_command(
     else:
         print_text(words)
     if plot is not None:
-        save_figure(plot, found.plot, rows=max(len(found.names), 12))
+        save_figure(plot, found.plot, rows=max(len(found.names), 12), overwrite=overwrite)
 
 
 def graph_command(
@@ -52,6 +54,7 @@ def graph_command(
     confidence: float = 0.95,
     design_effect: float | None = None,
     plot: Path | None = None,
+    overwrite: Flag = False,
     json: Flag = False,
 ) -> None:
     """Print the graph of partial correlations from RELEASE, by the graphical lasso. This costs no budget.
@@ -62,8 +65,9 @@ def graph_command(
         confidence: Confidence level of the intervals.
         design_effect: Factor by which units and weights increase the sampling variance. By default the worst case.
         plot: Draw the graph to this file (.png, .svg or .pdf).
+        overwrite: Replace the figure if it exists.
         json: Print JSON instead of tables, with all edges."""
-    check_figure_path(plot)
+    check_figure_path(plot, overwrite=overwrite, given=(release,))
     made = load(release)
     columns_used = listed_names(made.schema, columns)
     found = graph(made, columns_used, penalty=penalty, confidence=confidence, design_effect=design_effect)
@@ -73,4 +77,4 @@ def graph_command(
     else:
         print_text(words)
     if plot is not None:
-        save_drawing(plot, lambda figure: found.plot(figure.subplots()), (8, 8))
+        save_drawing(plot, lambda figure: found.plot(figure.subplots()), (8, 8), overwrite=overwrite)

@@ -14,7 +14,7 @@ import numpy as np
 
 from dpgram import curator
 from dpgram.analysis.fit import Fit
-from dpgram.artifact.atomic import write_whole
+from dpgram.artifact.atomic import check_writable, write_whole
 from dpgram.artifact.release import GramRelease
 from dpgram.encoding.encode import own_units
 from dpgram.errors import OutputError
@@ -28,6 +28,7 @@ Array = np.ndarray
 
 HERE = Path(__file__).parent
 TABLE, SCHEMA = HERE / "flights.parquet", HERE / "flights.toml"
+WRITTEN = ("release.json", "coefficients.png", TABLE.name, SCHEMA.name, "report.html")
 EPSILON, DELTA = 1.0, 1e-7
 MODELS = (
     ("arr_delay", ("dep_delay", "visib", "wind_speed", "carrier")),
@@ -64,6 +65,12 @@ def run(out: Path, *, epsilon: float = EPSILON, delta: float = DELTA) -> DemoRes
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(f"the folder {out} cannot be created: {error.strerror}. Choose another place with --out.") from None
+    for name in WRITTEN:
+        if (out / name).is_symlink():
+            raise OutputError(
+                f"{out / name} is a link, and the demo would replace what it points to. Choose another place with --out."
+            )
+        check_writable(out / name)
     schema = Schema.load(SCHEMA)
     release = curator.release(TABLE, schema, epsilon=epsilon, delta=delta)
     rows = bounded_columns(schema)
@@ -73,7 +80,7 @@ def run(out: Path, *, epsilon: float = EPSILON, delta: float = DELTA) -> DemoRes
         write_whole(out / source.name, source.read_bytes())
     title = f"Three regressions from one private release of {release.rows:,} flights (epsilon {epsilon:g}, delta {delta:g})"
     size = (12, 1.8 + 0.34 * max(len(panel.names) for panel in panels))
-    save_drawing(out / "coefficients.png", lambda figure: _draw(figure, panels, title), size)
+    save_drawing(out / "coefficients.png", lambda figure: _draw(figure, panels, title), size, overwrite=True)
     write_report(release, out / "report.html", title="Flights from New York in 2013", overwrite=True)
     return DemoResult(
         release=release,

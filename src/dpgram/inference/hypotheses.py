@@ -94,6 +94,10 @@ def apart(rows: Array) -> tuple[Array, Array]:
     if len(rows) == 0:
         raise ModelError("a test needs at least one restriction. Name a coefficient, or write one such as 'a = b'.")
     turn, triangle = np.linalg.qr(rows.T)
+    if not np.isfinite(turn).all():  # no table of people makes such a release
+        raise ModelError(
+            "the numbers of the release are so far apart in size that double precision tells nothing of this model."
+        )
     own = np.zeros(len(rows))  # what each restriction adds to those before it
     own[: len(turn)] = np.abs(np.diag(triangle))
     if (repeated := own < DEPENDENT * np.linalg.norm(rows, axis=1)).any():

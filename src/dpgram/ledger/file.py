@@ -26,7 +26,19 @@ from dpgram.accounting.gaussian import calibrate_mu
 from dpgram.accounting.total import Spending
 from dpgram.errors import LedgerError, LedgerFullError
 from dpgram.ledger.base import Drawn, Protected, Reservation, check_next_round, check_protected, check_relation, check_settled
-from dpgram.ledger.lines import FIRST, FORMAT, Committed, KnownCost, Line, Opened, Reserved, RoundNoted, Settled, chained
+from dpgram.ledger.lines import (
+    FIRST,
+    FORMAT,
+    Committed,
+    KnownCost,
+    Line,
+    Opened,
+    Reserved,
+    RoundNoted,
+    Settled,
+    chained,
+    check_numbers,
+)
 from dpgram.terms.budget import SMALLEST_EPSILON, Budget, Neighbours
 
 APPLICATION = 0x64706C67  # "dplg", in the file's header
@@ -380,7 +392,7 @@ class FileLedger:
         for number, (written, text, hash_) in enumerate(
             database.execute("select number, text, hash from lines order by number"), 1
         ):
-            line = self._line(text)
+            line = self._line(text, number)
             if written != number or chained(seal, number, bytes(text)) != hash_ or (opened is None) != isinstance(line, Opened):
                 self._broken(number)
             seal = hash_
@@ -411,14 +423,24 @@ class FileLedger:
             self._broken(number + 1)
         return Account(opened, tuple(entries.values()), number, seal)
 
-    def _line(self, text: bytes) -> Line:
+    def _line(self, text: bytes, number: int) -> Line:
         try:
-            return msgspec.json.decode(bytes(text), type=Line)
-        except (msgspec.MsgspecError, TypeError, ValueError):
+            if not isinstance(text, bytes):  # a text or a number in the database
+                raise TypeError
+            line: Line = msgspec.json.decode(text, type=Line)
+        except (msgspec.MsgspecError, TypeError, ValueError, RecursionError):
             raise LedgerError(
                 f"{self.path} contains a line that this version cannot read. If a newer dpgram wrote it, update dpgram. Otherwise the "
                 f"file was changed or damaged. Restore it from a copy."
             ) from None
+        try:
+            check_numbers(line)
+        except ValueError as error:
+            raise LedgerError(
+                f"line {number} of {self.path} is none that dpgram wrote: {str(error).rstrip('.')}. The file was changed. "
+                f"Restore it from a copy, and release nothing until then."
+            ) from None
+        return line
 
     def _broken(self, number: int) -> NoReturn:
         raise LedgerError(

@@ -6,14 +6,17 @@ keeps, and in the seal: the hash of the last line, which the officer may note el
 from __future__ import annotations
 
 import hashlib
-from dataclasses import astuple
+import math
+from dataclasses import astuple, fields
 from typing import Literal
 
 import msgspec
 
 from dpgram.accounting.compose import Cost, GaussianCost, PlainCost, SamplingCost
+from dpgram.terms.budget import Budget
 
 FORMAT = 1
+MOST_ROUNDS = 10_000
 FIRST = "0" * 64  # what the first line is chained to
 COSTS: dict[str, type[Cost]] = {"gaussian": GaussianCost, "sampling": SamplingCost, "plain": PlainCost}
 
@@ -48,6 +51,15 @@ class KnownCost(_Strict):
         return cls(kind=kind, numbers=astuple(cost))  # type: ignore[arg-type]
 
     def cost(self) -> Cost:
+        """The cost. Raises ValueError, in words, where the numbers are none of its kind."""
+        needed = [field.name for field in fields(COSTS[self.kind])]
+        if len(self.numbers) != len(needed):
+            named = ", ".join(needed)
+            raise ValueError(
+                f"a cost of kind {self.kind!r} has {len(self.numbers)} numbers, but it needs {len(needed)} ({named})"
+            )
+        if not all(math.isfinite(number) and number >= 0 for number in self.numbers):
+            raise ValueError(f"a cost of kind {self.kind!r} has a number that is negative or not finite")
         return COSTS[self.kind](*self.numbers)
 
 
@@ -92,6 +104,22 @@ class Committed(_Strict, tag_field="line", tag="committed"):
 
 
 Line = Opened | Reserved | RoundNoted | Settled | Committed
+
+
+def check_numbers(line: Line) -> None:
+    """Raise ValueError, in words, where a line's numbers are none that a ledger writes."""
+    match line:
+        case Opened() | Reserved():
+            Budget(line.epsilon, line.delta)
+    match line:
+        case Reserved():
+            line.cost.cost()
+            if line.rows_per_unit is not None and line.rows_per_unit < 1:
+                raise ValueError(f"rows_per_unit is {line.rows_per_unit} and must be 1 or more")
+        case RoundNoted():
+            line.spent.cost()
+            if not 1 <= line.round <= line.rounds <= MOST_ROUNDS:
+                raise ValueError(f"it notes round {line.round} of {line.rounds}")
 
 
 def chained(previous: str, number: int, text: bytes) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from dpgram.errors import LedgerError, OutputError
@@ -24,6 +25,6 @@ def check_apart(ledger: Ledger | None, out: Path) -> None:
     """Raise if ``out`` is the ledger's file, or one that SQLite keeps beside it."""
     if not isinstance(ledger, FileLedger):
         return
-    out_file, own = out.resolve(), ledger.path.resolve()
+    out_file, own = (Path(os.path.realpath(path)) for path in (out, ledger.path))  # of links in a circle too
     if out_file.parent == own.parent and out_file.name in {own.name + ending for ending in ("", *SIDE_FILES)}:
         raise OutputError(f"{out} is the ledger itself. Choose another place for the release.")

@@ -23,31 +23,36 @@ def check_matplotlib(purpose: str = "a figure") -> None:
         raise MissingExtraError(package="matplotlib", extra="plot", purpose=purpose)
 
 
-def check_figure_path(path: Path | None) -> None:
-    """Raise if no figure could be written there, before anything else is done; None is for no figure."""
+def check_figure_path(path: Path | None, *, overwrite: bool = False, given: Sequence[Path] = ()) -> None:
+    """Raise if no figure could or should be written there, before anything else is done; None is for no figure.
+
+    ``given`` are the files that the figure is made of."""
     if path is None:
         return
     check_matplotlib()
     if path.suffix.lower() not in FORMATS:
         raise OutputError(f"{path} has the ending {path.suffix!r}, but a figure needs one of {', '.join(FORMATS)}.")
-    check_writable(path)
+    for each in given:
+        if path.exists() and each.exists() and path.samefile(each):
+            raise OutputError(f"{path} is {each} itself, which is read. Choose another place for the figure.")
+    check_writable(path, overwrite=overwrite)
 
 
-def save_figure(path: Path, draw: Callable[[Any], Any], *, rows: int) -> None:
+def save_figure(path: Path, draw: Callable[[Any], Any], *, rows: int, overwrite: bool = False) -> None:
     """Write the figure that ``draw`` puts on an axis, whole or not at all."""
-    save_drawing(path, lambda figure: draw(figure.subplots()), (8, 1.6 + 0.32 * rows))
+    save_drawing(path, lambda figure: draw(figure.subplots()), (8, 1.6 + 0.32 * rows), overwrite=overwrite)
 
 
-def save_drawing(path: Path, draw: Callable[[Any], Any], size: tuple[float, float]) -> None:
+def save_drawing(path: Path, draw: Callable[[Any], Any], size: tuple[float, float], *, overwrite: bool = False) -> None:
     """Write what ``draw`` puts on a figure of this size in inches, whole or not at all."""
-    check_figure_path(path)
+    check_figure_path(path, overwrite=overwrite)
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=size, layout="constrained", dpi=130)
     draw(figure)
     buffer = io.BytesIO()
     figure.savefig(buffer, format=path.suffix.lower()[1:])
-    write_whole(path, buffer.getvalue())
+    write_whole(path, buffer.getvalue(), overwrite=overwrite)
 
 
 def draw_coefficients(fit: dict, ax: Any = None) -> Any:

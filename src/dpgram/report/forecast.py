@@ -116,7 +116,9 @@ def _finite(at: Sequence[float], values: Sequence[float]) -> list[tuple[float, .
     return list(zip(*((x, y) for x, y in zip(at, values, strict=True) if math.isfinite(y) and y > 0), strict=True))
 
 
-def save_curves(path: Path, curves: Sequence[Curve], target: str, typical: str) -> None:
+def save_curves(path: Path, curves: Sequence[Curve], target: str, typical: str, *, overwrite: bool = False) -> None:
     """Write the figure, whole or not at all."""
     grid = {"ncols": len(curves), "sharey": True, "squeeze": False}
-    save_drawing(path, lambda figure: draw_curves(curves, target, typical, figure.subplots(**grid)[0]), (9.5, 4.2))
+    save_drawing(
+        path, lambda figure: draw_curves(curves, target, typical, figure.subplots(**grid)[0]), (9.5, 4.2), overwrite=overwrite
+    )

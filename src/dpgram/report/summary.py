@@ -17,6 +17,7 @@ from dpgram.artifact.release import GramRelease
 from dpgram.errors import MissingExtraError
 from dpgram.evidence.evidence import Evidence
 from dpgram.report.markup import latex, markdown
+from dpgram.terms.words import visible
 
 Array = np.ndarray
 
@@ -70,7 +71,7 @@ class Summary:
         lines.append("=" * width)
         for note in self.notes:
             lines += textwrap.wrap(note, width, subsequent_indent="  ")
-        return "\n".join(lines)
+        return visible("\n".join(lines))
 
     __repr__ = __str__
 

@@ -140,9 +140,13 @@ class Numeric(Declaration):
         value = self._bound(which)
         if isinstance(value, bool) or not isinstance(value, Real):
             raise self._error(f"{which} is {value!r} and must be a number.")
-        if not math.isfinite(value):
-            raise self._error(f"{which} is {float(value)!r} and must be finite.")
-        return float(value)
+        try:
+            number = float(value)
+        except OverflowError:  # a whole number that no float holds
+            number = math.inf
+        if not math.isfinite(number):
+            raise self._error(f"{which} is {number!r} and must be finite.")
+        return number
 
     def made(self, columns: Columns) -> Made:
         return Made((self.name,), self.lower, self.upper, (self.fill,), is_number=True)

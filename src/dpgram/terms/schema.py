@@ -34,6 +34,9 @@ INTERCEPT = "(intercept)"
 SMALLEST_ROW_BOUND = 2.0**-10  # rows live on a grid of step 2**-20; a smaller bound would leave them too few points
 REACH = 64.0  # half ranges of a learnt interval, from its middle, up to which numbers are told apart
 NARROWEST = 1e-9  # of a learnt interval: half its width over its largest number
+MOST_TEXT = (
+    1_000_000  # characters of all names and texts together: they are published, and everybody who opens a release reads them
+)
 MOST_ENCODED_COLUMNS = 4096  # sums of squares of grid points stay below 2**53, hence exact in float64
 MOST_ROWS_PER_UNIT = 10**6
 SMALLEST_WEIGHT = 1e-100  # and one over it the largest: products with it are floats
@@ -185,6 +188,12 @@ class Schema:
             raise SchemaError(
                 f"the schema makes {len(self.encoded_names)} encoded columns, but at most {MOST_ENCODED_COLUMNS} are "
                 f"possible. Declare fewer columns or categories."
+            )
+
+        texts = (self.unit, self.provenance, *self.all_names, *self.encoded_names)
+        if (long := sum(len(text) for text in texts if isinstance(text, str))) > MOST_TEXT:
+            raise SchemaError(
+                f"the names and texts of the schema have {long:,} characters, but at most {MOST_TEXT:,} are possible. Shorten them."
             )
 
     def _check_row_bound(self) -> None:

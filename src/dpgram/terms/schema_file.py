@@ -22,18 +22,32 @@ KINDS: dict[str, dict[str, Any]] = {
 OPTIONAL = ("unit_id", "rows_per_unit", "weight", "largest_weight", "provenance")  # written only where they are given
 TOP = ("unit", "neighbours", "row_bound", "intercept", "missing", *OPTIONAL, "columns", "derived", "learnt")
 
+MOST_CHARACTERS = 16_000_000  # of a file; the largest schema that is possible takes a tenth
+MOST_LEVELS = 8  # tables and lists within each other
+NESTED = f"At most {MOST_LEVELS} tables or lists can be within each other, and a schema needs four"
+MOST_DECLARED = 4096  # every column makes an encoded column or more, and a schema has at most so many
+LARGEST = 10**300
+
 
 def read(path: Path) -> dict:
     """The plain contents of a TOML file, or a SchemaError that says where it stops making sense."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        with path.open(encoding="utf-8-sig") as file:
+            text = file.read(MOST_CHARACTERS + 1)
+        if len(text) <= MOST_CHARACTERS:
+            return tomllib.loads(text)
+        problem = f"has more than {MOST_CHARACTERS:,} characters, which no schema needs"
     except OSError as error:
         problem = f"cannot be read: {error.strerror}"
+    except RecursionError:
+        problem = f"is nested too deeply. {NESTED}"
     except UnicodeDecodeError:
         problem = "is not UTF-8 text. Save it as UTF-8"
     except tomllib.TOMLDecodeError as error:
         hint = ". A value is empty. Fill it in" if "Invalid value" in str(error) else ""
         problem = f"is not valid TOML: {error}{hint}"
+    except ValueError:  # of Python's own: a whole number of thousands of digits
+        problem = "contains a whole number with far too many digits. Write it as a decimal fraction, such as 1e6"
     raise SchemaError(f"schema file {path} {problem}.")
 
 
@@ -41,6 +55,7 @@ def checked_fields(fields: object) -> dict[str, Any]:
     """The fields of a Schema, with every key known, and every column and derived column of a known kind."""
     if not isinstance(fields, dict):
         raise SchemaError(f"a schema must be a table of fields, but this is a {type(fields).__name__}.")
+    _check_sizes(fields)
     _refuse_unknown(fields, TOP, "the schema")
     if "unit" not in fields:
         raise SchemaError('unit is missing. Say in words what one row is, such as unit = "visit".')
@@ -52,6 +67,34 @@ def checked_fields(fields: object) -> dict[str, Any]:
             raise SchemaError(f"{section} must be a list of tables. Write each {called} under [[{section}]].")
         read[section] = tuple(_declaration(t, called, i, kinds) for i, t in enumerate(tables, 1))
     return read
+
+
+def _check_sizes(fields: dict) -> None:
+    """Raise where lists or tables are nested too deeply, or a number or the number of declarations is beyond everything, before more is
+    made of them."""
+    level: list[Any] = [fields]
+    for _ in range(MOST_LEVELS):
+        level = [one for each in level for one in (each.values() if isinstance(each, dict) else each)]
+        if any(isinstance(one, int) and abs(one) > LARGEST for one in level):
+            raise SchemaError(
+                f"the schema contains a whole number above {LARGEST:.0e}, which is too large for double precision. Shorten it."
+            )
+        level = [one for one in level if isinstance(one, dict | list | tuple)]
+    if level:
+        raise SchemaError(f"the schema is nested too deeply. {NESTED}.")
+    for section in KINDS:
+        listed = fields.get(section)
+        if isinstance(listed, list) and len(listed) > MOST_DECLARED:
+            raise SchemaError(
+                f"the schema has {len(listed):,} {section}, but at most {MOST_DECLARED:,} are possible. Declare fewer."
+            )
+        for one in listed if isinstance(listed, list) else ():
+            many = one.get("categories") if isinstance(one, dict) else None
+            if isinstance(many, list) and len(many) > MOST_DECLARED + 1:
+                raise SchemaError(
+                    f"column {str(one.get('name'))[:40]!r} has {len(many):,} categories, but at most {MOST_DECLARED:,} are possible. "
+                    f"Declare fewer, and allow other values."
+                )
 
 
 def _declaration(fields: dict, called: str, number: int, kinds: dict[str, Any]) -> Any:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
+# Control characters but the line's end, marks that turn the direction of text around, and one that stands for nothing.
+CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 SCALED = "in scaled units"  # in which every column spans at most [-1, 1]
 
 
@@ -14,6 +17,15 @@ Point = IntEnum(
     "EPSILON DELTA UNIT NEIGHBOURS COMPARISON COMPOSITION MECHANISM BOUNDS ACCURACY BIAS QUERIES TRUST IMPLEMENTATION SECURITY COLLECTION",
 )
 """The points at which NIST SP 800-226 asks a guarantee to be evaluated, in its order and from 1 to 15."""
+
+
+def visible(text: str) -> str:
+    """``text`` with control characters as text, since names and provenance come from files of others: a terminal obeys none of them.
+
+    >>> visible("a name" + chr(27) + "[2J")
+    'a name\\\\x1b[2J'
+    """
+    return CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def number(value: float, among: Mapping[str, float] | None = None) -> str:
