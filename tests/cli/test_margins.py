@@ -10,6 +10,7 @@ import dpgram
 from dpgram.cli.app import run
 from dpgram.cli.margins import given_values
 from tests.analysis.test_margins import RELEASE, SCHEMA, rows
+from tests.releases import labelled
 from tests.report.test_markup import compiled
 
 FORMULA = "y ~ age*female + I(age**2) + age:place + place"
@@ -19,7 +20,7 @@ ASK = ["margins", "r.json", "--formula", FORMULA, "--column", "age"]
 @pytest.fixture
 def released(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    RELEASE.save(tmp_path / "r.json")
+    labelled(RELEASE).save(tmp_path / "r.json")
     return dpgram.load("r.json")
 
 

@@ -57,6 +57,7 @@ class Claim:
     shape: type[NoiseModel]
     curve: Callable[[GramRelease, Parameters], float]
     same: dict[str, str]  # fields of the noise, and the parameters that say the same
+    check_gram: Callable[[GramRelease], None] | None = None  # where not every symmetric matrix can be published
 
 
 def check_claims(release: GramRelease) -> None:
@@ -82,15 +83,20 @@ def check_claims(release: GramRelease) -> None:
     parameters = _Told(release.parameters)
     for field, name in claim.same.items():
         _agree(f"noise.{field}", getattr(release.noise, field), name, parameters[name])
-    if claim.shape in (WishartSample, InverseWishartSample):
-        _check_draw(release)
+    if claim.check_gram is not None:
+        claim.check_gram(release)
     _check_delta(release, claim.curve, parameters)
 
 
-def _check_draw(release: GramRelease) -> None:
+def _check_posterior(release: GramRelease) -> None:
+    """A draw with few degrees of freedom can be of any size."""
+    few = release.noise.degrees_of_freedom <= len(release.gram) + FEW  # type: ignore[attr-defined]
+    _check_draw(release, any_size=few)
+
+
+def _check_draw(release: GramRelease, *, any_size: bool = False) -> None:
     """A draw is not too large for its rows, and has no negative eigenvalue, up to the grid that it was rounded to, far below the noise."""
-    drawn = isinstance(release.noise, WishartSample) or release.noise.degrees_of_freedom > len(release.gram) + FEW
-    if release.rows is not None and drawn:
+    if release.rows is not None and not any_size:
         rows = release.rows * max(1.0, release.schema.largest_weight or 1.0)
         if np.abs(release.gram).max() > FAR * (rows * release.row_bound**2 + release.noise.shift):
             raise ClaimError("gram", "contains a number that is too large for a sum over rows. The file was changed or damaged")
@@ -246,11 +252,11 @@ SKETCH, POSTERIOR = (
 SDS = ("sd_off_diagonal", "sd_diagonal")
 CLAIMS = {
     "gaussian-noise": Claim(SymmetricGaussian, _gaussian_noise, {name: name for name in SDS}),
-    "gaussian-sketch": Claim(WishartSample, _one_draw("sketch_rows", "w_squared"), SKETCH),
-    "gaussian-sketch-adaptive": Claim(WishartSample, _two_stages, SKETCH),
+    "gaussian-sketch": Claim(WishartSample, _one_draw("sketch_rows", "w_squared"), SKETCH, _check_draw),
+    "gaussian-sketch-adaptive": Claim(WishartSample, _two_stages, SKETCH, _check_draw),
     "wishart-noise": Claim(SymmetricGaussian, _added_draw, {"sd_off_diagonal": "sd_off_diagonal"}),
-    "inverse-wishart": Claim(InverseWishartSample, _one_draw("degrees_of_freedom", "psi"), POSTERIOR),
-    "inverse-wishart-adaptive": Claim(InverseWishartSample, _two_stages, POSTERIOR),
+    "inverse-wishart": Claim(InverseWishartSample, _one_draw("degrees_of_freedom", "psi"), POSTERIOR, _check_posterior),
+    "inverse-wishart-adaptive": Claim(InverseWishartSample, _two_stages, POSTERIOR, _check_posterior),
     "noisy-inverse": Claim(
         NoisyInverse, _noisy_inverse, {**{f"{name}_of_inverse": name for name in SDS}, "floor": "claimed_floor"}
     ),
