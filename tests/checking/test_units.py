@@ -66,6 +66,13 @@ def test_rows_without_an_id_do_not_count():
         ("Σας", "ΣΑΣ"),
         ("ﬁ", "FI"),
         ("\u212b", "\u00e5"),
+        ("p1", "p1\u200b"),
+        ("p1", "\ufeffp1"),
+        ("p1", "'p1"),
+        ("p1", '"p1"'),
+        ("7", "'007"),
+        ("p-1", "p\u20131"),
+        ("-7", "\u22127"),
     ],
 )
 def test_ids_that_differ_only_in_how_they_are_written(one, other):
@@ -75,12 +82,13 @@ def test_ids_that_differ_only_in_how_they_are_written(one, other):
     words = next(each.words for each in found.findings)
     assert words == (
         "3.3 % of the ids differ from another id only in how they are written, such as in case, white space, leading zeros, a decimal "
-        "point or Unicode form, and count as other units"
+        "point, quotation marks, dashes, characters that cannot be seen or Unicode form, and count as other units"
     )
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [("7", "70"), ("7", "-7"), ("a", "ä"), ("7.5", "7"), ("0", "0.5"), ("x0", "x"), ("i", "ı")]
+    ("one", "other"),
+    [("7", "70"), ("7", "-7"), ("a", "ä"), ("7.5", "7"), ("0", "0.5"), ("x0", "x"), ("i", "ı"), ("1-11", "11-1")],
 )
 def test_ids_that_are_not_alike(one, other):
     assert "ids-alike" not in told(with_ids([f"q{k}" for k in range(58)] + [one, other]))
@@ -101,6 +109,32 @@ def test_words_for_a_missing_id_are_named(word):
 @pytest.mark.parametrize("word", ["nan7", "0", "Nan Li", "x", "N", "none1"])
 def test_ids_that_are_hardly_words_for_a_missing_one(word):
     assert told(with_ids([word] * 12 + [f"p{k}" for k in range(48)], 12)) == {}
+
+
+@pytest.mark.parametrize("codes", [["0"], ["0", "-1"], ["0", "-1", "9999"]])
+def test_ids_that_may_stand_for_a_missing_one_are_named(codes):
+    """They are as good as any id, but for the many rows that they have: far more than any other."""
+    ids = codes * 20 + [f"{k + 100}" for k in range(300)]
+    found = check({"id": ids, "x": np.arange(len(ids)) % 10}, unit_id="id", rows_per_unit=1)
+    finding = next(each for each in found.findings if each.code == "crowded-ids")
+    assert finding.share == 20 * len(codes) / len(ids)
+    assert ("have the same id, and" if len(codes) == 1 else f"have one of {len(codes)} ids, and") in finding.words
+    assert finding.do.startswith("If they stand for a missing id, such as 0, -1 or 9999, leave such ids empty in the source.")
+
+
+@pytest.mark.parametrize(
+    ("rows", "most"),
+    [
+        ([20, *[1] * 40], 2),  # not ten times as many as count in full
+        ([20, 2, *[1] * 38], 1),  # nor as another id has
+        ([30, 30, 30, 30, *[1] * 40], 1),  # too many of them
+        ([11, *[1] * 3000], 1),  # too few rows
+        ([60], 1),
+    ],
+)
+def test_units_of_many_rows_are_hardly_missing_ids(rows, most):
+    ids = np.repeat(np.arange(len(rows)), rows)
+    assert "crowded-ids" not in told(check({"id": ids, "x": np.arange(len(ids)) % 10}, unit_id="id", rows_per_unit=most))
 
 
 def test_words_for_a_missing_id_are_counted_beyond_the_most_ids(monkeypatch):
@@ -256,6 +290,7 @@ WEIGHTS = [
     ("weight-zero", [0.0] * 33 + [1.0] * 27, 0.55),
     ("decimal-comma", ["1,5"] * 6 + ["1"] * 54, 0.1),
     ("not-finite", [np.inf] * 6 + [1.0] * 54, 0.1),
+    ("weight-small", np.linspace(0.001, 0.19, 60), 1.0),
 ]
 
 
@@ -263,7 +298,7 @@ WEIGHTS = [
 def test_weights(code, weights, share):
     found = check({"w": weights}, weight="w", largest_weight=2.0)
     assert told(found) == {code: share}
-    counting = 1.0 if code == "weight-above" else 1 - share
+    counting = 1.0 if code in ("weight-above", "weight-small") else 1 - share
     assert found.whole["rows_counting"] == pytest.approx(counting)
 
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dpgram.checking.reasons import ANY_DATE, NO_NUMBER, PERIODS, QUOTED, TEXT, TIMES, YES_NO, Reason
+from dpgram.checking.reasons import ANY_DATE, FORMULA_ERRORS, NO_NUMBER, PERIODS, QUOTED, TEXT, TIMES, YES_NO, Reason
 from dpgram.encoding.cells import NUMBER
 
-GAP = "[ \u00a0\u202f'’]"  # spaces of any kind, and apostrophes
+GAP = "[ \u00a0\u2007\u2009\u202f'’]"  # spaces of any kind, and apostrophes
 AMOUNT = rf"[+-]?\.?[0-9](?:[0-9.,_]|{GAP})*"
 OTHER_DIGITS = "٠-٩۰-۹०-९０-９"  # Arabic, Persian, Devanagari, full-width
 UNSEEN = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"  # soft hyphens, spaces without width, marks of the direction
@@ -65,7 +65,8 @@ NUMBERS = {
     "limits": Reason(
         "ranges or limits, such as 10-19 or <5",
         'Choose one number for each of them in the source, or declare kind = "categorical".', "categorical",
-        rf"^[<>≤≥~=]+ ?{AMOUNT}$|^{AMOUNT} ?(?:\+|or more|or less|and over)$|^{AMOUNT} ?(?:-|–|to|\.\.) ?{AMOUNT}$",
+        rf"^[<>≤≥~≈=]+ ?{AMOUNT}$|^(?:ca?\.|circa|approx(?:\.|imately)?|about|around) ?{AMOUNT}$"
+        rf"|^{AMOUNT} ?(?:\+|or more|or less|and over)$|^{AMOUNT} ?(?:-|–|to|\.\.) ?{AMOUNT}$",
     ),
     "yes-no": YES_NO,
     "quoted": QUOTED,
@@ -105,5 +106,6 @@ NUMBERS = {
         pattern=rf"^[{UNSEEN}]+{AMOUNT}[{UNSEEN}]*$|^{AMOUNT}[{UNSEEN}]+$",
     ),
     "no-number": NO_NUMBER,
+    "formula-errors": FORMULA_ERRORS,
     "text": TEXT,
 }  # fmt: skip

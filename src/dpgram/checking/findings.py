@@ -20,6 +20,7 @@ from dpgram.terms.words import percent
 MUCH_MISSING = 0.05  # of the cells of a column, or of rows that are dropped
 MUCH_OUTSIDE = 0.005  # of the cells that are clamped, of rows that are clipped, of units with too many rows
 MOSTLY = 0.5
+FEW_LARGE = 0.01  # of the weights
 MOST_NAMED = 8  # categories or columns in one sentence
 
 FIX_BOUNDS = (
@@ -224,11 +225,18 @@ def unit_findings(units: UnitTally, counts: UnitCounts | None, schema: Schema, r
     if share > MUCH_OUTSIDE:
         words = f"{told(share)} of the units have more than {most} row{'s' if most > 1 else ''}, so their rows count with less weight"
         yield Finding(name, "rows-per-unit", share, words, KEEP_OR_RAISE)
+    crowded, crowd = units.crowded(most)
+    if crowd > max(MUCH_OUTSIDE * rows, units.saying_nothing):
+        share = crowd / rows
+        which = "the same id" if crowded == 1 else f"one of {crowded} ids"
+        words = f"{told(share)} of the rows have {which}, and no other id has even a tenth as many rows"
+        do = "If they stand for a missing id, such as 0, -1 or 9999, leave such ids empty in the source. Rows without an id do not count."
+        yield Finding(name, "crowded-ids", share, words, do)
     if counts.alike:
         share = counts.alike / counts.units
         words = (
             f"{told(share)} of the ids differ from another id only in how they are written, such as in case, white space, leading zeros, a "
-            f"decimal point or Unicode form, and count as other units"
+            f"decimal point, quotation marks, dashes, characters that cannot be seen or Unicode form, and count as other units"
         )
         yield Finding(
             name,
@@ -239,8 +247,9 @@ def unit_findings(units: UnitTally, counts: UnitCounts | None, schema: Schema, r
         )
 
 
-def weight_findings(weight: ColumnTally, zero: int) -> Iterator[Finding]:
-    """What is to be said about weights, which were counted as a column from 0 to the largest weight."""
+def weight_findings(weight: ColumnTally, zero: int, large: int) -> Iterator[Finding]:
+    """What is to be said about weights, which were counted as a column from 0 to the largest weight; ``zero`` of them are zero, and
+    ``large`` of them are above a tenth of the largest weight."""
     name, cells = weight.column.name, max(1, weight.cells)
     if weight.refused is not None:
         yield refusal(weight.refused)
@@ -255,6 +264,18 @@ def weight_findings(weight: ColumnTally, zero: int) -> Iterator[Finding]:
     ):  # fmt: skip
         if times:
             yield Finding(name, code, times / cells, f"{told(times / cells)} {words}", do)
+    positive = weight.cells - weight.missing - weight.unreadable - weight.below - zero
+    if large < FEW_LARGE * positive:
+        share = 1 - large / positive
+        words = (
+            f"{told(share)} of the weights above zero are less than a tenth of largest_weight. The noise is that of rows with the largest "
+            f"weight, so it is large compared with such rows"
+        )
+        do = (
+            "Check that this is the right column, and on the scale of largest_weight. A smaller largest_weight costs little if few weights "
+            "are cut off. Take it from the design of the survey, not from the rows."
+        )
+        yield Finding(name, "weight-small", share, words, do)
     if zero > MOSTLY * cells:
         words = f"{told(zero / cells)} of the weights are zero, so their rows do not count"
         yield Finding(name, "weight-zero", zero / cells, words, "Check that this is the right column.")

@@ -88,6 +88,10 @@ NO_NUMBER = Reason(
     "Write one plain number in each cell in the source. If these are codes, such as telephone numbers, remove the column.",
     pattern=r"^[^\p{L}]*[0-9][^\p{L}]*$",
 )
+FORMULA_ERRORS = Reason(
+    "errors of a formula in a spreadsheet, such as #DIV/0!", "Correct the formula, or leave such cells empty in the source.",
+    pattern=r"^#(?:div/0|value|ref|name|num|spill|calc|field)[!?]$",
+)  # fmt: skip
 TEXT = Reason("text, such as a name", 'Declare kind = "categorical", or correct the cells in the source.', "categorical")
 
 DAYS = {
@@ -123,6 +127,7 @@ DAYS = {
     "no-date": replace(
         NO_NUMBER, words="digits and signs that make no date, such as 31/31/2020", do="Correct them in the source, or leave them empty."
     ),
+    "formula-errors": FORMULA_ERRORS,
     "text": TEXT,
 }  # fmt: skip
 TRUTHS = {
@@ -137,6 +142,7 @@ TRUTHS = {
     "dates": Reason("dates where truth values are needed", 'Declare kind = "date".', "date", ANY_DATE),
     "quoted": QUOTED,
     "no-number": replace(NO_NUMBER, do="Write 1 and 0 in the source."),
+    "formula-errors": FORMULA_ERRORS,
     "text": TEXT,
 }  # fmt: skip
 OTHERS = {
@@ -146,6 +152,7 @@ OTHERS = {
     "undeclared-dates": Reason(
         "dates that are not among the categories", 'Declare kind = "date", or all categories that are possible.', "date", ANY_DATE
     ),
+    "undeclared-errors": FORMULA_ERRORS,
     "undeclared-truth": Reason(
         "words for true and false that are not among the categories", 'Declare kind = "boolean".', "boolean", YES_NO.pattern
     ),
@@ -194,8 +201,9 @@ POINTS = Reason(
 COMMON = {"not-utf8": NOT_UTF8, "codes": CODES, "thousands-points": POINTS}  # of all kinds
 READ = frozenset(["codes", "thousands-points"])  # of cells that can be read, but may mean something else
 
-NONE = "- -- --- . .. ... ? ?? / * na n/a n.a. #n/a #na #null! nan null nil none missing unknown unk blank empty (blank) (null) nd n/d"
-NONE_WORDS = frozenset([*NONE.split(), "not available", "not applicable", "no data", "no answer"])
+NONE = "- -- --- – — . .. ... ? ?? / * na n/a n.a. #n/a #na #null! nan null nil none missing unknown unk blank empty (blank) (null) nd n/d"
+ANSWERS = "not available,not applicable,not reported,not stated,no data,no answer,no response,refused,don't know,don’t know,dont know,k.a."
+NONE_WORDS = frozenset([*NONE.split(), *ANSWERS.split(",")])
 
 
 def plain_words(text: pa.Array) -> pa.Array:

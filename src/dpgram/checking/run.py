@@ -102,7 +102,7 @@ class _Look:
             self._refused_id = self._refusal(schema.unit_id, check_id_type)
             self._units = UnitTally() if self._refused_id is None else None
         self._weight: ColumnTally | None = None
-        self._zero = 0  # weights
+        self._zero = self._large = 0  # weights that are zero, and those above a tenth of the largest
         if schema.weight is not None and schema.weight in there:
             assert schema.largest_weight is not None
             self._weight = self._tally(Numeric(schema.weight, 0.0, schema.largest_weight))
@@ -144,6 +144,7 @@ class _Look:
             if self._weight is not None:
                 weights = self._weight.add(batch.column(self._weight.column.name))
                 self._zero += int((weights == 0).sum())
+                self._large += int((weights > self._schema.largest_weight / 10).sum())  # type: ignore[operator]
                 counting &= weights > 0
             if self._whole is not None:
                 self._whole.add(cells, counting)
@@ -169,7 +170,7 @@ class _Look:
     def _findings(self) -> Iterator[Finding]:
         yield from found.header_findings(self._header, self._schema)
         of_columns = [each for tally in self._tallies for each in found.column_findings(tally)]
-        of_weights = [] if self._weight is None else [*found.weight_findings(self._weight, self._zero)]
+        of_weights = [] if self._weight is None else [*found.weight_findings(self._weight, self._zero, self._large)]
         as_weight = {(each.column, each.code, each.share) for each in of_weights}
         said = {(each.column, each.code) for each in of_columns}  # where the weight is a declared column, too, once is enough
         yield from (e for e in of_columns if (e.column, found.AS_WEIGHT.get(e.code), e.share) not in as_weight)

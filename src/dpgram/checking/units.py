@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpgram.checking.reasons import in_one_form, says_nothing
+from dpgram.checking.amounts import UNSEEN
+from dpgram.checking.reasons import QUOTES, in_one_form, says_nothing
 from dpgram.encoding.cells import as_text
 from dpgram.encoding.encode import Cells
 from dpgram.rows.units import id_bytes
@@ -21,6 +22,8 @@ Array = np.ndarray
 MOST_IDS = 20_000_000  # that are kept in memory: 24 bytes each, and a few times as much while they are counted
 FRACTION = r"^[+-]?[0-9]*\.[0-9]*[1-9][0-9]*(?:e[+-]?[0-9]+)?$|^[+-]?[0-9]+e-[0-9]+$"
 MOST_WAITING = 1 << 22  # rows whose ids wait to be counted, unless there are more ids
+MOST_CROWDED = 3  # ids that can stand for a missing one, such as 0, -1 and 9999
+TIMES_MORE = 10  # rows than any other id has
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,19 @@ class UnitTally:
         times = np.unique(plain, return_counts=True)[1]
         return UnitCounts(len(rows), int((rows > most).sum()), int(times[times > 1].sum()))
 
+    def crowded(self, most: int) -> tuple[int, int]:
+        """How many ids, a few at most, have far more rows than any other and than count in full, and how many rows these are.
+
+        Nothing where there were too many ids to keep."""
+        self._count()
+        if self.overflown:
+            return 0, 0
+        rows = np.sort(self._kept[2])[::-1][: MOST_CROWDED + 1].astype(np.int64)
+        for ids in range(min(MOST_CROWDED, len(rows) - 1), 0, -1):
+            if rows[ids - 1] > TIMES_MORE * max(most, rows[ids]):
+                return ids, int(rows[:ids].sum())
+        return 0, 0
+
     def _count(self) -> None:
         """Add up the rows of ids that wait."""
         together = np.concatenate([self._kept, *self._waiting], axis=1)
@@ -100,10 +116,15 @@ class UnitTally:
 
 
 def as_written_once(ids: pa.Array) -> pa.Array:
-    """The ids in one case and one Unicode form, without white space at the ends, leading zeros, a plus, and a point with zeros behind it.
+    """The ids in one case and one Unicode form, with hyphens for all dashes, and without white space and quotation marks at the ends,
+    characters that cannot be seen, leading zeros, a plus, and a point with zeros behind it.
 
     Ids that are then the same are likely to be one person's."""
-    text = pc.utf8_trim_whitespace(in_one_form(ids))
+    text = in_one_form(ids)
+    if pc.all(pc.string_is_ascii(text)).as_py() is False:
+        for pattern, kept in ((f"[{UNSEEN}]", ""), (r"[\p{Pd}−]", "-")):
+            text = pc.replace_substring_regex(text, pattern, kept)
+    text = pc.utf8_trim_whitespace(pc.utf8_trim(pc.utf8_trim_whitespace(text), characters=QUOTES))
     for pattern, kept in ((r"^([+-]?[0-9]+)\.0*$", r"\1"), (r"(?s)^\+?(-?)0*([^.].*)$", r"\1\2")):
         text = pc.replace_substring_regex(text, pattern, kept)
     return text
