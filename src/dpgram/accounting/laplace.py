@@ -13,6 +13,7 @@ from dpgram.terms.budget import Budget
 
 LARGE = 500.0  # an epsilon whose exponential, over any delta, may be no number any more
 
+
 def truncation(budget: Budget, sensitivity: float) -> float:
     """c: the truncation point that makes the one-sided truncated Laplace mechanism meet ``budget``, rounded up.
 
