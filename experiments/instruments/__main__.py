@@ -10,7 +10,7 @@ from rich.progress import track
 
 from experiments.instruments import page
 from experiments.instruments.replication import Line, replicate
-from experiments.instruments.study import RELEASES, Coverage, cells, coverage
+from experiments.instruments.study import RELEASES, Coverage, cells, coverage, rare_cells
 from experiments.real.study import read, write
 
 ROOT = Path(__file__).parents[2]
@@ -24,7 +24,8 @@ def main() -> None:
     given = options.parse_args()
     write(REPLICATION, Line, replicate())
     if not given.replication:
-        write(COVERAGE, Coverage, [coverage(cell, given.releases) for cell in track(cells(), description="coverage")])
+        wanted = [*cells(), *rare_cells()]
+        write(COVERAGE, Coverage, [coverage(cell, given.releases) for cell in track(wanted, description="coverage")])
     page.update(ROOT, read(COVERAGE, Coverage), read(REPLICATION, Line))
 
 

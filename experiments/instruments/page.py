@@ -14,9 +14,15 @@ PAGE = "docs/instruments.md"
 
 
 def update(root: Path, coverages: Sequence[Coverage], replicated: Sequence[Line]) -> None:
-    fill_page(
-        root / PAGE, {"coverage with instruments": coverage_table(coverages), "published table": replication_table(replicated)}
-    )
+    fill_page(root / PAGE, tables(coverages, replicated))
+
+
+def tables(coverages: Sequence[Coverage], replicated: Sequence[Line]) -> dict[str, str]:
+    return {
+        "coverage with instruments": coverage_table([line for line in coverages if not line.rare]),
+        "coverage with a rare level": coverage_table([line for line in coverages if line.rare]),
+        "published table": replication_table(replicated),
+    }
 
 
 def coverage_table(lines: Sequence[Coverage]) -> str:

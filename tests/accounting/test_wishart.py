@@ -352,6 +352,18 @@ def test_delta_of_truncated_noise_is_the_gap_at_fifty_digits(epsilon, delta):
     assert truncated_laplace_delta(epsilon, 1 / epsilon, c, 1.0) == pytest.approx(float(exact), rel=1e-12, abs=0)
 
 
+@pytest.mark.parametrize("epsilon", [499, 501, 800, 1e4, 1e6])
+@laplace_deltas
+def test_a_huge_epsilon_has_truncated_noise_too(epsilon, delta):
+    """Its exponential is no float: tests of what a release says use such an epsilon."""
+    with mpmath.workdps(60):
+        c = truncation(Budget(epsilon, delta), 1.0)
+        e = mpmath.mpf(epsilon)
+        mass = mpmath.exp((1 - c) * e) * -mpmath.expm1(-e) / 2 / (1 - mpmath.exp(-c * e) / 2)
+        assert mass <= mpmath.mpf(delta)
+        assert truncated_laplace_delta(epsilon, 1 / epsilon, c, 1.0) == pytest.approx(float(mass), rel=1e-9 * epsilon, abs=0)
+
+
 def test_truncated_noise_refuses_an_epsilon_below_its_density_ratio():
     with pytest.raises(ValueError, match="density ratio"):
         truncated_laplace_delta(0.49, 2.0, 5.0, 1.0)

@@ -489,3 +489,58 @@ def test_each_number_is_the_one_of_linearmodels_that_the_documentation_says(endo
     assert fit.strength == close(eigh(inner, outer, eigvals_only=True)[0] / (4 - endogenous + 1))
     if endogenous == 1:
         assert fit.strength == close(diagnostics["f.stat"].iloc[0])
+
+
+def with_a_category(mechanism: str, epsilon: float, strength: float) -> dpgram.GramRelease:
+    """x is explained by z, and y by x, with a coefficient of 1. The level r of the category has six of 20,000 rows."""
+    rng = np.random.default_rng(0)
+    z, w, u, e = rng.uniform(-1, 1, (4, 20_000))
+    level = np.where(np.arange(20_000) < 6, "r", rng.choice(["a", "b"], 20_000))
+    x = strength * z + 0.5 * u
+    table = {"y": x + u + 0.5 * w + e + 2.0 * (level == "r"), "x": x, "w": w, "z": z, "g": level}
+    bounds = {"y": 8, "x": 2, "w": 1, "z": 1}
+    columns = [*(dpgram.Numeric(name, -to, to) for name, to in bounds.items()), dpgram.Categorical("g", ["a", "b", "r"])]
+    schema = dpgram.Schema(unit="person", columns=columns)
+    return dpgram.release(table, schema, epsilon=epsilon, delta=1e-6, mechanism=mechanism, insecure_seed=0)
+
+
+@pytest.mark.parametrize("epsilon", [1, 10])
+@pytest.mark.parametrize("mechanism", ["gaussian-noise", "whitened-noise"])
+@pytest.mark.parametrize("estimator", ["2sls", "liml"])
+@pytest.mark.parametrize("strength", [0.04, 0.3])
+def test_a_rare_level_among_the_exogenous_regressors_leaves_the_others_as_they_are(mechanism, epsilon, estimator, strength):
+    """It made every instrument look weak, and every set the whole line."""
+    release = with_a_category(mechanism, epsilon, strength)
+    without = dpgram.iv(release, "y ~ w + [x ~ z]", estimator=estimator)
+    fit = dpgram.iv(release, "y ~ w + g + [x ~ z]", estimator=estimator)
+    assert fit.strength == pytest.approx(without.strength, rel=0.2)
+    assert fit.first_stage[0].f == pytest.approx(without.first_stage[0].f, rel=0.2)
+    assert fit.overidentification is None
+    assert fit.endogeneity.statistic == pytest.approx(without.endogeneity.statistic, rel=0.3)
+    for name in ("x", "w"):
+        ends, other = (each.conf_int().loc[name].to_numpy() for each in (fit, without))
+        if np.isfinite(other).all():
+            assert np.isfinite(ends).all()
+            assert 0.8 * np.diff(other) < np.diff(ends) < 1.5 * np.diff(other)
+        assert fit.bse[name] < 1.5 * without.bse[name]
+    for part in ("x", "g[r]"):
+        parts = sum(getattr(fit, f"bse_{source}")[part] ** 2 for source in ("sampling", "privacy", "clipping"))
+        assert fit.bse[part] ** 2 == pytest.approx(parts)
+    rare = fit.confidence_sets()["g[r]"]
+    if (mechanism, epsilon) == ("whitened-noise", 10):  # six rows can be seen
+        assert rare.lower < 2.0 < rare.upper
+        return
+    assert rare.words == "the whole line"
+    assert fit.pvalues["g[r]"] == 1.0
+    assert "says nothing about it" in str(fit)
+    both = fit.wald_test("x = 1, g[r] = 0")
+    assert (both.restrictions, both.degrees) == (2, 1)
+    assert both.p_value == pytest.approx(float(np.ravel(fit.t_test("x = 1").pvalue)[0]))
+
+
+def test_a_level_that_is_seen_has_its_coefficient():
+    """What is assumed of rare levels does nothing where noise is small: then it is two-stage least squares with all levels."""
+    release = with_a_category("gaussian-noise", 1e6, 0.3)
+    fit = dpgram.iv(release, "y ~ w + g + [x ~ z]")
+    assert fit.params["g[r]"] == pytest.approx(2.0, abs=3 * fit.bse["g[r]"])
+    assert np.isfinite(fit.conf_int().loc["g[r]"]).all()

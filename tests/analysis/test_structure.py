@@ -199,3 +199,26 @@ def test_intervals_cover(mechanism, epsilon):
     found = measured(10_000, mechanism, epsilon, samples=30)
     assert found.coverage > 0.85
     assert found.width < 2.0 or mechanism == "gaussian-noise"
+
+
+@pytest.mark.parametrize("mechanism", ["gaussian-noise", "whitened-noise"])
+def test_rare_levels_do_not_hide_the_graph_of_the_others(mechanism):
+    """With two of them, and a constant, the penalty was so large that no edge was left."""
+    rng = np.random.default_rng(0)
+    a, c = rng.normal(size=(2, 20_000))
+    level = rng.choice(["x", "y", "r", "s"], 20_000, p=[0.5, 0.4994, 0.0003, 0.0003])
+    table = {"a": a, "b": 0.8 * a + 0.6 * rng.normal(size=20_000), "c": c, "g": level, "k": np.zeros(20_000)}
+    columns = [*(dpgram.Numeric(name, -5, 5) for name in "abck"), dpgram.Categorical("g", ["x", "y", "r", "s"])]
+    schema = dpgram.Schema(unit="person", columns=columns)
+    made = dpgram.release(table, schema, epsilon=2, delta=1e-6, mechanism=mechanism, insecure_seed=0)
+    found = dpgram.graph(made)
+    assert {"k", "g[r]"} <= set(found.hidden) <= {"g[r]", "g[s]", "k"}
+    assert set(found.hidden).isdisjoint(name for edge in found.edges for name in (edge["first"], edge["second"]))
+    assert ("a", "b") in {(edge["first"], edge["second"]) for edge in found.edges}
+    assert found.penalty < 0.1
+    assert "nothing is known about their edges" in str(found).replace("\n  ", " ")
+    assert found.to_dict()["hidden"] == list(found.hidden)
+    assert found.precision.shape == (7, 7)
+    assert dpgram.graph(made, ["a", "b"]).hidden == ()
+    assert dpgram.graph(made, ["g[r]", "k"]).hidden == ()  # too few are left: nothing has an edge, by the penalty
+    assert dpgram.graph(made, ["g[r]", "k"]).edges == []

@@ -10,7 +10,7 @@ from scipy import stats
 from experiments.instruments import page
 from experiments.instruments.__main__ import COVERAGE, REPLICATION
 from experiments.instruments.replication import EPSILONS, EXACT, REFERENCE, TABLE, Line
-from experiments.instruments.study import Cell, Coverage, cells, coverage
+from experiments.instruments.study import Cell, Coverage, cells, coverage, rare_cells
 from experiments.markers import fill
 from experiments.real.study import read
 
@@ -21,9 +21,10 @@ RELEASES = 25
 
 @pytest.mark.parametrize("mechanism", ["gaussian-noise", "whitened-noise"])
 @pytest.mark.parametrize("strength", ["weak", "strong"])
-def test_sets_cover(mechanism, strength):
+@pytest.mark.parametrize("rare", [0, 10])
+def test_sets_cover(mechanism, strength, rare):
     """25 seeded releases, two coefficients each at least: misses beyond what 5 % allows are a chance of 1e-6."""
-    found = coverage(Cell(mechanism, 1.0, strength, 1, rows=5000), RELEASES)
+    found = coverage(Cell(mechanism, 1.0, strength, 1, rows=5000, rare=rare), RELEASES)
     most = stats.binom.isf(FALSE_ALARM, RELEASES, 0.05)
     assert (1 - found.auto) * RELEASES <= most
     assert (1 - found.exogenous) * RELEASES <= most
@@ -32,13 +33,9 @@ def test_sets_cover(mechanism, strength):
 def test_the_page_is_that_of_the_results():
     written = (ROOT / page.PAGE).read_text(encoding="utf-8")
     lines = read(COVERAGE, Coverage)
-    tables = {
-        "coverage with instruments": page.coverage_table(lines),
-        "published table": page.replication_table(read(REPLICATION, Line)),
-    }
-    assert fill(written, tables) == written
-    assert [(one.mechanism, one.epsilon, one.strength, one.instruments) for one in lines] == [
-        (one.mechanism, one.epsilon, one.strength, one.instruments) for one in cells()
+    assert fill(written, page.tables(lines, read(REPLICATION, Line))) == written
+    assert [(one.mechanism, one.epsilon, one.strength, one.instruments, one.rare) for one in lines] == [
+        (one.mechanism, one.epsilon, one.strength, one.instruments, one.rare) for one in [*cells(), *rare_cells()]
     ]
 
 

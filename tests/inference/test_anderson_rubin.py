@@ -72,7 +72,7 @@ def test_diagnostics_are_the_textbooks():
     assert test.first_stage(2).f == pytest.approx(book.partial_f, rel=1e-4)
     assert test.overidentification().statistic == pytest.approx((book.kappa - 1) * (4000 - 5), rel=1e-3)
     release = seen_through(SILENT["gaussian"], table, schema_of(table))
-    assert endogeneity(Evidence.of(release), test.of).statistic == pytest.approx(book.wu_hausman(), rel=1e-4)
+    assert endogeneity(Evidence.of(release), test).statistic == pytest.approx(book.wu_hausman(), rel=1e-4)
     assert silent(table, "y ~ w + [x0 ~ z0]").overidentification() is None
 
 

@@ -38,7 +38,9 @@ def run(name, gram, seed=0, **changes):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("neighbours", Neighbours)
-@pytest.mark.parametrize(("epsilon", "delta"), [(0.01, 1e-15), (0.1, 1e-4), (1, 1e-6), (5, 1e-9), (20, 0.3), (20, 1e-15)])
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(0.01, 1e-15), (0.1, 1e-4), (1, 1e-6), (5, 1e-9), (20, 0.3), (20, 1e-15), (1e6, 1e-6)]
+)
 def test_the_calibrated_parameters_meet_the_budget(name, neighbours, epsilon, delta):
     found = MECHANISMS[name].calibrate(task(name, epsilon=epsilon, delta=delta, neighbours=neighbours))
     assert 0 < found["delta_at_epsilon"] <= delta

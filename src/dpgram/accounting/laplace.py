@@ -11,6 +11,8 @@ import math
 
 from dpgram.terms.budget import Budget
 
+LARGE = 500.0  # an epsilon whose exponential, over any delta, may be no number any more
+
 
 def truncation(budget: Budget, sensitivity: float) -> float:
     """c: the truncation point that makes the one-sided truncated Laplace mechanism meet ``budget``, rounded up.
@@ -18,8 +20,11 @@ def truncation(budget: Budget, sensitivity: float) -> float:
     >>> round(truncation(Budget(0.5, 1e-6), sensitivity=1.0), 4)
     25.3792
     """
-    ratio = 0.5 + math.expm1(budget.epsilon) / (2 * budget.delta)
-    c = sensitivity / budget.epsilon * math.log(ratio)
+    if budget.epsilon > LARGE:  # the ratio below is at most exp(epsilon) / 2 delta, because delta is at most 1
+        logarithm = budget.epsilon - math.log(2 * budget.delta)
+    else:
+        logarithm = math.log(0.5 + math.expm1(budget.epsilon) / (2 * budget.delta))
+    c = sensitivity / budget.epsilon * logarithm
     return c + 1e-14 * (abs(c) + sensitivity / budget.epsilon)  # more than the operations above can round down
 
 
@@ -33,5 +38,7 @@ def truncated_laplace_delta(epsilon: float, scale: float, c: float, sensitivity:
         return -math.expm1(-sensitivity / scale)
     below = 1 - math.exp(-c / scale) / 2
     if c >= sensitivity:
+        if sensitivity / scale > LARGE:
+            return -math.exp((sensitivity - c) / scale) * math.expm1(-sensitivity / scale) / 2 / below
         return math.exp(-c / scale) * math.expm1(sensitivity / scale) / 2 / below
     return (below - math.exp((c - sensitivity) / scale) / 2) / below

@@ -379,7 +379,7 @@ class IVFit(Summarised, Fitted):
     @cached_property
     def endogeneity(self) -> Diagnostic:
         """Wu-Hausman test that the endogenous regressors are exogenous. If they are, ``regress`` gives smaller standard errors."""
-        return endogeneity(self._evidence, self._conditions)
+        return endogeneity(self._evidence, self._test)
 
     @property
     def counted_rows(self) -> tuple[float, float]:

@@ -14,7 +14,7 @@ from dpgram.analysis.matrices import told
 from dpgram.artifact.release import GramRelease
 from dpgram.errors import ModelError
 from dpgram.evidence.evidence import Evidence
-from dpgram.inference.moments import unrelated_penalty
+from dpgram.inference.moments import hidden_columns, unrelated_penalty
 from dpgram.inference.partial import Partials
 from dpgram.inference.partial import partial_correlations as partials_of
 from dpgram.regression.graph import Sparse, graphical_lasso
@@ -230,6 +230,8 @@ class Graph(Summarised):
         The partial correlations without the penalty, with their intervals.
     release : GramRelease
         The release that it was computed from.
+    hidden : tuple of str
+        Names of columns that have no edges because the noise may be all there is of their variance, such as rare levels.
 
     Examples
     --------
@@ -248,6 +250,7 @@ class Graph(Summarised):
     by_default: bool  # whether the penalty follows from noise and sampling
     partial: PartialCorrelations
     release: GramRelease
+    hidden: tuple[str, ...] = ()
 
     @property
     def precision(self) -> Array:
@@ -291,6 +294,11 @@ class Graph(Summarised):
                 "The penalty follows from the size of the noise and of sampling: if no column were related to another, there would be "
                 "no edge with a probability of about 95 %."
             )
+        if self.hidden:
+            notes.append(
+                f"The noise may be all there is of the variance of {', '.join(self.hidden)}, as with rare levels and constants. So nothing "
+                f"is known about their edges, and the graph shows none."
+            )
         if any(edge["same_column"] for edge in self.edges):
             notes.append(
                 "Levels of one categorical column exclude each other, so an edge between them says nothing more. The picture draws it in "
@@ -302,6 +310,7 @@ class Graph(Summarised):
             **data,
             "penalty": self.penalty,
             "possible": count * (count - 1) // 2,
+            "hidden": list(self.hidden),
             "precision": self.precision.tolist(),
             "edges": self.edges,
             "notes": notes,
@@ -494,9 +503,13 @@ def graph(
     evidence = Evidence.of(release).assuming(design_effect)
     found = partial_correlations(release, columns, confidence=confidence, design_effect=design_effect)
     of = moments(evidence, columns)
-    chosen = unrelated_penalty(evidence, of) if penalty is None else penalty
-    sparse = graphical_lasso(of, chosen)
-    return Graph(of.names, float(chosen), sparse, penalty is None, found, release)
+    shown = ~hidden_columns(evidence, of)
+    if shown.sum() < 2:  # nothing is left to be protected from what noise hides
+        shown = np.ones_like(shown)
+    chosen = unrelated_penalty(evidence, of, shown=shown) if penalty is None else penalty
+    sparse = graphical_lasso(of, chosen, shown)
+    hidden = tuple(name for name, seen in zip(of.names, shown, strict=True) if not seen)
+    return Graph(of.names, float(chosen), sparse, penalty is None, found, release, hidden)
 
 
 def _shown(name: str, given: object) -> int:

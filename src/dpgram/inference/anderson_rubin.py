@@ -30,8 +30,9 @@ from dpgram.errors import ModelError
 from dpgram.evidence.evidence import Evidence
 from dpgram.evidence.law import TINY
 from dpgram.inference.hypotheses import Tested, apart
+from dpgram.inference.hypotheses import jointly as together
 from dpgram.inference.intervals import check_confidence, quantile
-from dpgram.inference.pivot import Pivot, p_value, profile
+from dpgram.inference.pivot import p_value
 from dpgram.inference.subspaces import Statistic, Subspaces
 from dpgram.linalg.roots import root
 from dpgram.linalg.symmetric import positive_part
@@ -50,6 +51,7 @@ WALD, BY_TEST, AUTO = "wald", "anderson-rubin", "auto"
 METHODS = (AUTO, WALD, BY_TEST)
 
 Pieces = tuple[tuple[float, float], ...]
+WHOLE: Pieces = ((-math.inf, math.inf),)
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ class ConfidenceSet:
         """The set in words."""
         if not self.pieces:
             return "empty"
-        if self.pieces == ((-math.inf, math.inf),):
+        if self.pieces == WHOLE:
             return "the whole line"
         return " and ".join(_piece(low, high) for low, high in self.pieces)
 
@@ -142,10 +144,20 @@ class Test:
         """T. No combination has a negative error variance, so what noise made negative counts as zero."""
         of = self.of
         errors = positive_part(of.sampled(1.0, len(of.own)) * of.unexplained)
-        rows = np.maximum(of.own, 0.0)
-        return Statistic(
-            of.cross, of.noise_cross, of.noise_square, errors, of.noise_own, rows, of.by_clipping, np.eye(of.count + 1)
+        last, nothing = np.diag(np.eye(of.count + 1)[-1]), np.zeros(len(of.own))
+        found = Statistic(
+            of.cross,
+            of.noise_cross,
+            of.noise_square,
+            errors,
+            of.noise_own,
+            np.maximum(of.own, 0.0),
+            nothing + of.by_clipping,
+            nothing,
+            np.eye(of.count + 1),
+            last,
         )
+        return found if of.rare is None else found.with_means(np.column_stack([-of.rare.along, of.rare.base]), of.rare.size)
 
     @cached_property
     def _subspaces(self) -> Subspaces:
@@ -177,21 +189,38 @@ class Test:
 
     @property
     def strength(self) -> float:
-        """F of the weakest combination of regressors, noise counted."""
-        return self.far / self.degrees
+        """F of the weakest combination of regressors that matters for an endogenous one, noise counted."""
+        return self._weakest(self._without_y, list(self.of.asked.endogenous_places)) / self.degrees
+
+    def _weakest(self, within: Array, places: list[int]) -> float:
+        """The smallest T at infinity within a subspace, along a direction that brings more than a little of what is not known of one of the
+        coefficients at ``places``. An exogenous regressor may be harder to see than instruments are, which says nothing of them."""
+        rows, information = self.of.to_own[places], self.information(self.of.errors(self.at.b))
+        for _ in range(self.of.count):
+            inside = null_space(within)[:-1]
+            found, v = self.least(within)
+            d = v[:-1]
+            try:
+                spent = np.linalg.solve(inside.T @ information @ inside, (rows @ inside).T)
+            except np.linalg.LinAlgError:
+                return found
+            part = (rows @ d) ** 2 / max(float(d @ information @ d), TINY)
+            if inside.shape[1] == 1 or (part > SHARE * np.vecdot(rows @ inside, spent.T)).any():
+                return found
+            within = np.vstack([within, np.append(information @ d, 0.0)])
+        return found
 
     def first_stage(self, place: int) -> Diagnostic:
         """The test that the excluded instruments say nothing of the endogenous regressor at ``place``."""
         of = self.of
         exogenous = [j for j in range(of.count) if j not in of.asked.endogenous_places]
         used = np.vstack([of.triangle[:, [*exogenous, place]], np.zeros(len(exogenous) + 1)])
-        found, _ = self.least(null_space(used.T).T)
-        count = len(of.asked.excluded)
+        found, count = self._weakest(null_space(used.T).T, [place]), len(of.asked.excluded)
         return Diagnostic(of.asked.design.names[place], found, count, p_value(found, count, of.degrees))
 
     def information(self, v: Array) -> Array:
         """(p, p) what instruments say of the coefficients, with the covariance at v."""
-        moved = self.of.cross[:, :-1]
+        moved = self.statistic.mean[:, :-1]
         return moved.T @ (moved / self.statistic.diagonal(v[None])[0][:, None])
 
     @cached_property
@@ -229,6 +258,13 @@ class Test:
         sizes = np.sqrt(np.vecdot(rows @ total, rows))
         rows = rows / sizes[:, None]
         return bool(eigh(rows @ part @ rows.T, rows @ total @ rows.T, eigvals_only=True)[-1] > SHARE)
+
+    def unknown(self, rows: Array) -> Array:
+        """Which combinations of coefficients, ``rows`` (k, p), are about rare levels, of which nothing is known but what is assumed."""
+        if self.of.rare is None:
+            return np.zeros(len(rows), dtype=bool)
+        assumed = (rows @ self.of.rare.onto) ** 2 @ self.of.rare.size
+        return assumed > np.vecdot(rows @ self.at.covariance, rows) / 2
 
     def limit(self, confidence: float) -> float:
         """What T is at most, within a set."""
@@ -324,8 +360,9 @@ def confidence_sets(
     rows, base = in_directions(test.of, combinations)
     estimate = rows @ test.at.b + base
     reach = quantile(confidence, test.of.degrees) * standard_errors(test.of, test.at.covariance, combinations)
+    unknown = test.unknown(rows)
     return tuple(
-        ConfidenceSet(Profile(test, rows[j], float(base[j])).accepted(confidence), BY_TEST)
+        ConfidenceSet(WHOLE if unknown[j] else Profile(test, rows[j], float(base[j])).accepted(confidence), BY_TEST)
         if tested
         else ConfidenceSet(((float(estimate[j] - reach[j]), float(estimate[j] + reach[j])),), WALD)
         for j, tested in enumerate(chosen(test, method, combinations))
@@ -349,13 +386,18 @@ def _statistics(test: Test, method: str, values: Array | float, combinations: Ar
     squares = z**2
     if tested.any():
         squares[tested] = test.each(np.column_stack([rows, away])[tested])
+        squares[tested & test.unknown(rows)] = 0.0
     return [(float(square), test.degrees if by_test else 1) for square, by_test in zip(squares, tested, strict=True)]
 
 
 def jointly(test: Test, values: Array, combinations: Array, method: str = AUTO) -> Tested:
-    """All restrictions ``combinations @ coefficients = values`` together. A single one is tested as its set is made."""
+    """All restrictions ``combinations @ coefficients = values`` together. A single one is tested as its set is made.
+
+    Those on rare levels alone, about which nothing is known, take no part."""
     rows, base = in_directions(test.of, combinations)
     apart(rows)
+    if method != WALD and len(rows) > 1 and (known := ~test.unknown(rows)).any() and not known.all():
+        return jointly(test, values[known], combinations[known], method)
     if len(rows) == 1:
         ((found, count),) = _statistics(test, method, values, combinations)
     elif method == BY_TEST or (method == AUTO and test.together_by_test(rows)):
@@ -373,7 +415,7 @@ def chosen(test: Test, method: str, combinations: Array | None = None) -> Array:
     if method not in METHODS:
         raise ModelError(f"intervals is {method!r} and must be one of {', '.join(METHODS)}.")
     rows, _ = in_directions(test.of, combinations)
-    return test.by_test(rows) if method == AUTO else np.full(len(rows), method == BY_TEST)
+    return test.by_test(rows) | test.unknown(rows) if method == AUTO else np.full(len(rows), method == BY_TEST)
 
 
 def in_directions(of: Conditions, combinations: Array | None) -> tuple[Array, Array]:
@@ -387,10 +429,15 @@ def standard_errors(of: Conditions, covariance: Array, combinations: Array | Non
     return np.sqrt(np.maximum(np.vecdot(rows @ covariance, rows), 0.0))
 
 
-def endogeneity(evidence: Evidence, of: Conditions) -> Diagnostic:
-    """Wu and Hausman's test that the endogenous regressors are exogenous: what instruments say of them says no more of the target."""
-    design, places = with_fitted(of)
+def endogeneity(evidence: Evidence, test: Test) -> Diagnostic:
+    """Wu and Hausman's test that the endogenous regressors are exogenous: what instruments say of them says no more of the target.
+
+    It leaves rare levels out, so it counts what their coefficients may be in the same proportion as the estimate's variance does."""
+    design, places = with_fitted(test.of)
     seen = channel(evidence, design)
-    rows, values = seen.to_own[list(places)], -seen.base[list(places)]
-    found = float(profile(Pivot.exactly(seen), rows[None], values[None])[0])
+    found = together(seen, np.zeros(len(places)), np.eye(len(design.names))[list(places)]).statistic
+    if test.of.rare is not None:
+        own = test.of.to_own[list(test.of.asked.endogenous_places)]
+        assumed, whole = (np.vecdot(own @ part, own) for part in (test.at.assumed, test.at.covariance))
+        found *= 1 - float(np.max(assumed / np.maximum(whole, TINY)))
     return Diagnostic("regressors are exogenous", found, len(places), p_value(found, len(places), seen.degrees))

@@ -12,6 +12,8 @@ from dpgram.regression.moments import Moments
 
 Array = np.ndarray
 
+HIDDEN = 1 / 3  # standard deviations of its noise, over a variance: above it, the variance may be nothing but noise
+
 
 @dataclass(frozen=True, eq=False)
 class MomentErrors:
@@ -62,13 +64,21 @@ def _standardised(evidence: Evidence, of: Moments) -> Array:
     return np.vstack([unit[:1], about / (of.sd / of.half)[:, None]])
 
 
-def unrelated_penalty(evidence: Evidence, of: Moments, chance: float = 0.05) -> float:
+def hidden_columns(evidence: Evidence, of: Moments) -> Array:
+    """Columns whose variance may be nothing but noise, such as rare levels: their correlations with each other may be anything."""
+    products, excess, forms = evidence.noise_law(_standardised(evidence, of)[1:])
+    variance = 2 * np.diag(products) ** 2 + excess * np.sum(forms**4, axis=1)
+    return np.sqrt(variance) / np.maximum(of.rows, 1.0) > HIDDEN
+
+
+def unrelated_penalty(evidence: Evidence, of: Moments, chance: float = 0.05, shown: Array | None = None) -> float:
     """The penalty of a graphical lasso at which columns without any relation have an edge with a probability of about ``chance``.
 
     There is none where every correlation is at most the penalty. Of p (p - 1) / 2 unrelated pairs the expected number beyond it is
-    ``chance``. It is at most one, where nothing has an edge."""
-    pairs = np.triu_indices(len(of.names), 1)
-    errors = unrelated_errors(evidence, of)[pairs]
+    ``chance``. It is at most one, where nothing has an edge. Only columns that are ``shown`` count."""
+    places = np.arange(len(of.names)) if shown is None else np.flatnonzero(shown)
+    pairs = np.triu_indices(len(places), 1)
+    errors = unrelated_errors(evidence, of)[np.ix_(places, places)][pairs]
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2

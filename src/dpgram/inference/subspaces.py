@@ -2,7 +2,7 @@
 
 For a combination v of n columns the products of q instruments with v have the mean C v and the covariance
 
-    V(v) = diag(o_i v'Kv + s_i v'Ev + c v'v) + (L v)(L v)'.
+    V(v) = diag(o_i v'Kv + s_i v'Ev + c_i v'v + p_i v_n^2) + (L v)(L v)'.
 
 T(v) = (C v)' V(v)^-1 (C v) does not change when v is multiplied by a number. So combinations that obey linear restrictions are a subspace,
 those at infinity are in it too, and the smallest T is a function of the subspace alone.
@@ -53,33 +53,60 @@ class Statistic:
     errors: Array  # (n, n) E; no eigenvalue is negative
     by_noise: Array  # (q,) o
     by_rows: Array  # (q,) s
-    by_clipping: float  # c
+    by_clipping: Array  # (q,) c
+    by_last: Array  # (q,) p
     size: Array  # (n, n) what stands between v' and v in v'v: the identity, until coordinates are changed
+    last: Array  # (n, n) ... and in v_n^2, v_n the last number of v
 
     def turned(self, to: Array) -> Statistic:
         """The same as a function of u, where v = ``to`` @ u."""
-        inner = (to.T @ form @ to for form in (self.noise, self.errors, self.size))
-        noise, errors, size = ((form + form.T) / 2 for form in inner)
-        return Statistic(self.mean @ to, self.along @ to, noise, errors, self.by_noise, self.by_rows, self.by_clipping, size)
+        inner = (to.T @ form @ to for form in self._forms)
+        noise, errors, size, last = ((form + form.T) / 2 for form in inner)
+        return replace(self, mean=self.mean @ to, along=self.along @ to, noise=noise, errors=errors, size=size, last=last)
+
+    def with_means(self, rows: Array, size: Array) -> Statistic:
+        """The same with further products, ``rows`` (k, n) @ v, whose covariance is diagonal: ``size`` (k,) times v_n^2."""
+        none = np.zeros(len(rows))
+        by_noise, by_rows, by_clipping = (np.append(each, none) for each in (self.by_noise, self.by_rows, self.by_clipping))
+        return replace(
+            self,
+            mean=np.vstack([self.mean, rows]),
+            along=np.vstack([self.along, 0 * rows]),
+            by_noise=by_noise,
+            by_rows=by_rows,
+            by_clipping=by_clipping,
+            by_last=np.append(self.by_last, size),
+        )
+
+    @property
+    def _forms(self) -> tuple[Array, ...]:
+        return self.noise, self.errors, self.size, self.last
+
+    @property
+    def _weights(self) -> tuple[Array, ...]:
+        return self.by_noise, self.by_rows, self.by_clipping, self.by_last
 
     def diagonal(self, v: Array) -> Array:
         """(k, q) the diagonal part of the covariance at each of ``v`` (k, n)."""
-        return self._diagonal([v @ form for form in (self.noise, self.errors, self.size)], v)
+        return self._diagonal([v @ form for form in self._forms], v)
 
     def _diagonal(self, moved: list[Array], v: Array) -> Array:
-        noise, errors, size = (np.maximum(np.vecdot(each, v), 0.0)[:, None] for each in moved)
-        return self.by_noise * noise + self.by_rows * errors + self.by_clipping * size + TINY
+        noise, errors, size, last = (np.maximum(np.vecdot(each, v), 0.0)[:, None] for each in moved)
+        return self.by_noise * noise + self.by_rows * errors + self.by_clipping * size + self.by_last * last + TINY
 
     def shaped(self, v: Array, times: float) -> Array:
         """(q,) the diagonal part at ``v`` (n,) if there were so many times more noise, and so many times less sampling."""
-        noise, errors, size = (float(v @ form @ v) for form in (self.noise, self.errors, self.size))
-        return self.by_noise * noise * times + self.by_rows * errors / times + self.by_clipping * size + TINY
+        noise, errors, size, last = (float(v @ form @ v) for form in self._forms)
+        table = self.by_clipping * size + self.by_last * last
+        return self.by_noise * noise * times + self.by_rows * errors / times + table + TINY
 
     def pencil(self, diagonal: Array) -> tuple[Array, Array]:
         """The eigenproblem that T would be, were this the diagonal part but for a factor: what is to be small, over what."""
         over = 1 / diagonal
-        outer = np.sum(self.by_noise * over) * self.noise + np.sum(self.by_rows * over) * self.errors
-        return self.mean.T @ (over[:, None] * self.mean), outer + self.by_clipping * np.sum(over) * self.size
+        outer = np.zeros_like(self.size)
+        for weights, form in zip(self._weights, self._forms, strict=True):
+            outer = outer + np.sum(weights * over) * form
+        return self.mean.T @ (over[:, None] * self.mean), outer
 
     def at(self, v: Array) -> Array:
         """(k,) T at each of ``v`` (k, n)."""
@@ -87,7 +114,7 @@ class Statistic:
 
     def look(self, v: Array) -> Look:
         """T and its derivatives at each of ``v`` (k, n)."""
-        forms = self.noise, self.errors, self.size
+        forms = self._forms
         moved = [v @ form for form in forms]
         diagonal, mean, along = self._diagonal(moved, v), v @ self.mean.T, v @ self.along.T
         over, shaded = mean / diagonal, along / diagonal
@@ -95,13 +122,11 @@ class Statistic:
         share = np.vecdot(along, over) / inflated  # (L v)'y
         y = over - share[:, None] * shaded
         pulled = y @ self.along
-        squares = (y**2 @ self.by_noise, y**2 @ self.by_rows, self.by_clipping * np.vecdot(y, y))
+        squares = [y**2 @ weights for weights in self._weights]
         gradient = y @ self.mean - share[:, None] * pulled
         inner = self.mean - share[:, None, None] * self.along - along[:, :, None] * pulled[:, None, :]  # J
         lost = pulled[:, :, None] * pulled[:, None, :]  # B
-        for form, each, weights, square in zip(
-            forms, moved, (self.by_noise, self.by_rows, self.by_clipping), squares, strict=True
-        ):
+        for form, each, weights, square in zip(forms, moved, self._weights, squares, strict=True):
             gradient -= square[:, None] * each
             inner -= 2 * (weights * y)[:, :, None] * each[:, None, :]
             lost += square[:, None, None] * form
@@ -118,7 +143,7 @@ class Subspaces:
         """``interest`` (n,) is a combination of interest, such as the errors of an estimate."""
         typical = statistic.shaped(interest, 1.0)
         floor = SMALL * float(np.mean(typical)) / float(interest @ statistic.size @ interest)
-        statistic = replace(statistic, by_clipping=max(statistic.by_clipping, floor))  # so that T is finite everywhere
+        statistic = replace(statistic, by_clipping=np.maximum(statistic.by_clipping, floor))  # so that T is finite everywhere
         inner, outer = statistic.pencil(typical)
         self._to = _roots(inner + outer)
         self._turned, within = statistic.turned(self._to), np.linalg.solve(self._to, interest)

@@ -83,19 +83,34 @@ class Channel(Seen):
     @cached_property
     def bounded(self) -> Array:
         """Hidden directions that 0/1 columns span, such as rare levels. There, coefficients have a size that anybody may expect."""
-        return self.hidden & (self._reach[1] <= MIXED) if self.hidden.any() else self.hidden
+        return self.rare(WEAK)
+
+    def rare(self, limit: float, mixed: float = MIXED) -> Array:
+        """Directions that 0/1 columns span, but for a share ``mixed``, and whose gain is less than ``limit`` sds of its noise."""
+        low = self.gain_below(limit)
+        return low & (self._reach[1] <= mixed) if low.any() else low
 
     @cached_property
     def _reach(self) -> tuple[Array, Array]:
         """The mean square that is expected of b in each direction, and the share of what spans it that is not of 0/1 columns."""
-        triangle = self.basis.triangle
-        spanned = (self.axes.mT if triangle is None else self.axes.mT @ triangle) ** 2
-        indicators = self.design.indicators[..., None, :]
-        size = np.sum(spanned * np.where(indicators, 1.0, LARGE**2), axis=-1) * (EFFECT * self._label_sd)[..., None] ** 2
+        spanned, indicators = self._spanned, self.design.indicators[..., None, :]
         middle = (self.axes.mT @ self.basis.along[..., None])[..., 0]  # where released coefficients are zero
         whole = np.sum(spanned, axis=-1)
         mixed = np.sum(np.where(indicators, 0.0, spanned), axis=-1) / np.where(whole > 0, whole, 1.0)
-        return (size + middle**2) / np.square(np.asarray(self.label_scale))[..., None], mixed
+        return (self.plausible + middle**2) / np.square(np.asarray(self.label_scale))[..., None], mixed
+
+    @property
+    def plausible(self) -> Array:
+        """The mean square that is expected of the coefficient of each direction, in scaled units, about zero."""
+        indicators = self.design.indicators[..., None, :]
+        size = np.sum(self._spanned * np.where(indicators, 1.0, LARGE**2), axis=-1)
+        return size * (EFFECT * self._label_sd)[..., None] ** 2
+
+    @property
+    def _spanned(self) -> Array:
+        """By which columns each direction is spanned: the squares of their shares."""
+        triangle = self.basis.triangle
+        return (self.axes.mT if triangle is None else self.axes.mT @ triangle) ** 2
 
     @cached_property
     def _label_sd(self) -> Array:

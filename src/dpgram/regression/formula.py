@@ -73,6 +73,7 @@ def instrumented(schema: Schema, formula: str) -> Instrumented:
     Outside the brackets are the target and the exogenous regressors, inside the endogenous regressors and their instruments."""
     _check_text(formula, IV_EXAMPLE)
     outer, inner = _bracketed(formula)
+    _check_both_sides(formula, outer, inner)
     columns = released(schema)
     targets, exogenous, constant = _sides(columns, outer)
     endogenous, excluded, _ = _sides(columns, inner, constant=False)
@@ -84,7 +85,9 @@ def instrumented(schema: Schema, formula: str) -> Instrumented:
     for role, terms in groups.items():
         for part in (part for term in terms for part in _all_parts(term)):
             if roles.setdefault(part.meaning, role) != role:
-                raise ModelError(f"{part.name!r} is {roles[part.meaning]}, so it cannot be {role} too. {_ADVICE[role]}")
+                raise ModelError(
+                    f"{part.name!r} is {roles[part.meaning]}, so it cannot be {role} too. {_advice(roles[part.meaning], role)}"
+                )
     if not excluded:
         raise ModelError(f"the formula {formula!r} names no instrument. Write it as '{IV_EXAMPLE}'.")
     regressors, instruments = (_parts(columns, [*exogenous, *others], constant) for others in (endogenous, excluded))
@@ -92,7 +95,8 @@ def instrumented(schema: Schema, formula: str) -> Instrumented:
     extra, used = ([part.name for part in parts if part.name not in known] for parts in (regressors, instruments))
     if len(used) < len(extra):
         raise ModelError(
-            f"there are {len(extra)} endogenous regressors ({', '.join(extra)}) but only {len(used)} instruments ({', '.join(used)}). "
+            f"there are {len(extra)} endogenous regressors ({', '.join(extra)}) but only {len(used)} instrument{'s' * (len(used) > 1)} "
+            f"({', '.join(used)}). "
             f"Name at least as many instruments as endogenous regressors."
         )
     (label,) = _columns(columns, [target], target.name, target.name)
@@ -101,12 +105,32 @@ def instrumented(schema: Schema, formula: str) -> Instrumented:
     )
 
 
+def _check_both_sides(formula: str, outer: str, inner: str) -> None:
+    """Raise where something is missing: of parts of a formula, the words would not say of which formula."""
+    left, tilde, right = inner.partition("~")
+    missing = {
+        "names no target": not outer.partition("~")[0].strip(),
+        "has no ~ in its square brackets": not tilde,
+        "names no endogenous regressor": left.strip() in ("", "0", "1"),
+        "names no instrument": not right.strip(),
+    }
+    for words, is_missing in missing.items():
+        if is_missing:
+            raise ModelError(f"the formula {formula!r} {words}. Write it as '{IV_EXAMPLE}'.")
+
+
 IV_EXAMPLE = "y ~ w + [x ~ z]"
 _ADVICE = {
     "an exogenous regressor": "Remove it.",
     "an endogenous regressor": "Name it once: inside the brackets, left of the ~, if it is endogenous.",
     "an instrument": "An exogenous regressor is its own instrument. Name only instruments that are not in the regression.",
 }
+
+
+def _advice(first: str, second: str) -> str:
+    if second != "an instrument" or first == "an exogenous regressor":
+        return _ADVICE[second]
+    return "Name only instruments that are not in the regression."
 
 
 def _bracketed(formula: str) -> tuple[str, str]:

@@ -38,22 +38,29 @@ class Sparse:
         return partial
 
 
-def graphical_lasso(of: Moments, penalty: float) -> Sparse:
-    """scikit-learn's ``graphical_lasso`` of the correlations, with alpha = ``penalty``."""
+def graphical_lasso(of: Moments, penalty: float, shown: Array | None = None) -> Sparse:
+    """scikit-learn's ``graphical_lasso`` of the correlations, with alpha = ``penalty``. Columns that are not ``shown`` have no edges."""
     check_penalty("penalty", penalty)
     check_solver("the graphical lasso")
     from sklearn.covariance import graphical_lasso as solve
     from sklearn.exceptions import ConvergenceWarning
 
+    places = np.arange(len(of.names)) if shown is None else np.flatnonzero(shown)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # it is told in words
             _, precision, costs = solve(
-                of.correlation, alpha=float(penalty), tol=TOLERANCE, max_iter=ITERATIONS, return_costs=True
+                of.correlation[np.ix_(places, places)],
+                alpha=float(penalty),
+                tol=TOLERANCE,
+                max_iter=ITERATIONS,
+                return_costs=True,
             )
     except (FloatingPointError, np.linalg.LinAlgError):
         raise ModelError(
             f"the graphical lasso has no solution at penalty={penalty:.3g}, because some columns nearly follow from others. Use a larger "
             f"penalty, or fewer columns."
         ) from None
-    return Sparse((precision + precision.T) / 2, penalty == 0 or abs(costs[-1][1]) < TOLERANCE)
+    whole = np.eye(len(of.names))
+    whole[np.ix_(places, places)] = (precision + precision.T) / 2
+    return Sparse(whole, penalty == 0 or abs(costs[-1][1]) < TOLERANCE)

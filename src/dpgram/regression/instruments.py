@@ -14,28 +14,37 @@ Noise makes X'P X too large, P the projection on Z. With R the residuals of X on
 
 also because A is noisy itself; this is taken off. The inverse of what is left is then made unbiased to second order, as
 ``linalg.shrinkage.debiased_gain`` does it for least squares. Both are small where noise is small, so that estimates are those of the table:
-two-stage least squares or LIML. Noise on the diagonal counts as in ``Channel``: twice the variance of that off it."""
+two-stage least squares or LIML. Noise on the diagonal counts as in ``Channel``: twice the variance of that off it.
+
+An exogenous regressor may be a rare level, which the noise hides: its coefficient could have any size, and so could all others then. As in
+``Channel`` it is taken to have a size that anybody may expect, with mean zero, and it is left out of the instruments. The estimate is that
+without it, and what it may have done to the estimate counts as noise."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import eigh, null_space
 
 from dpgram.errors import ModelError
-from dpgram.evidence.evidence import Evidence, View
+from dpgram.evidence.evidence import Evidence
 from dpgram.evidence.law import TINY, Law
 from dpgram.linalg.symmetric import positive_part
 from dpgram.regression.channel import DEPENDENT, STEADY, STEPS, channel, check_independent
-from dpgram.regression.design import Design
+from dpgram.regression.design import Design, Weights
 
 Array = np.ndarray
 
 TWO_STAGE, LIML = "2sls", "liml"
 ESTIMATORS = (TWO_STAGE, LIML)
+RARE, MIXED = (
+    4.0,
+    0.5,
+)  # a direction of gain below so many sds of its noise, at most so much of it not of 0/1 columns, is a rare level
 FLOOR = 2.0  # times the noise: what the squares of an instrument count as at least
 ROUNDS = 30  # of the unbiased inverse, each of which moves half way
 
@@ -54,6 +63,17 @@ class Instrumented:
         """Of the coefficients: the last ones."""
         p = len(self.design.names)
         return range(p - len(self.endogenous), p)
+
+
+@dataclass(frozen=True, eq=False)
+class Rare:
+    """Directions of the exogenous regressors that 0/1 columns span and that the noise hides, and what is assumed of them: their
+    coefficients, ``along @ b + base``, have mean zero and the mean squares ``size``."""
+
+    along: Array  # (k, p)
+    base: Array  # (k,)
+    size: Array  # (k,)
+    onto: Array  # (p, k) how b moves with these coefficients, where those of all other directions and regressors stay
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +98,9 @@ class Conditions:
     rows: float
     design_effect: float
     unit: float  # one unit of an error, in own units of the target
+    instruments: Array  # (d, q) the instruments, as combinations of released columns
+    rare: Rare | None
+    lengths: Array  # (p + 1, p + 1) of v the squared length is v'(..)v
 
     @cached_property
     def weights(self) -> Array:
@@ -115,8 +138,8 @@ class Conditions:
 
     @property
     def over(self) -> int:
-        """How many more instruments than coefficients there are."""
-        return len(self.own) - self.count
+        """How many more instruments than coefficients there are. What is assumed of a coefficient is as good as an instrument for it."""
+        return len(self.own) + (0 if self.rare is None else len(self.rare.size)) - self.count
 
     def errors(self, b: Array) -> Array:
         """The combination of [X, y] that is the error of b."""
@@ -141,6 +164,8 @@ class Estimate:
     sampling: Array  # (p, p) from the sampling of rows
     clipping: Array  # (p, p) from rows beyond the clip
     error_variance: float
+    through: Array  # (p, q) from products with instruments to coefficients
+    assumed: Array  # (p, p) the part of ``noise`` that comes from the size that rare levels are assumed to have
 
     @property
     def covariance(self) -> Array:
@@ -149,6 +174,8 @@ class Estimate:
 
 def estimate(of: Conditions, estimator: str = TWO_STAGE) -> Estimate:
     """Two-stage least squares, or LIML, without the bias that noise would cause."""
+    if of.rare is not None:
+        return _without(of, of.rare, estimator)
     kappa = _smallest_ratio(of) if estimator == LIML else 1.0
     p = of.count
     k_class = (1 - kappa) * of.square + kappa * of.projected
@@ -164,9 +191,36 @@ def estimate(of: Conditions, estimator: str = TWO_STAGE) -> Estimate:
         kappa,
         noise,
         of.sampled(squares, p) * (inverse @ middle @ inverse.T),
-        of.by_clipping * float(v @ v) * (through @ through.T),
+        of.by_clipping * float(v @ of.lengths @ v) * (through @ through.T),
         of.sampled(squares, p) / of.design_effect,
+        through,
+        np.zeros((p, p)),
     )
+
+
+def _without(of: Conditions, rare: Rare, estimator: str) -> Estimate:
+    """The estimate where rare levels have the coefficient zero, and what theirs may have done to it."""
+    p, free = of.count, null_space(rare.along)
+    start = -rare.onto @ rare.base
+    turn = np.zeros((p + 1, free.shape[1] + 1))  # from combinations of fewer columns to ones of [X, y]
+    turn[:p, :-1], turn[:p, -1], turn[p, -1] = free, -start, 1.0
+    fewer = replace(
+        of,
+        cross=of.cross @ turn,
+        square=turn.T @ of.square @ turn,
+        noise_cross=of.noise_cross @ turn,
+        noise_square=turn.T @ of.noise_square @ turn,
+        base=np.zeros(free.shape[1]),
+        rare=None,
+        lengths=turn.T @ turn,
+    )
+    found = estimate(fewer, estimator)
+    through = free @ found.through
+    moved = through @ of.cross[:, :p] @ rare.onto - rare.onto
+    noise, sampling, clipping = (free @ part @ free.T for part in (found.noise, found.sampling, found.clipping))
+    assumed = (moved * rare.size) @ moved.T
+    b = start + free @ found.b
+    return Estimate(b, found.kappa, noise + assumed, sampling, clipping, found.error_variance, through, assumed)
 
 
 def _smallest_ratio(of: Conditions) -> float:
@@ -235,7 +289,7 @@ def conditions(evidence: Evidence, asked: Instrumented, estimator: str = TWO_STA
     check_independent(asked.design)
     check_independent(asked.instruments)
     view = evidence.alone
-    frame = _Frame.of(asked, view)
+    frame = _Frame.of(evidence, asked)
     block = frame.basis.T @ view.matrix @ frame.basis
     degrees = channel(evidence, asked.instruments).degrees
     seen = _seen(evidence, asked, frame, block, view.law, degrees)
@@ -262,10 +316,16 @@ class _Frame:
     columns: Array  # (q + ..., p + 1) orthonormal [X, y]
     instruments: Array  # (q, q) instruments are the first q vectors of the basis times this
     triangle: Array  # (p + 1, p + 1) the turned [X, y] are the orthonormal ones times this
+    used: Array  # (d, q) the instruments, as combinations of released columns
+    rare: Rare | None
 
     @classmethod
-    def of(cls, asked: Instrumented, view: View) -> _Frame:
-        instruments, own = np.linalg.qr(view.turned(asked.instruments.regressors))
+    def of(cls, evidence: Evidence, asked: Instrumented) -> _Frame:
+        view, hidden = evidence.alone, _hidden(evidence, asked)
+        count, used = asked.endogenous_places.start, asked.instruments.regressors
+        if hidden is not None:
+            used = np.column_stack([used[:, :count] @ hidden.others, used[:, count:]])
+        instruments, own = np.linalg.qr(view.turned(used))
         turned = view.turned(np.column_stack([asked.design.regressors, asked.design.label]))
         columns, triangle = np.linalg.qr(turned)
         signs = np.where(np.diag(triangle) < 0, -1.0, 1.0)
@@ -273,7 +333,41 @@ class _Frame:
         along = instruments.T @ columns
         rest, sizes, _ = np.linalg.svd(columns - instruments @ along, full_matrices=False)
         basis = np.column_stack([instruments, rest[:, sizes > DEPENDENT]])
-        return cls(basis, basis.T @ columns, own, triangle)
+        rare = None
+        if hidden is not None:
+            along, size = triangle[:-1, -1], float(triangle[-1, -1])
+            rows = hidden.rows @ np.linalg.inv(triangle[:-1, :-1])[:count]
+            onto = np.vstack([hidden.axes, np.zeros((len(along) - count, len(hidden.size)))]) / size
+            rare = Rare(size * rows, rows @ along, hidden.size, onto)
+        return cls(basis, basis.T @ columns, own, triangle, used, rare)
+
+
+class _Hidden(NamedTuple):
+    """Of the exogenous regressors, by their coefficients in scaled units."""
+
+    rows: Array  # (k, number of them) the coefficients of rare directions are these combinations
+    size: Array  # (k,) their mean squares
+    axes: Array  # (number of them, k) the directions, in the orthonormal basis of the regressors
+    others: Array  # (number of them, all but k) the combinations of the regressors that span all other directions
+
+
+def _hidden(evidence: Evidence, asked: Instrumented) -> _Hidden | None:
+    """What noise hides of the exogenous regressors, where 0/1 columns span it; None where there is no such thing."""
+    whole, count = asked.design, asked.endogenous_places.start
+    if not whole.indicators[:count].any():
+        return None
+    own = np.eye(count)
+    design = replace(
+        whole, names=whole.names[:count], columns=(*whole.columns[:count], whole.columns[-1]), to_own_units=own, offset=np.zeros(count),
+        groups=(), indicators=whole.indicators[:count],
+    )  # fmt: skip
+    seen = channel(evidence, design)
+    rare = seen.rare(RARE, MIXED)
+    if not rare.any():
+        return None
+    triangle = own if seen.basis.triangle is None else seen.basis.triangle
+    others = np.linalg.solve(triangle, seen.axes[:, ~rare])
+    return _Hidden(seen.axes[:, rare].T @ triangle, seen.plausible[rare], seen.axes[:, rare], others)
 
 
 def _seen(
@@ -303,32 +397,45 @@ def _seen(
         rows=float(evidence.rows),
         design_effect=evidence.design_effect,
         unit=size * design.label_unit,
+        instruments=frame.used,
+        rare=frame.rare,
+        lengths=np.eye(len(frame.triangle)),
     )
 
 
 def with_fitted(of: Conditions) -> tuple[Design, tuple[int, ...]]:
-    """The regression of the target on all regressors and on what instruments say of the endogenous ones, and the places of the latter.
+    """The regression of the target on all regressors but rare levels, and on what instruments say of the endogenous ones, and the places of
+    the latter.
 
     If the endogenous regressors are exogenous, these have the coefficients zero, whatever noise did to the first stages."""
     asked, p = of.asked, of.count
-    places = list(asked.endogenous_places)
-    fitted = asked.instruments.regressors @ of.to_instruments @ of.fitted[:, :p] @ of.triangle[:, places]
-    columns = tuple({j: float(w) for j, w in enumerate(column) if w} for column in fitted.T)
-    design, extra = asked.design, len(places)
-    to_own = np.eye(p + extra)
-    to_own[:p, :p] = design.to_own_units
-    names = (*design.names, *(f"fitted {name}" for name in asked.endogenous))
+    design, places = asked.design, list(asked.endogenous_places)
+    fitted = of.instruments @ of.to_instruments @ of.fitted[:, :p] @ of.triangle[:, places]
+    names, exogenous = design.names, design.columns[: -1 - len(places)]
+    to_own, offset, indicators = design.to_own_units, design.offset, design.indicators
+    if of.rare is not None:
+        exogenous = _as_weights(of.instruments[:, : len(exogenous) - len(of.rare.size)])
+        names = (*(f"part {k}" for k in range(len(exogenous))), *asked.endogenous)
+        to_own, offset, indicators = np.eye(len(names)), np.zeros(len(names)), np.zeros(len(names), dtype=bool)
+    count, extra = len(names), len(places)
+    wider = np.eye(count + extra)
+    wider[:count, :count] = to_own
     return (
         Design(
-            names,
+            (*names, *(f"fitted {name}" for name in asked.endogenous)),
             design.target,
-            (*design.columns[:-1], *columns, design.columns[-1]),
+            (*exogenous, *design.columns[-1 - extra : -1], *_as_weights(fitted), design.columns[-1]),
             design.dim,
-            to_own,
-            np.append(design.offset, np.zeros(extra)),
+            wider,
+            np.append(offset, np.zeros(extra)),
             (),
             design.label_unit,
-            np.append(design.indicators, np.zeros(extra, dtype=bool)),
+            np.append(indicators, np.zeros(extra, dtype=bool)),
         ),
-        tuple(range(p, p + extra)),
+        tuple(range(count, count + extra)),
     )
+
+
+def _as_weights(columns: Array) -> tuple[Weights, ...]:
+    """Combinations of released columns, by place."""
+    return tuple({j: float(w) for j, w in enumerate(column) if w} for column in columns.T)
