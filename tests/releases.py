@@ -14,6 +14,7 @@ from dpgram.accounting.wishart import sampling_delta, spread
 from dpgram.engines.encoded import encoded_rows
 from dpgram.engines.local import LocalPass
 from dpgram.evidence.evidence import Evidence
+from dpgram.linalg.norms import expected_norm
 from dpgram.linalg.rounds import in_own_columns, unmapped
 from dpgram.linalg.symmetric import log_det_repair
 from dpgram.sampling.seeded import SeededSource
@@ -72,15 +73,19 @@ def labelled(release):
     """The release with a label that fits its noise: a mechanism of this shape, and parameters and a budget that follow from its size."""
     noise, bound, dim = release.noise, release.row_bound**2, len(release.columns)
     two = release.neighbours is dpgram.Neighbours.REPLACE
-    one = (ROOT if two else 1.0) * (release.schema.rows_per_unit or 1)
+    one = (ROOT if two and (dim > 1 or isinstance(noise, WhitenedGaussian)) else 1.0) * (release.schema.rows_per_unit or 1)
     match noise:
         case SymmetricGaussian():
+            if noise.shift:  # what a repair adds
+                lift = expected_norm(dim, noise.sd_off_diagonal, ROOT * noise.sd_off_diagonal)
+                noise = SymmetricGaussian.orthogonal(noise.sd_off_diagonal, shift=lift)
             name, off, on = "gaussian-noise", noise.sd_off_diagonal, noise.sd_diagonal
             told = {"sd_off_diagonal": off, "sd_diagonal": on, "frobenius_sensitivity": one * bound}
             told["mu"] = one * bound / min(ROOT * off, on)
         case NoisyInverse():
             name, off, on = "noisy-inverse", noise.sd_off_diagonal_of_inverse, noise.sd_diagonal_of_inverse
             told = {"sd_off_diagonal": off, "sd_diagonal": on, "claimed_floor": noise.floor, "mu": 0.2}
+            told["rho"] = noise.floor / bound - 1
             told["frobenius_sensitivity"] = 0.2 * min(ROOT * off, on)
         case WhitenedGaussian():
             name, mus = "whitened-noise", [one / ROOT / each.sd_off_diagonal for each in noise.rounds]
@@ -89,6 +94,8 @@ def labelled(release):
                 told |= {f"round_{place}_mu": mu, f"round_{place}_sd_off_diagonal": each.sd_off_diagonal}
         case WishartSample() | InverseWishartSample():
             drawn = isinstance(noise, WishartSample)
+            if not drawn:  # what makes it unbiased
+                noise = dataclasses.replace(noise, multiple=noise.degrees_of_freedom - dim - 1)
             name, degrees, ridge = (
                 ("gaussian-sketch", "sketch_rows", "w_squared") if drawn else ("inverse-wishart", "degrees_of_freedom", "psi")
             )
@@ -102,7 +109,7 @@ def labelled(release):
         delta = sampling_delta(epsilon, noise.degrees_of_freedom, told["floor"], release.neighbours, dim)
     told["delta_at_epsilon"] = delta
     budget = dpgram.Budget(epsilon, max(1.1 * delta, 1e-9))
-    return dataclasses.replace(release, mechanism=name, parameters=told, budget=budget)
+    return dataclasses.replace(release, mechanism=name, parameters=told, budget=budget, noise=noise)
 
 
 def matrix_release(gram, noise, *, intercept=True, rows=1000, **changes):

@@ -49,7 +49,7 @@ NOISE = st.one_of(
     st.builds(SymmetricGaussian, LARGE, LARGE, SHIFT),
     st.builds(lambda degrees, floor: WishartSample(degrees, floor, floor), DEGREES, LARGE),
     st.builds(lambda degrees, floor, multiple: InverseWishartSample(degrees, floor, floor, multiple), DEGREES, LARGE, SCALE),
-    st.builds(NoisyInverse, SCALE, SCALE, SCALE, st.just(0.0)),
+    st.builds(NoisyInverse, SCALE, SCALE, LARGE, st.just(0.0)),
 )
 
 

@@ -486,6 +486,24 @@ def test_a_file_that_cannot_be_written_costs_nothing(tmp_path, table):
     assert not ledger.account().entries
 
 
+def test_every_line_is_on_the_disk_before_it_counts(tmp_path, monkeypatch):
+    """SQLite waits for the disk at the end of every transaction: a line outlives a machine that loses power."""
+    said, connect = [], sqlite3.connect
+
+    def watched(*args, **more):
+        database = connect(*args, **more)
+        database.set_trace_callback(said.append)
+        return database
+
+    ledger = opened(tmp_path)
+    monkeypatch.setattr(sqlite3, "connect", watched)
+    reserved = ledger.reserve(Budget(0.5, 1e-7), Neighbours.REPLACE, "x", by_rounds=True)
+    ledger.note_round(reserved, Drawn(1, 2, PlainCost(0.1, 1e-8)))
+    ledger.settle(reserved.number)
+    orders = [text for text in said if "synchronous" in text]
+    assert orders == ["pragma synchronous = full"] * 3
+
+
 def test_the_file_is_the_owner_s_alone(tmp_path):
     assert opened(tmp_path).path.stat().st_mode & 0o077 == 0
 

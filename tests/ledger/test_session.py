@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,8 +12,9 @@ import numpy as np
 import pytest
 
 import dpgram
+from dpgram.accounting.compose import PlainCost
 from dpgram.errors import BudgetError, BudgetSpentError, LedgerError, MechanismError, UnreadableTableError
-from dpgram.ledger.base import Ledger
+from dpgram.ledger.base import Drawn, Ledger
 from dpgram.terms.budget import Budget, Neighbours
 
 
@@ -89,6 +91,24 @@ def test_releases_in_other_processes_are_refused_in_our_own_words():
     assert not ledger.entries
     with joblib.parallel_config(backend="threading"):  # what the words advise
         joblib.Parallel(n_jobs=2)([task])
+    assert len(ledger.entries) == 1
+
+
+def test_a_fork_may_neither_spend_nor_settle_nor_note(monkeypatch):
+    """Its copy of the account would allow the whole budget once more."""
+    ledger = dpgram.SessionLedger(epsilon=1, delta=1e-6)
+    asked = Budget(0.5, 1e-7), Neighbours.REPLACE, "x"
+    reserved = ledger.reserve(*asked, by_rounds=True)
+    other = os.getpid() + 1
+    monkeypatch.setattr(os, "getpid", lambda: other)
+    for use in (
+        lambda: ledger.reserve(*asked),
+        lambda: ledger.commit(reserved),
+        lambda: ledger.note_round(reserved, Drawn(1, 2, PlainCost(0.1, 1e-8))),
+        lambda: ledger.settle(1),
+    ):
+        with pytest.raises(LedgerError, match="belongs to another process"):
+            use()
     assert len(ledger.entries) == 1
 
 

@@ -188,6 +188,21 @@ def test_secret_keys_are_new_each_time():
     assert len({source.key() for source in (SecureSource(), SecureSource(), ExactSource(), ExactSource())}) == 4
 
 
+@pytest.mark.parametrize("arithmetic", ["exact", "float"])
+def test_every_release_throws_coins_of_its_own_secret_key(sampled, monkeypatch, arithmetic):
+    """Coins that somebody can foresee are as bad as public places."""
+    drawn, used = [], []
+    for kind in (SecureSource, ExactSource):
+        right = kind.key
+        monkeypatch.setattr(kind, "key", lambda self, right=right: drawn.append(right(self)) or drawn[-1])
+    thrown = Coins.chosen
+    monkeypatch.setattr(Coins, "chosen", lambda self, *place: used.append(self.key) or thrown(self, *place))
+    for _ in range(2):
+        assert released(arithmetic=arithmetic, insecure_seed=None).parameters["sample"] < 1
+    assert set(used) == set(drawn)
+    assert len(set(used)) == len(drawn) == 2
+
+
 # What the estimators make of it
 
 

@@ -1,9 +1,12 @@
 """Normal numbers from the operating system: law, tails and independence."""
 
+import os
+
 import numpy as np
 import pytest
 from scipy.stats import kstest, norm
 
+from dpgram.sampling.exact import ExactSource
 from dpgram.sampling.secure import SecureSource, box_muller
 
 FALSE_ALARM = 1e-9
@@ -36,6 +39,36 @@ def test_both_numbers_of_a_pair_are_independent():
 
 def test_two_calls_differ():
     assert not np.array_equal(SecureSource().normal(1.0, (50,)), SecureSource().normal(1.0, (50,)))
+
+
+@pytest.mark.parametrize(
+    ("draw", "least"),
+    [
+        (lambda source: source.normal(1.0, (6,)), 6 * 12),  # two numbers from 24 bytes
+        (lambda source: source.uniform((6,)), 6 * 16),
+        (lambda source: source.key(), 32),
+        (lambda source: ExactSource().normal(1.0, (6, 1)).at(64), 6 * 8),
+        (lambda source: ExactSource().key(), 32),
+    ],
+)
+def test_all_randomness_comes_fresh_from_the_operating_system(draw, least, monkeypatch):
+    """A generator that is seeded from it once has no more than its seed: releases could be tried one by one."""
+    given, fresh = [], os.urandom
+
+    def counted(size):
+        given.append(size)
+        return fresh(size)
+
+    monkeypatch.setattr(os, "urandom", counted)
+    for _ in range(2):  # the second time nothing is left over
+        given.clear()
+        draw(SecureSource())
+        assert sum(given) >= least
+
+
+@pytest.mark.parametrize("number", [0.7, -0.7, 0.2, -0.2, 3.0, 2.0**40 + 0.75])
+def test_what_is_published_from_below_is_never_above(number):
+    assert SecureSource().publish_below(number, 0.5) == 0.5 * np.floor(2 * number)
 
 
 @pytest.mark.parametrize("size", [(0,), (1,), (3, 3), (7,)])

@@ -17,9 +17,10 @@ import numpy as np
 from dpgram.accounting.additive_wishart import additive_delta
 from dpgram.accounting.gaussian import MARGIN, plain_gaussian_delta
 from dpgram.accounting.laplace import truncated_laplace_delta
-from dpgram.accounting.wishart import sampling_delta
+from dpgram.accounting.wishart import sampling_delta, spread
 from dpgram.artifact.release import GramRelease
-from dpgram.linalg.special import ndtr
+from dpgram.linalg.norms import expected_norm
+from dpgram.linalg.special import gammainccinv, ndtr
 from dpgram.terms.budget import Neighbours
 from dpgram.terms.noise import (
     InverseWishartSample,
@@ -36,7 +37,7 @@ GRID = 2.0**-20  # of the noise's sd; a release is rounded to less
 FAR, FEW = 1e9, 10.0  # a draw exceeds its scale by so much with probability 1e-30 at most, unless degrees of freedom are few
 ROUNDING = 1e-9  # of the eigenvalues of a matrix whose diagonal is one
 CHANGED = "One of them was changed"
-SEEDED = re.compile(r"\bseed\b|not private", re.IGNORECASE)
+SEEDED = re.compile(r"\bseed\b|pcg64|not private", re.IGNORECASE)
 DELTA = "delta_at_epsilon"
 
 Parameters = dict[str, float]
@@ -90,6 +91,7 @@ def check_claims(release: GramRelease) -> None:
 
 def _check_posterior(release: GramRelease) -> None:
     """A draw with few degrees of freedom can be of any size."""
+    _check_multiple(release)
     few = release.noise.degrees_of_freedom <= len(release.gram) + FEW
     _check_draw(release, any_size=few)
 
@@ -146,11 +148,13 @@ def _is(name: str, told: float, follows: float) -> None:
 
 
 def _check_sensitivity(release: GramRelease, told: Parameters, row_bound: float) -> None:
-    """It is at least what one unit moves the Gram sum by, in Frobenius norm; older versions took more than a single column needs."""
-    two = release.neighbours is Neighbours.REPLACE and len(release.columns) > 1
-    least = row_bound**2 * (release.schema.rows_per_unit or 1) * (math.sqrt(2) if two else 1.0)
-    if told["frobenius_sensitivity"] < least * (1 - 1e-9):
-        problem = f"is {told['frobenius_sensitivity']:.6g}, but one unit can move the sum by {least:.6g}. {CHANGED}"
+    """It is what one unit moves the Gram sum by, in Frobenius norm; older versions took more than a single column needs."""
+    one_unit = row_bound**2 * (release.schema.rows_per_unit or 1)
+    replaced, said = release.neighbours is Neighbours.REPLACE, told["frobenius_sensitivity"]
+    least = one_unit * (math.sqrt(2) if replaced and len(release.columns) > 1 else 1.0)
+    most = one_unit * (math.sqrt(2) if replaced else 1.0)
+    if not least * (1 - 1e-9) <= said <= most * (1 + 1e-9):
+        problem = f"is {said:.6g}, but one unit can move the sum by {least:.6g}. {CHANGED}"
         raise ClaimError("mechanism.parameters.frobenius_sensitivity", problem)
 
 
@@ -166,10 +170,29 @@ def curve_of_mu(release: GramRelease, told: Parameters) -> float:
 
 def _gaussian_noise(release: GramRelease, told: Parameters) -> float:
     _check_sensitivity(release, told, release.row_bound)
-    return _noisy_inverse(release, told)
+    _check_lift(release, *(told[name] for name in SDS))
+    return _one_shift(release, told)
+
+
+def _check_lift(release: GramRelease, off: float, on: float) -> None:
+    """What a repair adds to the diagonal is the expected norm of the noise, of which there are two kinds."""
+    if release.noise.shift == 0:
+        return
+    if not any(math.isclose(on, ratio * off, rel_tol=1e-9) for ratio in (1.0, math.sqrt(2))):
+        raise ClaimError(
+            "noise.shift", f"is {release.noise.shift:.6g}, but no repair is made of noise of these sizes. {CHANGED}"
+        )
+    lift = expected_norm(len(release.columns), off, on)
+    if not math.isclose(release.noise.shift, lift, rel_tol=CLOSE):
+        raise ClaimError("noise.shift", f"is {release.noise.shift:.6g}, but a repair adds {lift:.6g}. {CHANGED}")
 
 
 def _noisy_inverse(release: GramRelease, told: Parameters) -> float:
+    _is("claimed_floor", told["claimed_floor"], (1 + told["rho"]) * release.row_bound**2)
+    return _one_shift(release, told)
+
+
+def _one_shift(release: GramRelease, told: Parameters) -> float:
     _is("mu", told["mu"], _shift(told, told["frobenius_sensitivity"]))
     return curve_of_mu(release, told)
 
@@ -195,7 +218,20 @@ def _whitened_noise(release: GramRelease, told: Parameters) -> float:
         if np.array_equal(early.gram, late.gram):
             problem = f"is that of round {k + 1} again, but each round draws noise of its own. The file was changed"
             raise ClaimError(f"noise.rounds[{j}].gram", problem)
+    for k, one in enumerate(reversed(rounds)):
+        for what, there in (("kept", one.kept), ("stretch", float(np.linalg.norm(one.through, 2)))):
+            if (name := f"round_{len(places) - k}_{what}") in told:
+                _is(name, told[name], there)
     return curve_of_mu(release, told)
+
+
+def _check_multiple(release: GramRelease) -> None:
+    """Of a draw from a posterior: what makes it unbiased, where that can be had."""
+    noise, dim = release.noise, len(release.columns)
+    degrees, said = noise.degrees_of_freedom, noise.multiple  # type: ignore[attr-defined]
+    follows = degrees - dim - 1 if degrees > dim + 1 else degrees
+    if not math.isclose(said, follows, rel_tol=1e-9):
+        raise ClaimError("noise.multiple", f"is {said:.6g}, but {follows:.6g} follows from the degrees of freedom. {CHANGED}")
 
 
 def _one_draw(degrees: str, ridge: str) -> Callable[[GramRelease, Parameters], float]:
@@ -210,6 +246,17 @@ def _one_draw(degrees: str, ridge: str) -> Callable[[GramRelease, Parameters], f
 def _added_draw(release: GramRelease, told: Parameters) -> float:
     scale, k = told["scale"], told["degrees_of_freedom"]
     _is("sd_off_diagonal", told["sd_off_diagonal"], scale * math.sqrt(k))
+    _is("mean_shift", told["mean_shift"], scale * k)
+    there = release.noise.shift + told["shift_removed"]
+    if not math.isclose(there, scale * k, rel_tol=1e-9):
+        raise ClaimError(
+            "noise.shift", f"and what was removed of it make {there:.6g}, but the noise has {scale * k:.6g}. {CHANGED}"
+        )
+    on = math.sqrt(2) * told["sd_off_diagonal"]
+    if not math.isclose(release.noise.sd_diagonal, on, rel_tol=1e-9):
+        raise ClaimError(
+            "noise.sd_diagonal", f"is {release.noise.sd_diagonal:.6g}, but {on:.6g} follows from the others. {CHANGED}"
+        )
     return additive_delta(
         release.budget.epsilon, int(k), len(release.columns), release.row_bound**2 / scale, release.neighbours
     )
@@ -224,6 +271,19 @@ def _two_stages(release: GramRelease, told: Parameters) -> float:
     sensitivity = bound * (1 + SLACK)
     if "first_stage_mu" in told:
         _is("first_stage_scale", scale, sensitivity / told["first_stage_mu"])
+        if release.neighbours is not Neighbours.REPLACE or dim < 2:
+            raise ClaimError(
+                "mechanism.parameters.first_stage_mu", f"is proven for replace and two columns or more alone. {CHANGED}"
+            )
+        z, mu1 = offset / scale, told["first_stage_mu"]
+        gap = (float(ndtr(mu1 - z)) - float(ndtr(-z))) / float(ndtr(z))
+        if not told["first_stage_delta"] >= gap * (1 - CLOSE):
+            raise ClaimError(
+                "mechanism.parameters.first_stage_delta", f"is smaller than what follows from the others. {CHANGED}"
+            )
+        quantile = 2 * float(gammainccinv(r0 / 2, 0.1 * budget.delta * (1 - MARGIN)))
+        if not quantile * spread(floor) <= told["second_stage_mu"] ** 2 * (1 + CLOSE):
+            raise ClaimError("mechanism.parameters.second_stage_mu", f"is smaller than what follows from the others. {CHANGED}")
         mu = math.hypot(told["first_stage_mu"], told["second_stage_mu"])
         rest = 0.1 * budget.delta * (1 - MARGIN) + plain_gaussian_delta(budget.epsilon, mu)
         return told["first_stage_delta"] + rest / float(ndtr(offset / scale))
