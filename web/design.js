@@ -25,6 +25,12 @@ export const unmarked = (release, names) =>
       .map((source) => [name, source]),
   );
 
+// The declared columns that decide the target, and whose missing cells count as a value that nothing marks; and that value in words.
+export const madeUp = (release, target) => {
+  const e = release.encoded.find((one) => one.name === target);
+  return release.declared.filter((c) => c.made_up && e && !e.absent && e.sources.includes(c.name)).map((c) => [c.name, c.made_up]);
+};
+
 // Columns, declared and derived, in the order of the matrix.
 export const columnsOf = (release) => [...new Set(release.encoded.map((e) => e.column).filter((name) => name !== null))];
 

@@ -1,7 +1,7 @@
 // One regression from a release: what `dpgram regress --json` prints, and predictions. As dpgram.analysis.fit.
 
 import { makeChannel } from "./channel.js";
-import { INTERCEPT, makeDesign, unmarked } from "./design.js";
+import { INTERCEPT, madeUp, makeDesign, unmarked } from "./design.js";
 import { ownFeatures } from "./encode.js";
 import { debiased, shrunk } from "./estimate.js";
 import { goodness } from "./goodness.js";
@@ -107,6 +107,12 @@ function notes(release, target, coefficients, intervals, seen, joint) {
     found.push(
       `${name} is filled in where a cell of ${source} is missing, which can bias its coefficient. Add ${source}[missing] to the ` +
       "features, which marks these rows.",
+    );
+  }
+  for (const [name, value] of madeUp(release, target)) {
+    found.push(
+      `Missing cells of ${name} count as ${value}. If many are missing, this biases all coefficients, and the release does not say how ` +
+      "many are.",
     );
   }
   const tested = coefficients.filter((c) => c.identified && c.interval === "fieller").map((c) => c.name);

@@ -143,3 +143,56 @@ def test_a_fit_says_that_filled_cells_of_a_derived_column_are_not_marked():
     assert "Add income[missing] to the features" in note
     assert note in str(dpgram.regress(made, "y", ["log_income"]).summary()).replace("\n  ", " ")
     assert told("log_income", "income[missing]") == told("income", "log_income") == told("income") == told("urban") == []
+
+
+FILLED = dpgram.Schema(
+    unit="person",
+    columns=[
+        dpgram.Numeric("a", 0, 10, missing="midpoint"),
+        dpgram.Numeric("b", 0, 10, missing=2.5),
+        dpgram.Numeric("x", 0, 1),
+        dpgram.Boolean("told"),
+        dpgram.Categorical("c", ["u", "v", "w"]),
+        dpgram.Categorical("own", ["u", "v"], missing="level"),
+        dpgram.Date("day", "2020-01-01", "2021-01-01", missing="2020-03-04"),
+    ],
+    derived=[dpgram.Product("ab", of=("a", "b"))],
+)
+
+
+@pytest.fixture(scope="module")
+def filled():
+    rng = np.random.default_rng(1)
+    rows = {name: rng.uniform(0, 1, 2000) for name in "abx"}
+    rows |= {"told": rng.random(2000) < 0.5, "c": rng.choice(list("uvw"), 2000), "own": rng.choice(list("uv"), 2000)}
+    rows["day"] = np.datetime64("2020-01-01") + rng.integers(0, 300, 2000).astype("timedelta64[D]")
+    return dpgram.release(rows, FILLED, epsilon=1e4, delta=1e-6, mechanism="gaussian-noise", insecure_seed=0)
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("a", {"a": "the midpoint"}),
+        ("b", {"b": "2.5"}),
+        ("ab", {"a": "the midpoint", "b": "2.5"}),
+        ("told", {"told": "0"}),
+        ("c[v]", {"c": "the reference"}),
+        ("day", {"day": "2020-03-04"}),
+        ("x", {}),
+        ("own[v]", {}),
+    ],
+)
+def test_a_fit_says_that_missing_cells_of_its_target_count_as_a_value(filled, target, said):
+    """Nothing in the release tells them from others, so nothing else would say how far they move the coefficients."""
+    feature = "x" if target != "x" else "a"
+    told = [note for note in dpgram.regress(filled, target, [feature]).notes if note.startswith("Missing cells of")]
+    assert told == [
+        f"Missing cells of {name} count as {value}. If many are missing, this biases all coefficients, and the release does not say how "
+        f"many are."
+        for name, value in said.items()
+    ]
+
+
+def test_logits_and_regressions_with_instruments_say_it_too(filled):
+    assert any("Missing cells of told count as 0." in note for note in dpgram.logit(filled, "told", ["x"]).notes)
+    assert any("Missing cells of b count as 2.5." in note for note in dpgram.iv(filled, "b ~ 1 + [ x ~ a ]").notes)

@@ -30,7 +30,7 @@ from dpgram.inference.intervals import (
     uncertainty,
 )
 from dpgram.regression.channel import Channel, channel
-from dpgram.regression.design import Design, unmarked, yes_or_no
+from dpgram.regression.design import Design, made_up, unmarked, yes_or_no
 from dpgram.regression.fit import debiased, fit_linear, shrunk
 from dpgram.regression.restrictions import Restrictions
 from dpgram.report.figures import draw_coefficients
@@ -42,6 +42,7 @@ from dpgram.report.summary import (
     framed_rows,
     labelled,
     labelled_ends,
+    made_up_notes,
     origin,
     rows_that_counted,
     summarise,
@@ -592,6 +593,7 @@ class Fit(Fitted):
                 f"{name} is filled in where a cell of {source} is missing, which can bias its coefficient. Add {source}[missing] to the "
                 f"features, which marks these rows."
             )
+        notes += made_up_notes(made_up(release.schema, self.design))
         made = self._intervals()
         tested = zip(self.names, made.method, made.identified, strict=True)
         by_test = [name for name, method, identified in tested if identified and method == "fieller"]

@@ -31,7 +31,7 @@ from dpgram.inference.anderson_rubin import (
     standard_errors,
 )
 from dpgram.inference.intervals import Intervals, check_confidence
-from dpgram.regression.design import unmarked
+from dpgram.regression.design import made_up, unmarked
 from dpgram.regression.formula import instrumented
 from dpgram.regression.instruments import ESTIMATORS, LIML, Conditions, Estimate, Instrumented, conditions, estimate
 from dpgram.regression.restrictions import Restrictions
@@ -46,6 +46,7 @@ from dpgram.report.summary import (
     framed_rows,
     labelled,
     labelled_ends,
+    made_up_notes,
     origin,
     rows_that_counted,
 )
@@ -507,6 +508,7 @@ class IVFit(Summarised, Fitted):
                 f"{name} is filled in where a cell of {source} is missing, which can bias its coefficient. Add {source}[missing] to the "
                 f"exogenous regressors, which marks these rows."
             )
+        notes += made_up_notes(made_up(self.release.schema, self.asked.design))
         return tuple(notes + clipping_notes(self.release, self._evidence))
 
     def to_frame(self) -> Any:

@@ -280,7 +280,11 @@ class Logit(Summarised):
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """What a reader must know about these numbers. The summary prints these notes below its table."""
-        notes = [note for note in self.linear.notes if note.startswith(("NOT PRIVATE", "CONDITIONAL", "Rows longer"))]
+        notes = [
+            note
+            for note in self.linear.notes
+            if note.startswith(("NOT PRIVATE", "CONDITIONAL", "Missing cells", "Rows longer"))
+        ]
         if self.not_identified:
             notes.append(
                 f"Not identified at this budget: {', '.join(self.not_identified)}. The noise is too large to say anything about them, so "

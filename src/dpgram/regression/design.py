@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpgram.errors import ModelError, UnknownColumnError, suggestion
-from dpgram.terms.columns import INDICATOR, MISSING, Boolean, Categorical
+from dpgram.terms.columns import DROP_ROW, INDICATOR, MISSING, Boolean, Categorical, Column
 from dpgram.terms.derived import Interval, Product
 from dpgram.terms.schema import INTERCEPT, Schema
 
@@ -265,6 +265,15 @@ def unmarked(schema: Schema, design: Design) -> list[tuple[str, str]]:
         for name, weights in zip(design.names, design.columns, strict=False)
         for source in _filled(schema, weights)
         if source != name and f"{source}[{MISSING}]" not in design.names
+    ]
+
+
+def made_up(schema: Schema, design: Design) -> list[Column]:
+    """The declared columns that decide the target, and whose missing cells count as a value that nothing marks."""
+    encoded = schema.encoded
+    sources = frozenset().union(*(encoded[place].sources for place in design.columns[-1] if not encoded[place].absent))
+    return [
+        column for column in schema.columns if column.name in sources and column.missing not in (DROP_ROW, INDICATOR, "level")
     ]
 
 

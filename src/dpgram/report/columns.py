@@ -36,14 +36,20 @@ def _missing(column: Column) -> str:
         case "indicator":
             return f"missing cells become the midpoint, and 1 in {column.name}[{MISSING}]"
         case "level":
-            value = "a level of their own"
+            return "missing cells become a level of their own"
+    return f"missing cells become {value_of_missing(column)}"
+
+
+def value_of_missing(column: Column) -> str | None:
+    """The value that missing cells became, in words, where nothing tells them from others."""
+    match column.missing:
+        case "drop-row" | "indicator" | "level":
+            return None
         case "reference" | "midpoint":
-            value = f"the {column.missing}"
+            return f"the {column.missing}"
         case float():
-            value = _number(column.missing)
-        case _:
-            value = str(int(column.fill)) if isinstance(column, Boolean) else str(column.missing)
-    return f"missing cells become {value}"
+            return _number(column.missing)
+    return str(int(column.fill)) if isinstance(column, Boolean) else str(column.missing)
 
 
 def scaled(column: Column, schema: Schema) -> str:

@@ -16,7 +16,9 @@ import numpy as np
 from dpgram.artifact.release import GramRelease
 from dpgram.errors import MissingExtraError
 from dpgram.evidence.evidence import Evidence
+from dpgram.report.columns import value_of_missing
 from dpgram.report.markup import latex, markdown
+from dpgram.terms.columns import Column
 from dpgram.terms.words import visible
 
 Array = np.ndarray
@@ -195,6 +197,15 @@ def cautions(release: GramRelease) -> list[str]:
         [] if release.private else ["NOT PRIVATE: the noise came from a seed, so anyone who knows the seed can subtract it."]
     )
     return seeded + ([f"CONDITIONAL: {release.condition}."] if release.condition else [])
+
+
+def made_up_notes(columns: Iterable[Column]) -> list[str]:
+    """What to know of a regression that explains these columns, of which missing cells count as a value, in words."""
+    return [
+        f"Missing cells of {column.name} count as {value_of_missing(column)}. If many are missing, this biases all coefficients, and the "
+        f"release does not say how many are."
+        for column in columns
+    ]
 
 
 def clipping_notes(release: GramRelease, evidence: Evidence) -> list[str]:

@@ -149,6 +149,12 @@ const unmarked = (release, names) =>
       .map((source) => [name, source]),
   );
 
+// The declared columns that decide the target, and whose missing cells count as a value that nothing marks; and that value in words.
+const madeUp = (release, target) => {
+  const e = release.encoded.find((one) => one.name === target);
+  return release.declared.filter((c) => c.made_up && e && !e.absent && e.sources.includes(c.name)).map((c) => [c.name, c.made_up]);
+};
+
 // Columns, declared and derived, in the order of the matrix.
 const columnsOf = (release) => [...new Set(release.encoded.map((e) => e.column).filter((name) => name !== null))];
 
@@ -209,7 +215,7 @@ function makeDesign(release, target, columns, intercept) {
     indicators: [...(constant ? [false] : []), ...parts.map((part) => part.indicator)], // which regressors are 0/1 columns
   };
 }
-return { INTERCEPT, ModelError, targets, unmarked, columnsOf, placesOf, relation, defaultFeatures, makeDesign };
+return { INTERCEPT, ModelError, targets, unmarked, madeUp, columnsOf, placesOf, relation, defaultFeatures, makeDesign };
 })();
 
 const module_dom = (() => {
@@ -2086,7 +2092,7 @@ const module_fit = (() => {
 // One regression from a release: what `dpgram regress --json` prints, and predictions. As dpgram.analysis.fit.
 
 const { makeChannel } = module_channel;
-const { INTERCEPT, makeDesign, unmarked } = module_design;
+const { INTERCEPT, madeUp, makeDesign, unmarked } = module_design;
 const { ownFeatures } = module_encode;
 const { debiased, shrunk } = module_estimate;
 const { goodness } = module_goodness;
@@ -2192,6 +2198,12 @@ function notes(release, target, coefficients, intervals, seen, joint) {
     found.push(
       `${name} is filled in where a cell of ${source} is missing, which can bias its coefficient. Add ${source}[missing] to the ` +
       "features, which marks these rows.",
+    );
+  }
+  for (const [name, value] of madeUp(release, target)) {
+    found.push(
+      `Missing cells of ${name} count as ${value}. If many are missing, this biases all coefficients, and the release does not say how ` +
+      "many are.",
     );
   }
   const tested = coefficients.filter((c) => c.identified && c.interval === "fieller").map((c) => c.name);

@@ -16,6 +16,7 @@ from dpgram.inference.hypotheses import jointly, p_values
 from dpgram.inference.intervals import BOOTSTRAP
 from dpgram.regression.channel import channel
 from dpgram.regression.design import design, is_indicator
+from dpgram.report.columns import value_of_missing
 from dpgram.report.summary import origin
 from dpgram.terms.columns import DROP_ROW, INDICATOR, Boolean, Categorical, Column, Date, Numeric, bounds
 from dpgram.terms.derived import DatePart, Derived, Interval, Power, Product
@@ -105,6 +106,7 @@ def _lower_half(matrix: np.ndarray) -> list[list[float]]:
 def _declared(column: Column) -> dict[str, Any]:
     """A declared column as the prediction form needs it: ``fill`` stands for a missing cell, unless such rows were dropped."""
     common: dict[str, Any] = {"name": column.name, "kind": column.kind, "drops": column.missing == DROP_ROW}
+    common["made_up"] = value_of_missing(column)
     match column:
         case Numeric() | Date():
             lower, upper = bounds(column)
