@@ -114,7 +114,10 @@ def corners_one(epsilon: float, k: int, dim: int, b: float) -> tuple[mpmath.mpf,
         return grown, below(end) - mpmath.exp(e) * below(end - b)
 
 
-@pytest.mark.parametrize(("epsilon", "k", "b"), [(1, 68, 1.0), (0.1, 1374, 1.0), (4, 41, 1.0), (1, 120, 1.8723), (0, 60, 2.0)])
+BOTH = [(1, 68, 1.0), (0.1, 1374, 1.0), (4, 41, 1.0), (1, 120, 1.8723), (0, 60, 2.0), (1, 2500, 400.0)]
+
+
+@pytest.mark.parametrize(("epsilon", "k", "b"), BOTH)
 def test_both_eigenvalues_moving_agree_with_twenty_five_digits(epsilon, k, b):
     both = corners(epsilon, k, 22, b)[0]
     assert both == pytest.approx(float(corner_both(epsilon, k, 22, b)), rel=1e-9, abs=0)

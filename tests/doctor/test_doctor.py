@@ -21,7 +21,7 @@ from dpgram.rows.clip import mapped
 from dpgram.sampling import bits
 
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
-FOR_DEVELOPERS = {"bench", "study", "fuzz", "browser", "test", "docs"}
+FOR_DEVELOPERS = {"bench", "study", "fuzz", "mutants", "browser", "test", "docs"}
 
 
 def told(capsys) -> tuple[int, dict, str]:
