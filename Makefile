@@ -9,7 +9,7 @@ export SOURCE_DATE_EPOCH ?= 1580601600
 TEAM := -n auto --dist loadgroup
 PIP_WHEEL := .venv-dist/bin/python -m pip wheel --quiet --disable-pip-version-check --no-deps
 
-.PHONY: demo test test-system test-packages test-search test-slow lint docs dist smoke coverage errors forecast-study whitened-study real-study bounds-study units-study combine-study yes-no-study structure-study controls-study instruments-study soak bench bench-regress bench-release bench-spark bench-peers bench-end-to-end audit audit-house fuzz reproduce reproduce-quick page clean
+.PHONY: demo test test-system test-packages test-search test-slow lint docs dist smoke coverage errors forecast-study whitened-study real-study bounds-study units-study combine-study yes-no-study structure-study controls-study instruments-study soak bench bench-regress bench-release bench-spark bench-peers bench-end-to-end audit audit-house mutants fuzz reproduce reproduce-quick page clean
 
 demo: .venv/installed
 	$(BIN)/dpgram demo
@@ -78,6 +78,12 @@ audit: .venv/installed-test
 # Whole releases of made-up tables, which must be equal in all but their noise: ten minutes or so. See docs/audits.md.
 audit-house: .venv/installed-test
 	OMP_NUM_THREADS=1 $(BIN)/dpgram audit-house
+
+# Small mistakes planted in the code of the guarantee, one at a time, and the tests asked whether they notice: half an hour or so on two cores
+# for a tenth of them (SHARE=1 plants all). Stopped, it goes on where it was; remove build/mutants to start anew. See docs/audits.md.
+SHARE ?= 0.1
+mutants: .venv/installed-mutants
+	$(BIN)/python -m experiments.mutants --share $(SHARE)
 
 # A search for CSV, Parquet and Arrow files that break the pass, SECONDS for each format; what does is kept under build/fuzz. See docs/audits.md.
 SECONDS ?= 60
@@ -180,7 +186,7 @@ clean:
 
 .venv-packages/installed: pyproject.toml $(KERNEL)
 	$(PYTHON) -m venv .venv-packages
-	.venv-packages/bin/python -m pip install --quiet --disable-pip-version-check -e ".[test,bench,study,fuzz]" torch==2.13.0
+	.venv-packages/bin/python -m pip install --quiet --disable-pip-version-check -e ".[test,bench,study,fuzz,mutants]" torch==2.13.0
 	touch $@
 
 .venv-docs/installed: pyproject.toml $(KERNEL)
@@ -199,6 +205,10 @@ clean:
 
 .venv/installed-study: .venv/installed-test
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test,study]"
+	touch $@
+
+.venv/installed-mutants: .venv/installed-test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test,mutants]"
 	touch $@
 
 .venv/installed-fuzz: .venv/installed-test
