@@ -35,7 +35,20 @@ ROOMS_OF_TESTS = (
         "fuzz",
         "golden",
     ),
-    *("house", "interop", "ledger", "linalg", "mechanisms", "native", "planning", "properties", "rows", "sampling", "sources"),
+    *(
+        "house",
+        "interop",
+        "ledger",
+        "linalg",
+        "mechanisms",
+        "native",
+        "planning",
+        "properties",
+        "report",
+        "rows",
+        "sampling",
+        "sources",
+    ),
     *("statistical", "terms"),
 )
 STARTS_THREADS = (

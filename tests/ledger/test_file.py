@@ -51,6 +51,7 @@ def test_it_is_a_ledger_and_a_copy_is_the_same(tmp_path):
     for other in (copy.deepcopy(ledger), pickle.loads(pickle.dumps(ledger)), FileLedger(str(ledger.path))):
         spend(other, 0.1, 1e-8)
     assert len(ledger.account().entries) == 3
+    assert ledger.account().total == Budget(ledger.account().opened.epsilon, ledger.account().opened.delta)
 
 
 @pytest.mark.parametrize(("total", "part", "times"), [(0.3, 0.1, 3), (1.0, 0.1, 10), (1.0, 1 / 3, 3)])
@@ -121,8 +122,8 @@ def test_a_reservation_is_committed_once_and_where_it_was_made(tmp_path):
     ("changes", "message"),
     [
         ({"epsilon": -1.0}, "epsilon is -1"),
-        ({"unit": " "}, "unit is ' ' and must be a name"),
-        ({"dataset": ""}, "dataset is '' and must be a name"),
+        ({"unit": " "}, "unit is ' ' and must be a name, such as 'person'"),
+        ({"dataset": ""}, "dataset is '' and must be a name, such as 'visits-2026'"),
         ({"neighbours": "friends"}, "neighbours is 'friends'"),
         ({"composition": "hope"}, "composition is 'hope'"),
     ],

@@ -308,6 +308,23 @@ def test_the_spread_of_a_count_is_that_of_its_noise():
     assert whitening.count_sd(large) == pytest.approx(found, rel=0.03)
 
 
+def test_the_spread_of_a_count_from_a_sample_is_that_of_the_coins_too():
+    """Of 1,000 rows, 100 or so are in the sample, and each stands for ten."""
+    sampled, rows = 0.1, 1000.0
+    kept = np.random.default_rng(0).binomial(int(rows), sampled, size=200_000) / sampled
+    seen = Round(np.eye(2), np.diag([rows * sampled, 1.0]), 1e-9, 1.0, sampled=sampled)
+    assert whitening.counted(seen) == pytest.approx(rows)
+    assert whitening.count_sd(seen) == pytest.approx(np.std(kept), rel=0.02)
+    assert whitening.count_sd(replace(seen, sampled=1.0, gram=np.diag([rows, 1.0]))) < 1e-6
+
+
+def test_half_the_range_of_an_intercept_is_nothing_and_of_what_is_not_declared_one():
+    task = Task(BUDGET, REPLACE, dim=3, row_bound=2.0, intercept=True)
+    assert task.spans == (0.0, 1.0, 1.0)
+    assert replace(task, intercept=False).spans == (1.0, 1.0, 1.0)
+    assert replace(task, half_ranges=(0.0, 2.0, 3.0)).spans == (0.0, 2.0, 3.0)
+
+
 def test_maps_take_the_guess_until_rounds_have_counted():
     partly = Task(BUDGET, REPLACE, dim=2, row_bound=2.0, intercept=True, counts_partly=True)
     assert whitening.steering_count(seen_rounds([50.0]), 1000.0, partly) == 1000.0  # the first round clips most rows
