@@ -108,18 +108,8 @@ def to_plant(planted: list[Mutant], *, again: bool) -> list[Mutant]:
 
 def run_tests(tests: Sequence[str], *options: str) -> None:
     """Pytest on files and folders. That some tests fail is no matter: they are not asked later."""
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-m",
-        "not slow and not system",
-        "-p",
-        "no:cacheprovider",
-        *options,
-        *tests,
-    ]
+    kinds = ["-m", "not slow and not system", f"--ignore={STARTS_THREADS}", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "-q", *kinds, *options, *tests]
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     subprocess.run(command, env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path}, check=False)
 

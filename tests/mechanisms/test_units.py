@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -197,6 +198,20 @@ def test_a_ledger_is_told_all_where_a_unit_leaves_but_one_round():
     assert len(whitened_noise.rules_for(several, rows, mu).shares) == 1 < len(whitened_noise.rules_for(task, rows, mu).shares)
     assert looks.noted_shift(2, 0.1 * mu, mu, several, rows) == mu
     assert looks.noted_shift(2, 0.1 * mu, mu, task, rows) < mu
+
+
+def test_what_a_ledger_is_told_is_rounded_up():
+    """The share of the budget, as a fraction, is at most the square of what is noted, over that of mu."""
+    task = Task(BUDGET, REPLACE, dim=12, row_bound=3.0, intercept=True)
+    for rows in (2000.0, 5000.0, 70_000.0):
+        for mu in np.random.default_rng(0).uniform(0.05, 3.0, size=20).tolist():
+            lefts = (mu, mu * math.sqrt(1 - looks.MOST_SPENT))
+            fewest = min(len(whitened_noise.rules_for(task, rows, left).shares) for left in lefts)
+            for place in range(2, fewest + 1):
+                share = Fraction(looks.MOST_SPENT) + Fraction(place - 1, fewest)
+                noted = Fraction(looks.noted_shift(place, 0.01, mu, task, rows))
+                assert noted**2 >= min(1, share) * Fraction(mu) ** 2
+                assert noted**2 <= min(1, share) * Fraction(mu) ** 2 * (1 + Fraction(1, 2**48))
 
 
 def test_the_rules_weigh_the_noise_of_a_unit_against_single_rows():

@@ -36,6 +36,12 @@ def test_nothing_gets_past_the_bound(bad):
     assert max(squares(rows)) <= largest_square(1.1)
 
 
+def test_an_entry_outside_of_its_range_counts_as_its_end():
+    """No encoder makes one; were one to, the other entries of its row stay what they are where the bound leaves room."""
+    rows = clip(np.array([[1.5, -1.5, np.inf, -np.inf, np.nan], [0.25, 0.25, 0.25, 0.25, 0.25]]), row_bound=3.0)
+    assert rows.points.tolist() == [[GRID, -GRID, GRID, -GRID, 0], [GRID // 4] * 5]
+
+
 @pytest.mark.parametrize("bound", [2**-10, 0.1, 1.0, np.nextafter(1.0, 2), 1.7, np.sqrt(3), 63.9])
 def test_the_largest_square_is_the_bound_rounded_down(bound):
     assert largest_square(bound) <= Fraction(bound) ** 2 * GRID**2 < largest_square(bound) + 1
