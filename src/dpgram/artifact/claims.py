@@ -90,7 +90,7 @@ def check_claims(release: GramRelease) -> None:
 
 def _check_posterior(release: GramRelease) -> None:
     """A draw with few degrees of freedom can be of any size."""
-    few = release.noise.degrees_of_freedom <= len(release.gram) + FEW  # type: ignore[attr-defined]
+    few = release.noise.degrees_of_freedom <= len(release.gram) + FEW
     _check_draw(release, any_size=few)
 
 
