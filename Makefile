@@ -9,7 +9,7 @@ export SOURCE_DATE_EPOCH ?= 1580601600
 TEAM := -n auto --dist loadgroup
 PIP_WHEEL := .venv-dist/bin/python -m pip wheel --quiet --disable-pip-version-check --no-deps
 
-.PHONY: demo test test-system test-packages test-search test-slow lint docs dist smoke coverage errors forecast-study whitened-study real-study bounds-study units-study combine-study yes-no-study structure-study controls-study instruments-study soak bench bench-regress bench-release bench-spark bench-peers bench-end-to-end audit audit-house mutants fuzz reproduce reproduce-quick page clean
+.PHONY: demo test test-system test-packages test-search test-slow lint docs dist smoke coverage errors forecast-study whitened-study real-study bounds-study units-study combine-study yes-no-study structure-study controls-study instruments-study answers-study soak bench bench-regress bench-release bench-spark bench-peers bench-end-to-end audit audit-house mutants fuzz reproduce reproduce-quick page clean
 
 demo: .venv/installed
 	$(BIN)/dpgram demo
@@ -141,6 +141,10 @@ controls-study: .venv/installed-study
 # Coverage with instruments, and a published table from one private release (from PyPI packages): some minutes.
 instruments-study: .venv/installed-study
 	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.instruments $(STUDY)
+
+# Coverage of every kind of answer on public tables (from PyPI packages): some minutes.
+answers-study: .venv/installed-study
+	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.answers
 
 # A busy day: 200 releases by eight processes into one ledger, with kills, full disks and clocks apart; writes a table of docs/ledger.md.
 soak: .venv/installed-test

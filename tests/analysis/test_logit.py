@@ -53,6 +53,32 @@ def test_without_noise_it_is_the_discriminant_of_the_rows(exact, target, feature
     assert ((chance["lower"] >= 0) & (chance["lower"] <= chance["probability"]) & (chance["upper"] <= 1)).all()
 
 
+@pytest.mark.parametrize(
+    ("target", "columns"),
+    [
+        ('c.isin(["b", "other"])', ["c[b]", "c[other]"]),
+        ('I((c == "b") + (c == "other"))', ["c[b]", "c[other]"]),
+        ("I(2*b/2)", ["b"]),
+    ],
+)
+def test_several_levels_are_a_target(exact, target, columns):
+    """No row has two levels, so their sum is 0 or 1. It was refused as something else."""
+    fit, own = dpgram.logit(exact, f"{target} ~ x + y"), columns_in_own_units()
+    y = sum(own[name] for name in columns)
+    wanted = by_groups(np.column_stack([own["x"], own["y"]]), y)
+    assert list(fit.params.to_numpy()) == pytest.approx(wanted, rel=1e-4)
+    assert fit.share == pytest.approx(y.mean(), rel=1e-5)
+    assert any("linear probability model" in note for note in dpgram.regress(exact, f"{target} ~ x").notes)
+
+
+@pytest.mark.parametrize("target", ["I(b + 1)", "I(b - 1)", "I(2 * b)", "I(b / 2)", "I((c == 'b') + b)"])
+def test_a_truth_value_that_was_moved_or_stretched_is_none(exact, target):
+    """A logit of I(b + 1), which is 1 or 2, was made without a word."""
+    with pytest.raises(ModelError, match="can be other than 0 or 1"):
+        dpgram.logit(exact, f"{target} ~ x")
+    assert not any("linear probability model" in note for note in dpgram.regress(exact, f"{target} ~ x").notes)
+
+
 def test_the_reference_level_is_a_target_of_a_formula(exact):
     first, second = dpgram.logit(exact, "`c[a]` ~ x + y"), dpgram.regress(exact, "`c[a]` ~ x + y")
     own = columns_in_own_units()

@@ -193,6 +193,12 @@ def test_what_cannot_be_asked(column, at, message):
         FIT.marginal_effects(column, at=at)
 
 
+@pytest.mark.parametrize(("column", "at"), [(None, None), (["age"], None), (5, None), ("age", {5: [1]})])
+def test_a_column_has_a_name(column, at):
+    with pytest.raises(ModelError, match="but it must be the name of a column"):
+        FIT.marginal_effects(column, at=at)
+
+
 def test_columns_that_jump_have_no_marginal_effect():
     with pytest.raises(ModelError, match="the model has 'old', which jumps with 'age', so there is no marginal effect"):
         dpgram.regress(RELEASE, "y", ["age", "old"]).marginal_effects("age")

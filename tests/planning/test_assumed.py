@@ -83,6 +83,20 @@ def test_the_default_target_is_the_first_number_or_else_the_first_column():
     assert default_target(no_number) == "c[v]"
 
 
+def test_the_default_target_can_be_one():
+    """A number whose missing cells are filled and marked cannot: plans ended in an error, and "auto" gave up and took gaussian-noise."""
+    marked, plain = dpgram.Numeric("x", 0, 1, missing="indicator"), dpgram.Numeric("y", 0, 1)
+    both, alone = (dpgram.Schema(unit="p", columns=columns) for columns in ([marked, plain], [marked]))
+    assert default_target(both) == "y"
+    assert default_target(alone) == "x[missing]"
+    for schema in (both, alone):
+        assert dpgram.plan(schema, epsilon=1.0, delta=1e-6, table_rows=10_000).best
+    rng = np.random.default_rng(0)
+    table = {"x": rng.random(20_000), "y": rng.random(20_000)}
+    made = dpgram.release(table, both, epsilon=1.0, delta=1e-6, mechanism="auto", insecure_seed=0)
+    assert made.mechanism == "whitened-noise"
+
+
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [

@@ -166,3 +166,17 @@ def test_the_command_as_json_with_a_forecast(tmp_path, capsys):
         assert 1 < one["width_after"] / one["width_before"] < 1.4
     assert run(["schema", "suggest-derived", "--schema", str(path)]) == 2
     assert "no formula is given" in capsys.readouterr().err
+
+
+def test_a_forecast_counts_marks_of_missing_cells_once():
+    """Their names were given twice: with their column, and by themselves."""
+    columns = [dpgram.Numeric("y", 0, 1), dpgram.Numeric("x", 0, 1, missing="indicator"), dpgram.Numeric("w", 0, 1)]
+    for order in (columns, columns[::-1], [columns[1], columns[0], columns[2]]):
+        schema = dpgram.Schema(unit="p", columns=order)
+        found = dpgram.suggest_derived(schema, "y ~ y:w", epsilon=1.0, delta=1e-6, table_rows=100_000)
+        assert found.widening
+
+
+def test_formulas_that_are_none():
+    with pytest.raises(PlanError, match="formulas is None and must be a formula"):
+        dpgram.suggest_derived(dpgram.Schema(unit="p", columns=[dpgram.Numeric("y", 0, 1)]), None)

@@ -182,9 +182,8 @@ class Fitted(ABC):
         """
         asked = self._asked(combination)
         if len(asked.texts) != 1 or asked.values[0] != 0:
-            raise ModelError(
-                f"lincom takes one combination without '=', such as 'age + 10*weight'. Use t_test for {combination!r}."
-            )
+            given = " ".join(repr(combination).split())
+            raise ModelError(f"lincom takes one combination without '=', such as 'age + 10*weight'. Use t_test for {given}.")
         return Contrasts(self, asked)
 
     def wald_test(self, r_matrix: Hypothesis) -> JointTest:

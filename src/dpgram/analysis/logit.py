@@ -16,7 +16,7 @@ from dpgram.evidence.evidence import Evidence
 from dpgram.inference.intervals import Intervals, check_confidence
 from dpgram.inference.logit import Logistic, intervals, logistic, probabilities
 from dpgram.inference.pivot import p_value
-from dpgram.regression.design import Design, Target, mirrored_indicator, yes_or_no
+from dpgram.regression.design import Design, Target, in_own_units, mirrored_indicator, yes_or_no
 from dpgram.report.figures import draw_logit
 from dpgram.report.summary import (
     Summarised,
@@ -442,7 +442,7 @@ def logit(
     if len(asked) > 1:
         raise ModelError("a logit has one target, but the formula has several. Write one formula for each target.")
     check_yes_or_no(schema, asked[0])
-    return Logit(release, asked[0], confidence=confidence, design_effect=design_effect)
+    return Logit(release, in_own_units(asked[0]), confidence=confidence, design_effect=design_effect)
 
 
 def check_yes_or_no(schema: Schema, design: Design) -> None:

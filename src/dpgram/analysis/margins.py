@@ -272,13 +272,19 @@ def _effect(label: str, at: dict[str, Any], effect: float, se: float, p: float, 
 
 
 def _declared(schema: Schema, name: str) -> Column:
-    if name in schema.by_name:
+    if _named(name) in schema.by_name:
         return schema.by_name[name]
     for derived in schema.derived:
         if derived.name == name:
             of = " and ".join(c.name for c in derived.parents(schema.by_name))
             raise ModelError(f"{name!r} is computed from {of}, and moves with it. Name the declared column.")
     raise UnknownColumnError(name=name, known=schema.names)
+
+
+def _named(name: object) -> str:
+    if not isinstance(name, str):
+        raise ModelError(f"{name!r} is a {type(name).__name__}, but it must be the name of a column.")
+    return name
 
 
 def _given(schema: Schema, at: Mapping[str, Any] | None) -> dict[str, list[Any]]:

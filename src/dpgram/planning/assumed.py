@@ -125,11 +125,14 @@ def assumed_in_words(schema: Schema, assumptions: Assumptions) -> str:
 
 
 def default_target(schema: Schema) -> str:
-    """What a forecast explains when nobody names a target: the first number or date, or else the first encoded column."""
+    """What a forecast explains when nobody names a target: the first number or date, or else the first encoded column.
+
+    Columns whose missing cells are filled and marked are no targets; their marks are."""
     for column in schema.columns:
-        if isinstance(column, Numeric | Date):
+        if isinstance(column, Numeric | Date) and column.missing != INDICATOR:
             return column.name
-    return next(name for name in schema.encoded_names if name != INTERCEPT)
+    marked = {column.name for column in schema.columns if isinstance(column, Numeric | Date)}
+    return next(name for name in schema.encoded_names if name != INTERCEPT and name not in marked)
 
 
 def assumed_table(

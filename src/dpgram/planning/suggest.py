@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from dpgram.planning.ground import ground_of
 from dpgram.regression.formula import designs, has_instruments, instrumented
 from dpgram.terms.budget import Budget
 from dpgram.terms.derived import Derived
-from dpgram.terms.schema import INTERCEPT, Schema
+from dpgram.terms.schema import Schema
 from dpgram.terms.schema_file import declaration_lines
 
 FORECAST = ("gaussian-noise", "whitened-noise")
@@ -200,6 +200,8 @@ def suggest_derived(
     """
     if not isinstance(schema, Schema):
         raise SchemaError(f"schema is a {type(schema).__name__} and must be a Schema. Use dpgram.Schema.load(path).")
+    if not isinstance(formulas, Iterable):
+        raise PlanError(f"formulas is {formulas!r} and must be a formula such as 'wage ~ age*female', or a list of such.")
     wished = [formulas] if isinstance(formulas, str) else list(formulas)
     if not wished:
         raise PlanError("no formula is given. Give the models that somebody will want to fit, such as 'wage ~ age*female'.")
@@ -247,7 +249,7 @@ def _widening(before: Schema, after: Schema, budget: Budget, rows: int) -> tuple
     names = [name for name in listed(FORECAST, schema=before) if before.unit_id is None or registry.find(name).takes_units]
     target = default_target(before)
     ground = ground_of(before, assumed_rows(before, Assumptions(), target), target)
-    features = [name for name in ground.design.names if name != INTERCEPT]
+    features = [name for name, _ in ground.design.groups]  # with their levels, and the marks of their missing cells
     other = ground_of(after, assumed_rows(after, Assumptions(), target), target, features)
     made = []
     for name in names:

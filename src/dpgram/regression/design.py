@@ -222,26 +222,40 @@ def check_target(schema: Schema, name: str, places: Iterable[int] | None = None)
         )
 
 
+def in_own_units(design: Design) -> Design:
+    """The same regression, with a label of which one scaled unit is one of its own."""
+    unit = design.label_unit
+    if unit == 1.0:
+        return design
+    label = {place: weight * unit for place, weight in design.columns[-1].items()}
+    return replace(design, columns=(*design.columns[:-1], label), to_own_units=design.to_own_units / unit, label_unit=1.0)
+
+
 def yes_or_no(schema: Schema, design: Design) -> bool:
-    """Whether the target can only be 0 or 1: a truth value, a level, a mark of missing cells, or a product of such."""
-    weights, encoded = dict(design.columns[-1]), schema.encoded
-    if design.label_unit != 1.0:
+    """Whether the target can only be 0 or 1: a truth value, one or several levels, a mark of missing cells, or a product of such."""
+    weights, encoded = dict(in_own_units(design).columns[-1]), schema.encoded
+    if design.offset.any():  # something is added to it
         return False
     if list(weights.values()) == [1.0]:
         return is_indicator(schema, next(iter(weights)))
-    levels = [j for j in weights if encoded[j].column is not None]  # of a reference level: the intercept less all the others
+    levels = [j for j in weights if encoded[j].column is not None]
     category = encoded[levels[0]].column or ""
-    return isinstance(schema.by_name.get(category), Categorical) and weights == {
-        0: 1.0,
-        **dict.fromkeys(schema.places[category], -1.0),
-    }
+    places = schema.places.get(category, ())
+    if not isinstance(schema.by_name.get(category), Categorical) or not set(levels) <= set(places):
+        return False
+    if weights == dict.fromkeys(levels, 1.0):  # no row has two levels
+        return True
+    others = len(levels) > 1 or len(levels) == len(
+        places
+    )  # the intercept less these levels: all others, with the reference level
+    return others and weights == {0: 1.0, **dict.fromkeys(levels, -1.0)}
 
 
 def mirrored_indicator(schema: Schema, design: Design) -> str | None:
     """Of a target that is one minus a released indicator, the name of that; None of any other target."""
-    if yes_or_no(schema, design) or design.label_unit != 1.0:
+    if yes_or_no(schema, design) or design.offset.any():
         return None
-    weights = dict(design.columns[-1])
+    weights = dict(in_own_units(design).columns[-1])
     place = next((j for j in weights if schema.encoded[j].column is not None), None)
     mirrored = place is not None and weights == {0: 1.0, place: -1.0} and is_indicator(schema, place)
     return schema.encoded[place].name if mirrored and place is not None else None
