@@ -63,6 +63,16 @@ def test_equal_parts_fit_exactly(tmp_path, total, part, times):
         spend(ledger, 1e-3, 1e-9)
 
 
+def test_a_hair_more_than_is_left_is_refused(tmp_path):
+    """Sums are those of the decimals: no tolerance adds up over many releases."""
+    ledger = opened(tmp_path, composition="plain")  # 1 and 1e-6
+    spend(ledger, 0.5, 5e-7)
+    for epsilon, delta in ((0.5 + 1e-9, 1e-9), (0.1, 5e-7 * (1 + 1e-9))):
+        with pytest.raises(LedgerFullError):
+            spend(ledger, epsilon, delta)
+    spend(ledger, 0.5, 5e-7)
+
+
 def test_gaussian_releases_compose(tmp_path):
     """Seven releases of epsilon 1 fit into epsilon 3; the sum of epsilons would let three through."""
     ledger = opened(tmp_path, epsilon=3.0, delta=1e-6)

@@ -208,9 +208,12 @@ def test_a_place_outside_a_dictionary_is_an_error():
         counted(cells)
 
 
+CHANGED = r"^the table was changed since the rows of units were counted\. Run again when nothing writes to it\.$"  # no number
+
+
 def test_a_unit_that_was_never_counted_is_an_error():
     index = counted(pa.array([1, 2, 3]))
-    with pytest.raises(TableError, match="was changed since"):
+    with pytest.raises(TableError, match=CHANGED):
         index.counts(pa.array([1, 4]))
     assert index.counts(pa.array([], pa.string())).tolist() == []
 
@@ -225,7 +228,7 @@ def test_a_pass_that_reads_other_ids_is_noticed():
     for others in ([1, 1, 2, None, None], [1, 2, 2, 3, None], [1, 1, 2, 3, 3], []):
         changed = index.reading()
         changed.counts(pa.array(others, pa.int64()))
-        with pytest.raises(TableError, match="was changed since"):
+        with pytest.raises(TableError, match=CHANGED):
             changed.check()
 
 
