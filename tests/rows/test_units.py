@@ -232,6 +232,12 @@ def test_a_pass_that_reads_other_ids_is_noticed():
             changed.check()
 
 
+def test_nobody_can_foresee_the_marks():
+    """Else other ids could be chosen whose marks add up to the same."""
+    ids = pa.array(["a", "a long id that has no key of its own", None])
+    assert len({counted(ids).mark for _ in range(5)}) == 5
+
+
 def test_nothing_is_counted_once_numbers_were_asked_for():
     index = counted(pa.array([1]))
     assert index.units == 1
