@@ -8,12 +8,15 @@ import pyarrow as pa
 import pytest
 
 import dpgram
+from dpgram import custody
+from dpgram.engines.local import LocalPass
 from dpgram.errors import BudgetError, EmptyTableError, LargeDeltaWarning, SchemaError
 from dpgram.mechanisms import registry
 from dpgram.mechanisms.conversation import GramAnswer, hold
 from dpgram.mechanisms.registry import MECHANISMS
 from dpgram.sampling.base import grid_step
 from dpgram.sampling.exact import ExactSource
+from dpgram.sources.open import open_source
 from tests.conftest import small_schema, small_table
 
 EMPTY = small_table(rows=0)
@@ -216,3 +219,17 @@ def test_a_draft_of_dictionaries_does_not_list_their_values():
     text = dpgram.draft_schema(pa.table({"c": pa.array(["SECRET", "a"]).dictionary_encode()}))
     assert "SECRET" not in text
     assert 'kind = "categorical"' in text
+
+
+def test_the_sum_of_an_exact_release_is_never_rounded(monkeypatch):
+    """Over so many rows a sum has more digits than a float: rounded, neighbours would lie further apart than the noise is made for."""
+    schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric("x", 0, 1)])
+    table = {"x": np.random.default_rng(0).uniform(size=60_000)}
+    answers = []
+    monkeypatch.setattr(custody, "GramAnswer", lambda gram, *more: answers.append(gram) or GramAnswer(gram, *more))
+    dpgram.release(table, schema, epsilon=1, delta=1e-6, mechanism="gaussian-noise", arithmetic="exact")
+    whole, exponent = LocalPass(open_source(table), schema).gram(schema.effective_row_bound).in_whole_numbers()
+    assert any(int(float(entry)) != entry for entry in whole.ravel())
+    (gram,) = answers
+    assert gram.exponent == exponent
+    assert np.array_equal(gram.whole, whole)

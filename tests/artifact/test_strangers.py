@@ -350,8 +350,12 @@ def test_files_that_say_nothing_of_their_size_are_not_read_for_ever(monkeypatch)
         ("x = " + "{a=" * 10**4 + "1" + "}" * 10**4, "nested too deeply. At most 8"),
         ("x = " + "9" * 5000, "whole number with far too many digits"),
         ("x = " + "9" * 400, r"whole number above 1e\+300"),
-        ("x = '" + "9" * 17_000_000 + "'", "more than 16,000,000 characters"),
+        ("x = '" + "9" * 5_000_000 + "'", "more than 4,000,000 characters"),
+        ("a" + ".a" * 200_000 + " = 1", "nested too deeply: more than 40 names"),
+        ("x = {" + '"a" . ' * 100_000 + "a = 1}", "nested too deeply: more than 40 names"),
+        ("[" + "a-b." * 200_000 + "a]", "nested too deeply: more than 40 names"),
     ],
+    ids=range(9),
 )
 def test_a_schema_that_no_table_has_is_refused_in_words(tmp_path, text, message):
     (tmp_path / "s.toml").write_text(f'unit = "p"\n{text}\n')

@@ -8,7 +8,7 @@ import pytest
 import dpgram
 from dpgram.errors import OutputError
 from tests.cli.test_commands import call
-from tests.conftest import small_schema, small_table
+from tests.conftest import NUMBERS_TOML, small_schema, small_table
 
 PLOTS = [
     "regress r.json --target y",
@@ -44,6 +44,19 @@ def test_a_figure_replaces_no_file_unasked_and_no_release_at_all(here, capsys, l
     assert (here / "r.json").read_bytes() == before
     assert call(f"{line} --plot old.png --overwrite", capsys)[0] == 0
     assert (here / "old.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("line", ["plan --schema s.toml --epsilon 1 --delta 1e-6 --table-rows 99", "audit gaussian-noise"])
+def test_a_figure_replaces_nothing_but_a_figure_through_a_link(here, capsys, line):
+    """These commands read no release, so they cannot know that one is there."""
+    (here / "s.toml").write_text(NUMBERS_TOML)
+    (here / "link.svg").symlink_to("r.json")
+    before = (here / "r.json").read_bytes()
+    code, out, err = call(f"{line} --plot link.svg --overwrite", capsys)
+    assert (code, out) == (2, "")
+    assert "link.svg is a link to" in err
+    assert "r.json, which is no figure" in err
+    assert (here / "r.json").read_bytes() == before
 
 
 LINKS = {

@@ -13,11 +13,13 @@ import pytest
 
 import dpgram
 from dpgram.engines import local, summing
+from dpgram.engines.base import check_unchanged
 from dpgram.engines.local import LocalPass
 from dpgram.errors import MechanismError, OptionError, TableError, UnreadableTableError
 from dpgram.rows.units import UnitIndex
 from dpgram.sources.base import Piece, Source, batch_rows
 from dpgram.sources.open import open_source
+from dpgram.terms.bins import Bins
 
 SCHEMA = dpgram.Schema(
     unit="row",
@@ -202,3 +204,32 @@ def test_counting_units_takes_no_more_memory_than_it_may(monkeypatch):
     with pytest.raises(TableError, match="more than 12 MB"):
         LocalPass(open_source(table), schema, threads=2).count_units()
     assert LocalPass(open_source(table), schema, threads=2, memory=1000.0).count_units() == 10**6
+
+
+def test_a_table_that_was_changed_is_told_without_its_number_of_rows():
+    """Where units have ids, that number is protected."""
+    check_unchanged("the table", 103, 103)
+    check_unchanged("the table", None, 104)
+    with pytest.raises(TableError) as caught:
+        check_unchanged("the table", 103, 104)
+    assert (
+        str(caught.value) == "the table was changed since the rows of units were counted. Run again when nothing writes to it."
+    )
+
+
+@pytest.mark.parametrize("asked", ["sum", "counts", "kept"])
+def test_a_table_whose_ids_change_after_they_were_counted_is_refused(asked):
+    """Rows of one unit that get the ids of others would count in full."""
+    schema = dpgram.Schema(unit="p", columns=[dpgram.Numeric("x", 0, 1)], unit_id="who", rows_per_unit=1)
+    table = {"x": np.linspace(0, 1, 60), "who": np.repeat(np.arange(20), 3)}
+    engine = LocalPass(open_source(table), schema, threads=2)
+    assert engine.count_units() == 20
+    ask = {
+        "sum": lambda: engine.gram(1.0),
+        "counts": lambda: engine.counts(Bins({"x": (0.25, 0.5)})),
+        "kept": lambda: engine.kept(None),
+    }[asked]
+    ask()
+    table["who"][0] = 1  # one row moves from one unit to another
+    with pytest.raises(TableError, match="was changed since the rows of units were counted"):
+        ask()

@@ -7,6 +7,7 @@ from __future__ import annotations
 import ast
 import inspect
 import json
+import logging
 import textwrap
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,6 +19,7 @@ import pytest
 
 from dpgram import curator, custody
 from dpgram.cli.app import run
+from dpgram.engines.local import LocalPass
 from dpgram.house import tables
 from dpgram.house.run import EPSILONS, Case, audit_cases, cases, settings
 from dpgram.mechanisms import gaussian_noise, registry, whitened_noise
@@ -139,6 +141,18 @@ def a_telling_note(monkeypatch):
     monkeypatch.setattr(custody.Custody, "_answer", wrong)
 
 
+def a_quiet_note(monkeypatch):
+    """The same at a level that the command line shows, and Python by itself does not."""
+    right = LocalPass._read
+
+    def wrong(self, *given, **named):
+        rows = right(self, *given, **named)
+        logging.getLogger("dpgram").info("%d rows were read", rows)
+        return rows
+
+    monkeypatch.setattr(LocalPass, "_read", wrong)
+
+
 PLANTED = {
     true_rows: case("whitened-noise", ADD_REMOVE),
     map_of_the_true_gram: case("whitened-noise", ADD_REMOVE),
@@ -147,6 +161,7 @@ PLANTED = {
     units_in_full: case("gaussian-noise", ADD_REMOVE, "units"),
     counted_for_auto: case("auto", ADD_REMOVE),
     a_telling_note: case("gaussian-noise", REPLACE),
+    a_quiet_note: case("gaussian-noise", ADD_REMOVE),
 }
 
 

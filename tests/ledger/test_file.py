@@ -64,6 +64,16 @@ def test_equal_parts_fit_exactly(tmp_path, total, part, times):
         spend(ledger, 1e-3, 1e-9)
 
 
+def test_a_hair_more_than_is_left_is_refused(tmp_path):
+    """Sums are those of the decimals: no tolerance adds up over many releases."""
+    ledger = opened(tmp_path, composition="plain")  # 1 and 1e-6
+    spend(ledger, 0.5, 5e-7)
+    for epsilon, delta in ((0.5 + 1e-9, 1e-9), (0.1, 5e-7 * (1 + 1e-9))):
+        with pytest.raises(LedgerFullError):
+            spend(ledger, epsilon, delta)
+    spend(ledger, 0.5, 5e-7)
+
+
 def test_gaussian_releases_compose(tmp_path):
     """Seven releases of epsilon 1 fit into epsilon 3; the sum of epsilons would let three through."""
     ledger = opened(tmp_path, epsilon=3.0, delta=1e-6)
@@ -234,6 +244,35 @@ def test_a_forged_line_whose_hash_fits_is_told_in_words(tmp_path, number, edit, 
     for use in (ledger.account, lambda: spend(ledger, 0.01, 1e-9)):
         with pytest.raises(LedgerError, match=message):
             use()
+
+
+def test_a_line_with_a_new_hash_of_its_own_breaks_the_next(tmp_path):
+    """Each hash stands for all lines before it: to change one line all that follow must be made anew, and the seal shows that."""
+    ledger = opened(tmp_path)
+    spend(ledger, 0.5, 1e-8)
+    with contextlib.closing(sqlite3.connect(ledger.path)) as database, database:
+        ((first,),) = database.execute("select hash from lines where number = 1")
+        ((text,),) = database.execute("select text from lines where number = 2")
+        changed = bytes(text).replace(b"0.5", b"0.1")
+        assert changed != text
+        database.executescript("drop trigger lines_stay")
+        database.execute("update lines set text = ?, hash = ? where number = 2", (changed, chained(first, 2, changed)))
+    with pytest.raises(LedgerError, match="inconsistent at line 3"):
+        ledger.account()
+
+
+def test_a_line_has_a_length(tmp_path):
+    """A reader prints it; a text without an end would keep it busy for hours."""
+    ledger = opened(tmp_path)
+    with pytest.raises(LedgerError, match="has more than 100,000 characters"):
+        ledger.reserve(Budget(0.1, 1e-8), Neighbours.REPLACE, "x" * 200_000)
+    assert ledger.account().entries == ()
+    with contextlib.closing(sqlite3.connect(ledger.path)) as database, database:
+        ((first,),) = database.execute("select hash from lines where number = 1")
+        text = b'{"line":"settled","time":"' + b"x" * 200_000 + b'","number":1}'
+        database.execute("insert into lines (text, hash) values (?, ?)", (text, chained(first, 2, text)))
+    with pytest.raises(LedgerError, match="line 2 of .* has more than 100,000 characters"):
+        ledger.account()
 
 
 def test_the_seal_tells_a_ledger_whose_end_was_cut_off_cleverly(tmp_path):

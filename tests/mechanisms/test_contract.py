@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import dpgram
+from dpgram.accounting.compose import composed_delta
 from dpgram.errors import CalibrationError, MechanismError
 from dpgram.mechanisms import conversation, registry
 from dpgram.mechanisms.conversation import hold
@@ -45,6 +46,19 @@ def test_the_calibrated_parameters_meet_the_budget(name, neighbours, epsilon, de
     found = MECHANISMS[name].calibrate(task(name, epsilon=epsilon, delta=delta, neighbours=neighbours))
     assert 0 < found["delta_at_epsilon"] <= delta
     assert all(isinstance(value, float) and math.isfinite(value) for value in found.values())
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("neighbours", Neighbours)
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-4), (1, 1e-6), (5, 1e-9)])
+def test_a_ledger_is_told_all_that_a_release_costs(name, neighbours, epsilon, delta):
+    """By the cost alone, a release has the delta that its parameters have, and no smaller one."""
+    asked = task(name, epsilon=epsilon, delta=delta, neighbours=neighbours)
+    found = MECHANISMS[name].calibrate(asked)
+    cost = conversation.known_cost(MECHANISMS[name], asked)
+    told = composed_delta(epsilon, [cost])
+    assert told <= delta
+    assert told >= found["delta_at_epsilon"] * (1 - 1e-6)
 
 
 def size_of_noise(name, **changes):

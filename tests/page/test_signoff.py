@@ -74,7 +74,7 @@ def test_the_page_says_what_is_signed(folder, capsys):
     assert re.search(r"gaussian_noise\.md of dpgram \S+, which tests tie to the code\. SHA-256 [0-9a-f]{64}$", said["proof"])
     assert said["self-test"].startswith("passed: floating point (dpgram")
     assert said["signature"].startswith("signed by 'Data office', with key SHA256:")
-    assert re.fullmatch(r"[0-9a-f]{64}, the same as in the ledger", said["SHA-256"])
+    assert re.fullmatch(r"[0-9a-f]{64} \(the same as in the ledger\)", said["SHA-256"])
     assert said["ledger"].startswith("line 2. Seal of its last line, 5: ")
     shown = page(capsys)
     assert 'class="warning"' not in shown
@@ -143,7 +143,7 @@ def test_only_the_file_that_was_paid_for_is_signed_off(folder, capsys):
 def test_a_line_of_an_older_version_has_no_hash(folder, capsys, monkeypatch):
     monkeypatch.setattr("dpgram.curator.takes_sha256", lambda ledger: False)
     made()
-    assert told(capsys)["SHA-256"].endswith(", the ledger has none to compare it with")
+    assert told(capsys)["SHA-256"].endswith(" (the ledger has none to compare it with)")
 
 
 @pytest.mark.system("chromium")

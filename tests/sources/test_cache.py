@@ -274,6 +274,21 @@ def test_no_cell_is_on_the_disk_in_the_clear(tmp_path, monkeypatch, encrypted):
     assert (len({written[i * size : (i + 1) * size] for i in range(5)}) == 5) is encrypted
 
 
+def test_every_cache_has_a_secret_key_of_its_own(tmp_path, monkeypatch):
+    """Equal rows look different in two caches, as whoever knew one key would need another for the next."""
+    drawn, fresh = [], os.urandom
+    monkeypatch.setattr(os, "urandom", lambda size: drawn.append(fresh(size)) or drawn[-1])
+    batch, written = pa.record_batch({"x": [SECRET] * 100}), []
+    for _ in range(2):
+        cached = kept(Batches(batch), tmp_path)
+        with cached.one_state():
+            list(cached.pieces(["x"]))
+            assert cached._store._key in drawn
+            written.append(os.pread(cached._store._descriptor, 10**6, 0))
+    assert len(written[0]) == len(written[1]) > 100
+    assert written[0] != written[1]
+
+
 def test_it_is_gone_after_an_error_too(tmp_path, in_rounds):
     before = own_files()
 

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from scipy.stats import chi2, kstest
+from scipy.stats import chi2, kstest, norm
 
 from dpgram.mechanisms.gaussian_noise import add_symmetric_noise
 from dpgram.mechanisms.gaussian_sketch import draw_sketch
 from dpgram.mechanisms.inverse_wishart import draw_posterior
-from dpgram.sampling.variates import truncated_laplace
+from dpgram.sampling.variates import laplace, truncated_laplace, truncated_normal
 from tests.statistical.arithmetics import FINE, chi_squares, given, matrices, numbers
 
 FALSE_ALARM = 1e-9
@@ -38,6 +38,25 @@ def test_truncated_laplace_numbers(exact):
     assert draws.max() <= 0.5
     assert kstest(draws, cdf).pvalue > FALSE_ALARM
     assert kstest(1.25 * draws, cdf).pvalue < FALSE_ALARM
+
+
+@pytest.mark.parametrize("upper", [0.1, 1.0])
+def test_truncated_normal_numbers(upper, exact):
+    """The first stage of adaptive mechanisms subtracts ``upper``: a number above it would put the value above the true eigenvalue."""
+    draws = numbers(lambda source: truncated_normal(1.0, upper, source), 10_000, exact)
+
+    def cdf(z):
+        return np.minimum(norm.cdf(z) / norm.cdf(upper), 1.0)
+
+    assert draws.max() <= upper
+    assert kstest(draws, cdf).pvalue > FALSE_ALARM
+    assert kstest(1.25 * draws, cdf).pvalue < FALSE_ALARM
+
+
+def test_laplace_numbers(exact):
+    draws = numbers(lambda source: laplace(1.0, source), 10_000, exact)
+    assert kstest(draws, "laplace").pvalue > FALSE_ALARM
+    assert kstest(1.25 * draws, "laplace").pvalue < FALSE_ALARM
 
 
 @pytest.mark.parametrize("law", ["symmetric", "sketch", "posterior"])

@@ -20,7 +20,15 @@ import numpy as np
 from dpgram.artifact.atomic import check_writable, write_whole
 from dpgram.artifact.claims import ClaimError, check_claims
 from dpgram.artifact.combined import MOST_PARTS, CombinedRelease, combined
-from dpgram.artifact.intake import MOST_PARAMETERS, MOST_TEXT, IntakeError, check_objects, check_size, content_of_file
+from dpgram.artifact.intake import (
+    MOST_PARAMETERS,
+    MOST_TEXT,
+    MOST_WORDS,
+    IntakeError,
+    check_objects,
+    check_size,
+    content_of_file,
+)
 from dpgram.artifact.matrices import InFile, stored, unpacked
 from dpgram.artifact.release import GramRelease
 from dpgram.artifact.signature import Signature, SigningKey, checked
@@ -250,14 +258,16 @@ def load(path: str | Path, *, check_signature: bool = True) -> GramRelease:
     True
     """
     path = Path(path)
+    reader = _Reader(str(path), strict=check_signature)
     try:
         content = content_of_file(path)
+        reader.check_whole(content)
         check_objects(content)
     except OSError as error:
         raise ReleaseFileError(where=str(path), field=None, problem=f"the file cannot be read ({error.strerror})") from None
     except IntakeError as error:
         raise ReleaseFileError(where=str(path), field=None, problem=str(error)) from None
-    return _Reader(str(path), strict=check_signature).read(content)
+    return reader.read(content)
 
 
 class _Reader:
@@ -265,6 +275,11 @@ class _Reader:
         self._where = where
         self._strict = strict  # about signatures
         self._within = within  # places of the part that is read, and of those around it
+
+    def check_whole(self, content: bytes) -> None:
+        """Refuse a large file by its columns alone, before its objects are looked at one by one."""
+        if len(content) > MOST_WORDS and self._decode(content, _Head).format != COMBINED_FORMAT:
+            self._check_size(content, self._decode(content, _Columns).columns)
 
     def read(self, content: bytes | msgspec.Raw) -> GramRelease:
         version = self._decode(content, _Head).format

@@ -195,6 +195,10 @@ def release(
 
 @contextlib.contextmanager
 def _log_lines(seen: Seen) -> Iterator[None]:
+    """Lines of every level: the command line shows more of them than Python does by itself."""
+    own = logging.getLogger("dpgram")
+    level = own.level
+    own.setLevel(logging.DEBUG)
     handler = logging.Handler(logging.DEBUG)
     handler.emit = lambda record: seen.note("a line of a log", record.name, record.getMessage())  # type: ignore[method-assign]
     logging.getLogger().addHandler(handler)
@@ -202,3 +206,4 @@ def _log_lines(seen: Seen) -> Iterator[None]:
         yield
     finally:
         logging.getLogger().removeHandler(handler)
+        own.setLevel(level)

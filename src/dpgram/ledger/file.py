@@ -29,6 +29,7 @@ from dpgram.ledger.base import Drawn, Protected, Reservation, check_next_round, 
 from dpgram.ledger.lines import (
     FIRST,
     FORMAT,
+    MOST_CHARACTERS,
     Committed,
     KnownCost,
     Line,
@@ -44,6 +45,7 @@ from dpgram.terms.budget import SMALLEST_EPSILON, Budget, Neighbours
 APPLICATION = 0x64706C67  # "dplg", in the file's header
 SIDE_FILES = ("-wal", "-shm", "-journal")  # how the names of files end that SQLite keeps beside it
 WAIT = 60.0  # seconds for other writers
+TOO_LONG = f"has more than {MOST_CHARACTERS:,} characters"
 NOTHING_ADDED = "The ledger is unchanged, and nothing was released."
 TABLE = """
 create table lines (number integer primary key autoincrement, text blob not null, hash text not null);
@@ -427,6 +429,8 @@ class FileLedger:
         try:
             if not isinstance(text, bytes):  # a text or a number in the database
                 raise TypeError
+            if len(text) > MOST_CHARACTERS:
+                raise LedgerError(f"line {number} of {self.path} {TOO_LONG}. The file was changed. Restore it from a copy.")
             line: Line = msgspec.json.decode(text, type=Line)
         except (msgspec.MsgspecError, TypeError, ValueError, RecursionError):
             raise LedgerError(
@@ -497,6 +501,8 @@ def what_fits(account: Account, asked: Budget, cost: Cost) -> float:
 
 def _append(database: sqlite3.Connection, seal: str, number: int, line: Line) -> str:
     text = msgspec.json.encode(line)
+    if len(text) > MOST_CHARACTERS:
+        raise LedgerError(f"the new line of the ledger {TOO_LONG}. Say in fewer words what is released. {NOTHING_ADDED}")
     seal = chained(seal, number, text)
     database.execute("insert into lines (text, hash) values (?, ?)", (text, seal))
     return seal

@@ -17,6 +17,7 @@ from dpgram.terms.budget import Budget
 
 FORMAT = 1
 MOST_ROUNDS = 10_000
+MOST_CHARACTERS = 100_000  # of a line; one that dpgram writes has a few hundred
 FIRST = "0" * 64  # what the first line is chained to
 COSTS: dict[str, type[Cost]] = {"gaussian": GaussianCost, "sampling": SamplingCost, "plain": PlainCost}
 

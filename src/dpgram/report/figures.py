@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from itertools import accumulate
@@ -35,6 +36,9 @@ def check_figure_path(path: Path | None, *, overwrite: bool = False, given: Sequ
     for each in given:
         if path.exists() and each.exists() and path.samefile(each):
             raise OutputError(f"{path} is {each} itself, which is read. Choose another place for the figure.")
+    target = Path(os.path.realpath(path))  # of links in a circle too
+    if target.is_file() and target.suffix.lower() not in FORMATS:
+        raise OutputError(f"{path} is a link to {target}, which is no figure. Choose another place for the figure.")
     check_writable(path, overwrite=overwrite)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
@@ -22,7 +23,10 @@ KINDS: dict[str, dict[str, Any]] = {
 OPTIONAL = ("unit_id", "rows_per_unit", "weight", "largest_weight", "provenance")  # written only where they are given
 TOP = ("unit", "neighbours", "row_bound", "intercept", "missing", *OPTIONAL, "columns", "derived", "learnt")
 
-MOST_CHARACTERS = 16_000_000  # of a file; the largest schema that is possible takes a tenth
+MOST_CHARACTERS = 4_000_000  # of a file; the largest schema that is possible takes half of it
+# Keys with points between them, where tables lie within each other: Python reads them in time and memory that grow with their square.
+DOTTED = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+)++""")
+MOST_POINTS = 40  # a text may have some, too
 MOST_LEVELS = 8  # tables and lists within each other
 NESTED = f"At most {MOST_LEVELS} tables or lists can be within each other, and a schema needs four"
 MOST_DECLARED = 4096  # every column makes an encoded column or more, and a schema has at most so many
@@ -34,9 +38,12 @@ def read(path: Path) -> dict:
     try:
         with path.open(encoding="utf-8-sig") as file:
             text = file.read(MOST_CHARACTERS + 1)
-        if len(text) <= MOST_CHARACTERS:
+        if len(text) > MOST_CHARACTERS:
+            problem = f"has more than {MOST_CHARACTERS:,} characters, which no schema needs"
+        elif any(keys[0].count(".") > MOST_POINTS for keys in DOTTED.finditer(text)):
+            problem = f"is nested too deeply: more than {MOST_POINTS} names are joined by points. {NESTED}"
+        else:
             return tomllib.loads(text)
-        problem = f"has more than {MOST_CHARACTERS:,} characters, which no schema needs"
     except OSError as error:
         problem = f"cannot be read: {error.strerror}"
     except RecursionError:

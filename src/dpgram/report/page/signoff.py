@@ -214,7 +214,7 @@ def _file(release: GramRelease, account: Account, entry: Entry, sha256: str) -> 
     recorded = "the same as in the ledger" if entry.sha256 == sha256 else "the ledger has none to compare it with"
     return [
         ("signature", signature_words(release)),
-        ("SHA-256", f"{sha256}, {recorded}"),
+        ("SHA-256", f"{sha256} ({recorded})"),
         ("ledger", f"line {entry.number}. Seal of its last line, {account.lines}: {account.seal}"),
     ]
 
