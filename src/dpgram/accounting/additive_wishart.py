@@ -160,7 +160,8 @@ def _correlation_stick(epsilon: float, m: float, beta: Array) -> Array:
     """Hockey stick between rho + beta and rho, where rho has density proportional to (1 - rho^2)^m."""
     if m == 0:  # rho is uniform: only the support tells, and by beta/2
         return np.minimum(1.0, beta / 2)
-    c1 = math.expm1(min(epsilon / m, 300.0))  # c - 1
+    epsilon = min(epsilon, 300.0 * m)  # what holds at a smaller epsilon holds at this one; beyond, exponentials are no floats
+    c1 = math.expm1(epsilon / m)  # c - 1
     c = 1 + c1
     root = np.sqrt(c * beta**2 + c1**2)
     whole, part = c * beta + root, c * beta**2 / (root + c1)

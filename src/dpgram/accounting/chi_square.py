@@ -58,7 +58,7 @@ def log1p_minus(a: float) -> float:
 def log_excess(excess: Array) -> Array:
     """ln(1 - e^-excess) where the excess of a privacy loss over epsilon is positive, else -inf."""
     with np.errstate(all="ignore"):
-        return np.where(excess > 0, np.log(-np.expm1(-np.maximum(excess, 0.0))), -np.inf)
+        return np.log(-np.expm1(-np.maximum(excess, 0.0)))  # what is not a number stays none: the integral then raises
 
 
 def log_density(y: Array, r: float) -> Array:
@@ -70,7 +70,7 @@ def log_constant(s: float) -> float:
     """s ln s - s - ln Gamma(s), by Stirling's series where s is large."""
     if s < 50:
         return s * math.log(s) - s - float(gammaln(s))
-    return math.log(s / (2 * math.pi)) / 2 - (1 / 12 - (1 / 360 - (1 / 1260 - 1 / (1680 * s * s)) / (s * s)) / (s * s)) / s
+    return math.log(s / (2 * math.pi)) / 2 - (1 / 12 - (1 / 360 - 1 / (1260 * s * s)) / (s * s)) / s
 
 
 def log_expectation(log_f: Callable[[Array], Array], r: float, *, lower: float = -math.inf, upper: float = math.inf) -> float:
@@ -81,15 +81,9 @@ def log_expectation(log_f: Callable[[Array], Array], r: float, *, lower: float =
 
 
 def _reach(r: float, lower: float, upper: float) -> tuple[float, float]:
-    """An interval of y outside which the density is below e^-800, or below that of the nearer bound."""
+    """The part from ``lower`` to ``upper`` of an interval outside which the density is below e^-800, which no float is."""
     width = math.sqrt(3200 / r)
-    bottom, top = -(width + 1600 / r), min(width, math.log1p(1600 / r) + 1)
-    # A threshold beyond these ends stays the end: the integrand then falls away from it, inwards or outwards.
-    if lower > top:
-        top = lower + width
-    if upper < bottom:
-        bottom = upper - width
-    return max(lower, bottom), min(upper, top)
+    return max(lower, -(width + 1600 / r)), min(upper, width, math.log1p(1600 / r) + 1)
 
 
 def log_integral(log_integrand: Callable[[Array], Array], low: float, high: float) -> float:
