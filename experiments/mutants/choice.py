@@ -10,6 +10,12 @@ from experiments.mutants.covering import covering_tests
 from experiments.mutants.mutations import ROOT, Mutant
 
 AGAIN = 0.05  # seconds that a test counts as longer for every other one of its function that comes before it
+NEAR = 0.1  # as how much of its seconds a test of the room itself counts when they are put in order
+TESTED_IN = {
+    "encoding": ("rows", "properties", "native"),
+    "curator.py": ("ledger", "artifact"),
+    "custody.py": ("ledger", "artifact"),
+}  # rooms whose tests lie in folders of another name
 
 
 class Choice:
@@ -20,14 +26,16 @@ class Choice:
         self.of_line, self.seconds_of = covering_tests()
 
     def tests(self, mutant: Mutant, unfit: set[str]) -> list[str]:
-        """The quickest first; one of each function before a second one of any. ``unfit``: those that must not be asked."""
+        """Those near by and the quickest first; one of each function before a second one of any. ``unfit``: those that must not be asked."""
+        room = mutant.file.split("/")[2]
+        near = tuple(f"tests/{folder}/" for folder in TESTED_IN.get(room, (room,)))
         lines = _lines(mutant.file, mutant.line, mutant.last)
         names = {test for line in lines for test in self.of_line.get((mutant.file, line), ())} - unfit
         seen: Counter[str] = Counter()
         keyed = []
         for name in sorted(names, key=lambda name: (self.seconds_of[name], name)):
             function = name.partition("[")[0]
-            keyed.append((self.seconds_of[name] + AGAIN * seen[function], name))
+            keyed.append(((self.seconds_of[name] + AGAIN * seen[function]) * (NEAR if name.startswith(near) else 1), name))
             seen[function] += 1
         taken, total = [], 0.0
         for _, name in sorted(keyed):

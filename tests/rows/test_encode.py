@@ -169,6 +169,12 @@ def test_levels_by_number_match_however_they_are_written():
     assert encoded(column, [b"0", b" 1.0", b"2e0", b"7", b"x"], untyped=True).tolist() == expected
 
 
+def test_a_column_may_have_one_level():
+    for level, cells in (("a", ["a", "b", None]), (7, [7.0, 8.0, None])):
+        found = encoded(Categorical("x", [level], other=True, missing="level"), pa.array(cells))
+        assert found.tolist() == [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+
+
 def test_integers_and_truth_values_match_text_categories():
     assert encoded(Categorical("c", ["1", "2"]), pa.array([1, 2, 3])).tolist() == [[0, 1, 0]]
     assert encoded(Categorical("c", ["false", "true"]), pa.array([True, False])).tolist() == [[1, 0]]
