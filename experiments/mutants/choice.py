@@ -26,7 +26,7 @@ class Choice:
         self.of_line, self.seconds_of = covering_tests()
 
     def tests(self, mutant: Mutant, unfit: set[str]) -> list[str]:
-        """Those near by and the quickest first; one of each function before a second one of any. ``unfit``: those that must not be asked."""
+        """Those near by and the quickest first; one of each function before a second one of any. Those ``unfit`` are not asked."""
         room = mutant.file.split("/")[2]
         near = tuple(f"tests/{folder}/" for folder in TESTED_IN.get(room, (room,)))
         lines = _lines(mutant.file, mutant.line, mutant.last)
