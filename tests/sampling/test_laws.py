@@ -30,8 +30,18 @@ LAWS = {
     "laplace": (lambda rng: variates.laplace(3.0, rng), stats.laplace(scale=3).cdf),
     "truncated laplace": (lambda rng: variates.truncated_laplace(3.0, 2.0, rng), cut(stats.laplace(scale=3), 2.0)),
     "truncated laplace, below 0": (lambda rng: variates.truncated_laplace(3.0, -2.0, rng), cut(stats.laplace(scale=3), -2.0)),
+    "truncated laplace, just above 0": (
+        lambda rng: variates.truncated_laplace(3.0, 0.5, rng),
+        cut(stats.laplace(scale=3), 0.5),
+    ),
+    "truncated laplace, just below 0": (
+        lambda rng: variates.truncated_laplace(3.0, -0.5, rng),
+        cut(stats.laplace(scale=3), -0.5),
+    ),
     "truncated normal": (lambda rng: variates.truncated_normal(2.0, 1.0, rng), cut(stats.norm(scale=2), 1.0)),
     "chi with 0.7 degrees": (lambda rng: variates.chi_diagonal(1, 0.7, rng), stats.chi(0.7).cdf),
+    "chi with 2 degrees": (lambda rng: variates.chi_diagonal(1, 2.0, rng), stats.chi(2).cdf),
+    "chi with 3 degrees": (lambda rng: variates.chi_diagonal(1, 3.0, rng), stats.chi(3).cdf),
     "chi with 5 degrees": (lambda rng: variates.chi_diagonal(1, 5.0, rng), stats.chi(5).cdf),
 }
 

@@ -51,7 +51,7 @@ def mixture_delta(epsilon: float, r: float, g: float, *, mu: float = 0.0) -> flo
     """
 
     def log_f(y: Array) -> Array:
-        return log_gaussian_delta(epsilon, np.sqrt(mu**2 + g * r * np.exp(np.minimum(y, 700.0))))
+        return log_gaussian_delta(epsilon, np.sqrt(mu**2 + g * r * np.exp(y)))
 
     return min(1.0, math.exp(log_expectation(log_f, r)))
 
@@ -61,10 +61,10 @@ def _one_eigenvalue(epsilon: float, r: float, floor: float) -> tuple[float, floa
     a = 1 / floor
 
     def gain(y: Array) -> Array:  # loss when the wider law is the true one; X = r e^y is chi-square
-        return r / 2 * (a * np.expm1(np.minimum(y, 700.0)) + log1p_minus(a))
+        return r / 2 * (a * np.expm1(y) + log1p_minus(a))
 
     def loss(y: Array) -> Array:  # when the narrower one is
-        return r / 2 * (_tail(a) - a / (1 + a) * np.expm1(np.minimum(y, 700.0)))
+        return r / 2 * (_tail(a) - a / (1 + a) * np.expm1(y))
 
     start = math.log1p((2 * epsilon / r - log1p_minus(a)) / a) if (2 * epsilon / r - log1p_minus(a)) / a > -1 else -math.inf
     added = log_expectation(lambda y: log_excess(gain(y) - epsilon), r, lower=start)
