@@ -66,22 +66,17 @@ def run(tmp_path: Path, *options: str) -> subprocess.CompletedProcess:
 
 
 def test_tests_notice_mistakes_in_what_they_run(tmp_path):
-    asked = (
-        "--within=ledger/lines.py",
-        "--share=0.5",
-        "--tests",
-        "tests/ledger/test_session.py",
-        "tests/ledger/test_rounds.py",
-    )
+    asked = ("--within=accounting/roots.py", "--share=0.1", "--tests", "tests/accounting/test_roots.py")
     done = run(tmp_path, *asked)
     results = {each["name"]: each for each in map(json.loads, (tmp_path / "results.jsonl").read_text().splitlines())}
-    assert set(results) == {each.name for each in mutants("ledger/lines.py") if each.among(0.5)}, done.stderr
+    assert set(results) == {each.name for each in mutants("accounting/roots.py") if each.among(0.1)}, done.stderr
     assert {"killed", "survived"} <= {each["outcome"] for each in results.values()}
     assert done.returncode == 1  # few tests were asked, so some mistakes live that have no reason
-    assert "| ledger |" in done.stdout
+    table = done.stdout[done.stdout.index("| where |") :]
+    assert "| accounting |" in table
     written = (tmp_path / "results.jsonl").read_text()
     again = run(tmp_path, *asked)
-    assert again.stdout == done.stdout
+    assert again.stdout == table
     assert (tmp_path / "results.jsonl").read_text() == written  # nothing is planted twice
 
 
