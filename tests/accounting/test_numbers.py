@@ -155,6 +155,13 @@ def test_both_eigenvalues_moving_on_few_degrees(epsilon, k, b):
     )
 
 
+@pytest.mark.parametrize("b", [600.0, 720.0, 1e4, 1e8, 1e200])
+@pytest.mark.parametrize(("epsilon", "k"), [(1.0, 6), (300.0, 6), (1.0, 7), (1.0, 40)])
+def test_rows_of_far_more_than_the_scale(epsilon, k, b):
+    """Exponentials of b are no floats; the noise is nearly always above the one threshold and below the other."""
+    assert corners(epsilon, k, 4, b) == pytest.approx((1.0, 1.0, 1.0) if b > 2 * epsilon else (1.0, 0.0, 1.0), abs=1e-9)
+
+
 def test_the_sum_of_the_corners_is_at_most_one():
     assert additive_delta(0.0, k=4, dim=3, b=40.0, neighbours=REPLACE) == 1.0
     assert composed_delta(0.0, [SamplingCost(1e6, 0.1), PlainCost(0.0, 0.5)]) == 1.0
