@@ -150,7 +150,16 @@ def test_both_eigenvalues_moving_on_few_degrees(epsilon, k, b):
 
     mass = quad(weight, 0, b / 2)[0] + quad(lambda t: weight(t) * shifted(b / t), b / 2, b)[0]
     mass += quad(lambda t: weight(t) * shifted(b / t), b, b + 80, limit=200)[0]
-    assert corners(epsilon, k, dim, b)[0] == pytest.approx(mass / quad(weight, 0, 120, limit=200)[0], rel=1e-6, abs=0)
+    assert corners(epsilon=epsilon, k=k, dim=dim, b=b)[0] == pytest.approx(
+        mass / quad(weight, 0, 120, limit=200)[0], rel=1e-6, abs=0
+    )
+
+
+@pytest.mark.parametrize("b", [600.0, 720.0, 1e4, 1e8, 1e200])
+@pytest.mark.parametrize(("epsilon", "k"), [(1.0, 6), (300.0, 6), (1.0, 7), (1.0, 40)])
+def test_rows_of_far_more_than_the_scale(epsilon, k, b):
+    """Exponentials of b are no floats; the noise is nearly always above the one threshold and below the other."""
+    assert corners(epsilon, k, 4, b) == pytest.approx((1.0, 1.0, 1.0) if b > 2 * epsilon else (1.0, 0.0, 1.0), abs=1e-9)
 
 
 def test_the_sum_of_the_corners_is_at_most_one():
@@ -200,6 +209,27 @@ def test_a_row_added_and_a_row_removed_have_each_their_curve(epsilon, r, floor):
             removed = mpmath.gammainc(half, 0, down / 2, regularized=True)
             removed -= mpmath.exp(e) * mpmath.gammainc(half, 0, down / (1 + a) / 2, regularized=True)
     assert wishart._one_eigenvalue(epsilon, r, floor) == pytest.approx((float(added), float(removed)), rel=1e-9, abs=0)
+
+
+@pytest.mark.parametrize("a", [1e-9, 0.005, 0.9, 1.0, 1.1, 1e8, 1e20])
+def test_what_the_narrower_of_two_laws_loses_at_most(a):
+    with mpmath.workdps(40):
+        exact = mpmath.log1p(mpmath.mpf(a)) - mpmath.mpf(a) / (1 + mpmath.mpf(a))
+    assert wishart._tail(a) == pytest.approx(float(exact), rel=1e-13, abs=0)
+
+
+@pytest.mark.parametrize("floor", [1e-14, 1e-15, 1e-17, 1e-30, 1e-200, 1.1e-300])
+def test_a_floor_of_nearly_nothing_promises_nothing(floor):
+    """There the threshold of the loss is no longer told from the end of its range."""
+    for epsilon in (0.0, 1e-3, 3.0):
+        for neighbours in Neighbours:
+            assert 1 - 1e-9 <= wishart.sampling_delta(epsilon, 5, floor, neighbours, 4) <= 1
+
+
+@pytest.mark.parametrize("floor", [1e-300, 1e-310, 5e-324, 0.0, -1.0, math.nan])
+def test_a_floor_whose_inverse_is_no_float_promises_nothing(floor):
+    for neighbours in Neighbours:
+        assert wishart.sampling_delta(1.0, 5, floor, neighbours, 4) == 1.0
 
 
 def test_degrees_of_freedom_end_at_what_is_asked_for_and_at_none():
@@ -263,11 +293,31 @@ def test_calibrations_ask_their_curves_a_few_times(epsilon, delta, monkeypatch):
         assert len(asked) <= 12
 
 
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 9.0, 60.0])
+@pytest.mark.parametrize("mu", [0.1, 0.5, 1.0, 4.0])
+def test_the_plain_curve_is_the_curve(epsilon, mu):
+    curve = gaussian.gaussian_delta(epsilon, mu)
+    assert gaussian.plain_gaussian_delta(epsilon, mu) == pytest.approx(curve, rel=1e-6, abs=1e-300)
+
+
 def test_costs_are_kept_as_they_were_made():
     costs = {GaussianCost(0.5): "mu", SamplingCost(9.0, 4.0): "degrees_of_freedom", PlainCost(1.0, 1e-6): "epsilon"}
     for cost, name in costs.items():
         with pytest.raises(FrozenInstanceError):
             setattr(cost, name, 0.0)
+
+
+def test_a_search_ends_at_its_precision_and_at_the_lowest_number():
+    """With a height that says nothing it goes by factors of four: 4 is as far from 1 as the precision allows."""
+    asked = []
+    assert largest(lambda x: asked.append(x) or float(x > 1), 0.5, 1.0, precision=3.0, height=lambda value: math.nan) == 1.0
+    assert asked == [1.0, 4.0]
+    asked.clear()
+    assert largest(lambda x: asked.append(x) or 1.0, 0.5, 1.0, lowest=1e-9) == 0.0
+    assert 1e-9 / 64 <= min(asked) <= 1e-9
+    asked.clear()
+    assert largest(lambda x: asked.append(x) or 1.0, 0.5, 1.0) == 0.0
+    assert 1e-300 / 64 <= min(asked) <= 1e-300
 
 
 def test_a_search_that_finds_its_answer_exactly_stops_there():

@@ -189,10 +189,20 @@ def test_bounds_on_floats_are_no_smaller_than_the_proof_needs_and_no_larger_than
         if math.isfinite(each):
             radius, finite = math.hypot(c, s), finite + 1
             needed = lemma_three(float(word), one, radius)[1]
-            assert needed <= each <= 4 * needed
+            assert needed <= each
+            stated = 2 * off / radius + 2.0**-48 * radius
+            assert stated * (1 - 1e-9) <= each <= 1.03 * stated
         else:
             assert -2 * one <= 4.01 * off  # nothing is certain of its root
     assert finite > 0.99 * len(words) - 3
+
+
+@pytest.mark.parametrize(("share", "certain"), [(0.99, True), (1.0, False), (1.01, False)])
+def test_nothing_is_certain_where_half_of_a_square_may_be_error(share, certain, monkeypatch):
+    """-2 ln u is 2 and known to within ``share``: where that is all of one, its root may be anything."""
+    monkeypatch.setattr(enclosed, "_logarithm", lambda words: (np.array([-1.0]), np.array([share / 2])))
+    error = enclosed.normal_pairs(np.array([1], np.uint64), np.array([1], np.uint64))[2]
+    assert np.isfinite(error).all() == certain
 
 
 class Given:
@@ -240,6 +250,15 @@ def test_the_error_of_a_rounding_is_no_smaller_than_the_proof_needs(x):
         matrix = NoisyMatrix(exact_gram(np.zeros((1, 1), dtype=object), 0), Given([value], 0.0))
         if value != math.floor(x) + 0.5 or not expected:
             assert matrix.nearest(np.zeros(1, int), np.zeros(1, int), 0)[1].all() == expected
+
+
+@pytest.mark.parametrize(("by", "certain"), [(6, False), (-6, False), (11, True), (-11, True)])
+def test_small_noise_on_an_entry_halfway_between_two_multiples(by, certain):
+    """2^-50 is room enough for the roundings, and kept: ``by`` is in units of 2^-53."""
+    matrix = NoisyMatrix(exact_gram(np.array([[1]], dtype=object), -1), Given([by * 2.0**-53], 0.0))
+    nearest, found = matrix.nearest(np.zeros(1, int), np.zeros(1, int), 0)
+    assert found.all() == certain
+    assert not certain or nearest[0] == (by > 0)
 
 
 @pytest.mark.parametrize("sd", [0.5, 3.0])

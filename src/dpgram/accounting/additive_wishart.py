@@ -111,7 +111,9 @@ def _grown(epsilon: float, m: float, nu: float, b: float) -> float:
         return 0.0
     if m == 0:
         return -math.expm1(epsilon - b / 2)
-    start = b / math.expm1((b / 2 - epsilon) / m)
+    start = b / math.expm1(
+        min((b / 2 - epsilon) / m, 700.0)
+    )  # beyond, an exponential is no float, and the noise never below start
     return math.exp(
         log_expectation(
             lambda y: log_excess(b / 2 - epsilon - m * np.log1p(b / (nu * np.exp(y)))), nu, lower=math.log(start / nu)

@@ -23,6 +23,8 @@ from dpgram.terms.budget import Budget, Neighbours
 
 Array = np.ndarray
 
+NOTHING = 1e-300  # a floor whose inverse may be no float
+
 
 def spread(floor: float) -> float:
     """g = a^2/(1 + a) for a = 1/floor."""
@@ -34,13 +36,13 @@ def sampling_delta(epsilon: float, r: float, floor: float, neighbours: Neighbour
     """Smallest delta at ``epsilon``, for ``r`` degrees of freedom and scale matrices of at least ``floor`` B^2.
 
     ``mu`` adds a Gaussian mechanism of that shift to the release (exact for REPLACE, d >= 2; refused otherwise)."""
-    if not floor > 0:
+    if not floor > NOTHING:
         return 1.0  # nothing is promised about the scale matrices
     if neighbours is Neighbours.REPLACE and dim >= 2:
         return mixture_delta(epsilon, r, spread(floor), mu=mu)
     if mu:
         raise ValueError("no composed curve is proven for one moving eigenvalue: compose by the plain sum")
-    return max(_one_eigenvalue(epsilon, r, floor))
+    return min(1.0, max(_one_eigenvalue(epsilon, r, floor)))
 
 
 def mixture_delta(epsilon: float, r: float, g: float, *, mu: float = 0.0) -> float:
@@ -75,7 +77,7 @@ def _one_eigenvalue(epsilon: float, r: float, floor: float) -> tuple[float, floa
 
 def _tail(a: float) -> float:
     """ln(1 + a) - a/(1 + a), without cancellation."""
-    return log1p_minus(-a / (1 + a))
+    return math.log1p(a) - a / (1 + a) if a > 1 else log1p_minus(-a / (1 + a))
 
 
 @lru_cache(maxsize=1024)
