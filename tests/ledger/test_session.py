@@ -30,6 +30,7 @@ def test_it_is_a_ledger():
 def test_equal_parts_fit_whatever_floats_make_of_their_sum(total, part, times):
     """In floats three times 0.1 is more than 0.3; here it is 0.3, and the next part is refused."""
     ledger = dpgram.SessionLedger(total, delta=1e-3)
+    assert ledger.total == dpgram.Budget(total, 1e-3)
     for _ in range(times):
         spend(ledger, part, 1e-7)
     assert ledger.left[0] < 1e-15

@@ -10,7 +10,7 @@ import pytest
 import dpgram
 from dpgram.accounting.compose import composed_delta
 from dpgram.errors import CalibrationError, MechanismError
-from dpgram.mechanisms import conversation, registry
+from dpgram.mechanisms import conversation, gaussian_sketch, registry
 from dpgram.mechanisms.conversation import hold
 from dpgram.mechanisms.registry import MECHANISMS
 from dpgram.sampling.seeded import SeededSource
@@ -157,3 +157,25 @@ def test_parameters_that_miss_the_budget_are_never_used(name, monkeypatch):
     with pytest.raises(CalibrationError):
         next(MECHANISMS[name].start(task(name), SeededSource(0)))
     assert len(seen) == 1
+
+
+def test_a_sketch_has_one_row_to_a_trillion_and_below_the_columns_a_whole_number():
+    for rows in (1.0, 2.0, 4.5, 1e12):
+        assert gaussian_sketch.sketch_rows(task("gaussian-sketch", sketch_rows=rows)) == rows
+    for rows in (0.999, 3.5, 1e12 + 1):
+        with pytest.raises(MechanismError, match=r"must lie between 1 and 1e12, and be whole unless it is above d - 1 = 4\."):
+            gaussian_sketch.sketch_rows(task("gaussian-sketch", sketch_rows=rows))
+
+
+def test_the_printed_theorem_needs_a_delta_below_one_over_e():
+    MECHANISMS["gaussian-sketch"].calibrate(
+        task("gaussian-sketch", calibration="paper", delta=math.nextafter(1 / math.e, 0), sketch_rows=12.0)
+    )
+    with pytest.raises(MechanismError, match="delta < 1/e"):
+        MECHANISMS["gaussian-sketch"].calibrate(
+            task("gaussian-sketch", calibration="paper", delta=1 / math.e, sketch_rows=12.0)
+        )
+
+
+def test_all_but_the_one_of_many_maps_draw_many_releases_at_once():
+    assert {name for name in NAMES if not MECHANISMS[name].batched} == {"whitened-noise"}

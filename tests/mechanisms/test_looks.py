@@ -406,3 +406,45 @@ def test_windows_that_stand_out_are_taken_one_after_the_other(seed):
     start = int(rng.integers(0, len(counts)))
     counts[start : start + 20] += rng.choice([8.0, 15.0, 25.0])
     assert ranges._found(counts, 10.0) == pytest.approx(found_slowly(counts, 10.0), rel=1e-12)
+
+
+def looked_at(values, lower, upper):
+    """Looks at one column without noise, as its rules ask for them, and what they learn."""
+    seen, declared = [], {"x": (float(lower), float(upper))}
+    while (bins := ranges.next_bins(seen, declared)) is not None:
+        edges = np.array([-np.inf, *bins.inner["x"], np.inf])
+        seen.append(ranges.Look(bins, {"x": np.histogram(values, edges)[0].astype(float)}, sd=1.0))
+    return seen, ranges.intervals(seen, declared, float(len(values)))
+
+
+def test_what_is_learnt_is_six_times_as_wide_as_the_bins_that_hold_the_numbers():
+    values = np.random.default_rng(0).uniform(41, 42, 100_000)
+    seen, learnt = looked_at(values, -1e6, 1e6)
+    edges = np.array(seen[-1].bins.inner["x"])
+    low, high = edges[edges <= np.quantile(values, 0.006)].max(), edges[edges >= np.quantile(values, 0.994)].min()
+    assert high - low < 2
+    assert learnt["x"] == pytest.approx((low - 2.5 * (high - low), high + 2.5 * (high - low)))
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "count"),
+    [
+        (2.0**10, 2.0**14, 1),  # four bins of the first look hold them, which is enough to see how far they spread
+        (2.0**12, 2.0**14, 2),  # two do not
+        (9000.0, 9001.0, 3),
+        (0.0, 1.0, 1),  # about zero, bins are fine anyway
+    ],
+)
+def test_how_often_a_column_is_looked_at(first, last, count):
+    at = np.random.default_rng(0).random(100_000)
+    seen, learnt = looked_at(first * (last / first) ** at if first else last * at, 0, 2.0**20)
+    assert len(seen) == count
+    assert set(learnt) == {"x"}
+    assert learnt["x"][0] <= first
+    assert last <= learnt["x"][1]
+
+
+@pytest.mark.parametrize("lower", [0.0, -(2.0**30)])
+def test_numbers_that_are_one_value_have_no_scale(lower):
+    _, learnt = looked_at(np.full(100_000, 7.0), lower, 2.0**30)
+    assert learnt == {}

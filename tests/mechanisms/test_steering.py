@@ -12,6 +12,7 @@ import dpgram
 from dpgram.engines.local import LocalPass
 from dpgram.linalg.rounds import of_all_rows
 from dpgram.mechanisms import whitening
+from dpgram.mechanisms.conversation import Task
 from dpgram.mechanisms.gaussian_noise import add_symmetric_noise
 from dpgram.mechanisms.whitening import COINS, rules
 from dpgram.rows import coins
@@ -21,6 +22,7 @@ from dpgram.sampling.exact import ExactSource
 from dpgram.sampling.secure import SecureSource
 from dpgram.sampling.seeded import SeededSource
 from dpgram.sources.open import open_source
+from dpgram.terms.budget import Budget, Neighbours
 from dpgram.terms.noise import Round
 
 ROWS = 40_000
@@ -284,3 +286,26 @@ def test_one_sample_serves_all_rounds(sampled, monkeypatch):
     monkeypatch.setattr(Coins, "chosen", lambda self, *place: thrown.append(place[:2]) or right(self, *place))
     released()
     assert len(thrown) == len(set(thrown))
+
+
+def test_rounds_that_published_nothing_keep_everything():
+    """No row is left in the last round, as it may be in a table without rows: nothing is divided by zero."""
+    empty = Round(np.eye(2), np.zeros((2, 2)), 1.0, kept=1.0)
+    full = replace(empty, gram=np.eye(2))
+    assert [each.kept for each in whitening.weighed([full, empty], None)] == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(("published", "told"), [(0.3, 1.0), (0.0, 1.0)])
+def test_a_wide_release_is_of_one_row_at_least(published, told, monkeypatch):
+    known = []
+    monkeypatch.setattr(whitening, "MANY_COLUMNS", 1)
+    monkeypatch.setattr(whitening, "pooled_rounds", lambda rounds, count: known.append(count))
+    task = Task(Budget(1.0, 1e-6), Neighbours.ADD_REMOVE, dim=2, row_bound=2.0, intercept=True)
+    rounds = [Round(np.eye(2), np.diag([published, 1.0]), 0.01, kept=1.0)] * 2
+    whitening.finished(rounds, None, task)
+    assert known == [pytest.approx(told, rel=1e-3)]
+
+
+def test_few_columns_have_fewer_rounds():
+    few = [len(rules(dim, 1e7, 1.0).shares) for dim in (whitening.FEW_COLUMNS - 1, whitening.FEW_COLUMNS)]
+    assert few == [4, whitening.ROUNDS]

@@ -62,7 +62,7 @@ class TwoStages:
     offset: float  # c: what is subtracted from the smallest eigenvalue
     costs: Parameters  # what of the budget each stage has, and what the whole costs
     second: Budget  # what the second stage may cost (laplace, printed)
-    mixture: tuple[float, float] = (0.0, 0.0)  # (mu2, beta) of the second stage (gauss)
+    mixture: tuple[float, float] = (math.nan, math.nan)  # (mu2, beta) of the second stage (gauss)
 
     @property
     def base_ridge(self) -> float:
