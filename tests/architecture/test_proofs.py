@@ -22,7 +22,7 @@ PROOFS = Path(dpgram.__file__).parent / "mechanisms" / "proofs"
 PINS = [
     (path.name, name, digest)
     for path in sorted(PROOFS.glob("*.md"))
-    for name, digest in re.findall(r"^Code: (\S+) (\S+)$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    for name, digest in re.findall(r"^Code: (\S+) *(\S*)$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
 ]
 
 
@@ -56,6 +56,10 @@ def c_digest(code: str) -> str:
 def digest_now(name: str) -> str:
     """Of a function of ours, or of a C file such as dpgram/native/rows.c."""
     return c_digest((PROOFS.parents[2] / name).read_text()) if name.endswith((".c", ".h")) else code_digest(function(name))
+
+
+def test_no_pin_is_empty():
+    assert [name for _, name, digest in PINS if not digest] == []
 
 
 @pytest.mark.parametrize(("proof", "name", "digest"), PINS)

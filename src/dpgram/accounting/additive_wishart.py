@@ -52,7 +52,7 @@ def additive_delta(epsilon: float, k: float, dim: int, b: float, neighbours: Nei
     one_moves = neighbours is Neighbours.ADD_REMOVE or dim == 1
     both, grown, shrunk = corners(epsilon, k, dim, b, both_move=not one_moves)
     if one_moves:
-        return max(grown, shrunk)
+        return min(1.0, max(grown, shrunk))
     return min(1.0, both + grown + shrunk)
 
 
