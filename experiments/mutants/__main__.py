@@ -18,7 +18,7 @@ from experiments.markers import fill_page
 from experiments.mutants.covering import NOTES
 from experiments.mutants.forks import TODO
 from experiments.mutants.mutations import ROOT, Mutant, mutants
-from experiments.mutants.report import MOST, Report, noticed, read_results
+from experiments.mutants.report import MOST, Report, noticed, read_reasons, read_results
 
 ROOMS_OF_TESTS = (
     *(
@@ -71,7 +71,9 @@ def main() -> int:
         "--tests", nargs="+", default=TESTS, help="files and folders of tests; with others than usual no page is written"
     )
     options.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    options.add_argument("--again", action="store_true", help="show the survivors of before to the tests again")
+    options.add_argument(
+        "--again", action="store_true", help="show the survivors of before to the tests again, but for those explained"
+    )
     given = options.parse_args()
     os.chdir(ROOT)
     NOTES.parent.mkdir(parents=True, exist_ok=True)
@@ -101,9 +103,10 @@ def main() -> int:
 
 
 def to_plant(planted: list[Mutant], *, again: bool) -> list[Mutant]:
-    """Mistakes without a result yet; ``again``: and those that nothing noticed."""
-    results = read_results()
-    return [each for each in planted if each.name not in results or (again and not noticed(results[each.name]))]
+    """Mistakes without a result yet; ``again``: and those that nothing noticed and nothing explains."""
+    results, reasons = read_results(), read_reasons()
+    doubtful = {name for name, result in results.items() if again and not noticed(result) and name not in reasons}
+    return [each for each in planted if each.name not in results or each.name in doubtful]
 
 
 def run_tests(tests: Sequence[str], *options: str) -> None:

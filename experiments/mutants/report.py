@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +11,8 @@ from experiments.mutants.forks import RESULTS
 from experiments.mutants.mutations import Mutant
 
 REASONS = Path(__file__).with_name("reasons.toml")
-MOST = 0.05  # the share of mistakes that may go unnoticed
+MOST = 0.05  # the share that may go unnoticed of the mistakes that change what the program does
+HEAD = "| where | planted | that change nothing | noticed | not noticed | share not noticed |\n|---|---:|---:|---:|---:|---:|"
 
 
 def read_results() -> dict[str, dict]:
@@ -26,9 +26,20 @@ def noticed(result: dict) -> bool:
     return result["outcome"] not in {"survived", "not run by any test"}
 
 
-def read_reasons() -> dict[str, dict[str, str]]:
-    """By the name of a mistake: its file, its lines before and after, and why nothing notices it."""
-    return tomllib.loads(REASONS.read_text(encoding="utf-8"))
+@dataclass(frozen=True)
+class Reason:
+    """Why nothing notices a mistake. ``same``: because the program does what it did, but for its speed, so that nothing could."""
+
+    file: str
+    before: str
+    after: str
+    why: str
+    same: bool
+
+
+def read_reasons() -> dict[str, Reason]:
+    """By the name of a mistake."""
+    return {name: Reason(**entry) for name, entry in tomllib.loads(REASONS.read_text(encoding="utf-8")).items()}
 
 
 @dataclass(frozen=True)
@@ -38,13 +49,12 @@ class Report:
     results: tuple[dict, ...]
     missing: int  # mistakes that were not planted yet
     known: int  # mistakes that could be planted
-    reasons: dict[str, str]
+    reasons: dict[str, Reason]
 
     @classmethod
     def of(cls, planted: list[Mutant], results: dict[str, dict], *, known: int) -> Report:
-        reasons = {name: entry["why"] for name, entry in read_reasons().items()}
         here = tuple(results[each.name] for each in planted if each.name in results)
-        return cls(here, len(planted) - len(here), known, reasons)
+        return cls(here, len(planted) - len(here), known, read_reasons())
 
     @property
     def survivors(self) -> list[dict]:
@@ -52,7 +62,7 @@ class Report:
 
     @property
     def surviving_share(self) -> float:
-        return len(self.survivors) / max(1, len(self.results))
+        return _share(*self._counts()[""])
 
     def unexplained(self) -> list[str]:
         """A line for each mistake that nothing noticed and that has no reason."""
@@ -62,28 +72,51 @@ class Report:
             if r["name"] not in self.reasons
         ]
 
+    def _counts(self) -> dict[str, tuple[int, int, int]]:
+        """By room, and under "" of all: how many were planted, how many of them change nothing, and how many others nothing noticed."""
+        counts = {room: [0, 0, 0] for room in ["", *sorted({_room(r) for r in self.results})]}
+        for result in self.results:
+            for room in ("", _room(result)):
+                counts[room][0] += 1
+                if not noticed(result):
+                    reason = self.reasons.get(result["name"])
+                    counts[room][1 if reason is not None and reason.same else 2] += 1
+        return {room: (planted, same, alive) for room, (planted, same, alive) in counts.items()}
+
     def words(self) -> str:
-        noticed_share, planted = 1 - self.surviving_share, len(self.results)
+        planted, same, _ = self._counts()[""]
         return (
-            f"Of {self.known:,} mistakes, {planted:,} were planted, chosen by a hash. {noticed_share:.1%} of them were noticed."
+            f"Of {self.known:,} mistakes, {planted:,} were planted, chosen by a hash. {same} of them change nothing but the speed. "
+            f"Of the others, {1 - self.surviving_share:.1%} were noticed."
         )
 
     def table(self) -> str:
-        planted = Counter(_room(r) for r in self.results)
-        alive = Counter(_room(r) for r in self.survivors)
-        rows = [(room, count, count - alive[room], alive[room]) for room, count in sorted(planted.items())]
-        rows.append(("all", len(self.results), len(self.results) - len(self.survivors), len(self.survivors)))
-        head = "| where | planted | noticed | not noticed | share not noticed |\n|---|---:|---:|---:|---:|"
+        counts = self._counts()
+        rows = [(room or "all", *counts[room]) for room in [*(room for room in counts if room), ""]]
         return "\n".join(
-            [head, *(f"| {room} | {all_} | {seen} | {not_} | {not_ / all_:.1%} |" for room, all_, seen, not_ in rows)]
+            [
+                HEAD,
+                *(
+                    f"| {room} | {planted} | {same} | {planted - same - alive} | {alive} | {_share(planted, same, alive):.1%} |"
+                    for room, planted, same, alive in rows
+                ),
+            ]
         )
 
     def survivors_table(self) -> str:
         rows = [
-            f"| {r['file'].removeprefix('src/dpgram/')} | {_code(r['before'])} | {_code(r['after'])} | {self.reasons.get(r['name'], '')} |"
+            f"| {r['file'].removeprefix('src/dpgram/')} | {_code(r['before'])} | {_code(r['after'])} | {self._why(r)} |"
             for r in self.survivors
         ]
         return "\n".join(["| file | line | mistake | why nothing notices |\n|---|---|---|---|", *rows])
+
+    def _why(self, result: dict) -> str:
+        reason = self.reasons.get(result["name"])
+        return "" if reason is None else f"{'the same: ' if reason.same else ''}{reason.why}"
+
+
+def _share(planted: int, same: int, alive: int) -> float:
+    return alive / max(1, planted - same)
 
 
 def _room(result: dict) -> str:

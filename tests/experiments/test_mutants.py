@@ -15,7 +15,7 @@ package("cosmic_ray")
 package("coverage")
 
 from experiments.mutants.mutations import Mutant, mutants, of_file  # noqa: E402
-from experiments.mutants.report import REASONS, Report, read_reasons  # noqa: E402
+from experiments.mutants.report import REASONS, Reason, Report, read_reasons  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 
@@ -81,10 +81,10 @@ def test_tests_notice_mistakes_in_what_they_run(tmp_path):
 
 
 def test_every_reason_is_that_of_a_mistake_which_can_be_made():
-    for name, entry in read_reasons().items():
-        lines = (ROOT / entry["file"]).read_text(encoding="utf-8")
-        assert entry["before"] in lines, f"{REASONS.name} explains {name}, a mistake in a line that has changed: remove it"
-        assert entry["why"]
+    for name, reason in read_reasons().items():
+        lines = (ROOT / reason.file).read_text(encoding="utf-8")
+        assert reason.before in lines, f"{REASONS.name} explains {name}, a mistake in a line that has changed: remove it"
+        assert reason.why
 
 
 def result(mutant: Mutant, outcome: str) -> dict:
@@ -93,13 +93,19 @@ def result(mutant: Mutant, outcome: str) -> dict:
 
 def test_a_mistake_that_nothing_notices_needs_a_reason():
     planted = list(of_file("src/dpgram/rows/made_up.py", SOURCE))
-    results = {each.name: result(each, "killed") for each in planted[2:]}
-    results[planted[0].name] = result(planted[0], "survived")
-    results[planted[1].name] = result(planted[1], "not run by any test")
-    report = replace(Report.of(planted, results, known=100), reasons={planted[0].name: "it does no harm"})
+    results = {each.name: result(each, "killed") for each in planted[3:]}
+    results |= {each.name: result(each, "survived") for each in planted[:2]}
+    results[planted[2].name] = result(planted[2], "not run by any test")
+    harmless, same = (
+        Reason(each.file, each.before, each.after, "it does no harm", same)
+        for each, same in zip(planted, (False, True), strict=False)
+    )
+    report = replace(Report.of(planted, results, known=100), reasons={planted[0].name: harmless, planted[1].name: same})
     (line,) = report.unexplained()
-    assert planted[1].name in line
-    assert f"| rows | {len(planted)} | {len(planted) - 2} | 2 |" in report.table()
-    assert "it does no harm" in report.survivors_table()
+    assert planted[2].name in line
+    count = len(planted)
+    assert f"| rows | {count} | 1 | {count - 3} | 2 | {2 / (count - 1):.1%} |" in report.table()
+    assert report.surviving_share == 2 / (count - 1)
+    assert "| the same: it does no harm |" in report.survivors_table()
     assert report.missing == 0
-    assert Report.of(planted, {}, known=100).missing == len(planted)
+    assert Report.of(planted, {}, known=100).missing == count
