@@ -22,9 +22,10 @@ from pathlib import Path
 
 import pytest
 
+from experiments.mutants.anew import MISTAKE, PIPE
 from experiments.mutants.choice import Choice
 from experiments.mutants.mutations import FOLDER, Mutant
-from experiments.mutants.planting import functions, import_with, plant
+from experiments.mutants.planting import functions, plant
 
 TODO, RESULTS, UNFIT = FOLDER / "todo.json", FOLDER / "results.jsonl", FOLDER / "unfit.json"
 SECONDS, AS_LONG = 10, 10  # of processor time that a test may take, and as a multiple of what it took without a mistake
@@ -39,7 +40,11 @@ def allowed(nominal: float) -> float:
 
 def limit(nominal: float) -> None:
     """End this process when the test that begins takes far too much of the processor."""
-    signal.setitimer(signal.ITIMER_PROF, allowed(nominal))
+    limit_to(allowed(nominal))
+
+
+def limit_to(seconds: float) -> None:
+    signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
 class Child:
@@ -135,15 +140,19 @@ class Forks:
         if job.process == 0:
             os.close(reading)
             try:
-                self.inside(job, lambda line: os.write(writing, f"{line}\n".encode()))
+                self.inside(job, writing)
             finally:
                 os._exit(0)
         os.close(writing)
         job.pipe = reading
         return job
 
-    def inside(self, child: Child, tell) -> None:
+    def inside(self, child: Child, pipe: int) -> None:
         """The forked process: plants the mistake and runs tests until one fails."""
+
+        def tell(line: str) -> None:
+            os.write(pipe, f"{line}\n".encode())
+
         os.setsid()
         nothing = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
@@ -159,14 +168,15 @@ class Forks:
                 limit(child.nominal.get(item.nodeid, 0.0))
                 item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
                 if self.session.testsfailed:
-                    return tell("failed")
-            return tell("survived")
+                    tell("failed")
+                    return
+            tell("survived")
+            return
         tell("anew")
-        import_with(child.mutant)
-        teller = Teller(tell)
-        options = ["-x", "-q", "-p", "no:cacheprovider", "--capture=sys", f"--basetemp={child.folder}"]
-        code = pytest.main([*options, *child.tests], [teller])
-        return tell("survived" if code == 0 else "failed" if teller.begun else "no import")
+        os.set_inheritable(pipe, True)
+        os.environ[MISTAKE], os.environ[PIPE] = json.dumps(child.mutant and asdict(child.mutant)), str(pipe)
+        options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "experiments.mutants.anew", f"--basetemp={child.folder}"]
+        os.execv(sys.executable, [sys.executable, "-m", "pytest", *options, *child.tests])
 
     def end(self, child: Child) -> None:
         """Record the result, unless the test that noticed has to show first that it passes without a mistake."""
@@ -205,18 +215,6 @@ class Forks:
         if count % 20 == 0:
             words = ", ".join(f"{many} {outcome}" for outcome, many in self.tally.most_common())
             print(f"{time.strftime('%H:%M:%S')} {count} of {self.total}: {words}", file=sys.__stderr__, flush=True)
-
-
-class Teller:
-    """Tells the process that waits of every test that begins."""
-
-    def __init__(self, tell) -> None:
-        self.tell, self.begun = tell, 0
-
-    def pytest_runtest_logstart(self, nodeid: str) -> None:
-        self.begun += 1
-        limit(30.0)
-        self.tell(f"test {nodeid}")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -40,12 +40,9 @@ def plant(mutant: Mutant, live: dict[Place, list[FunctionType]]) -> bool:
     return True
 
 
-def import_with(mutant: Mutant | None) -> None:
-    """Forget the package and its tests; whoever imports the file from now on gets it with the mistake."""
-    for name in [name for name in sys.modules if name.partition(".")[0] in {"dpgram", "tests"}]:
-        del sys.modules[name]
-    if mutant is not None:
-        sys.meta_path.insert(0, _Finder(mutant))
+def import_with(mutant: Mutant) -> None:
+    """Whoever imports the file from now on gets it with the mistake."""
+    sys.meta_path.insert(0, _Finder(mutant))
 
 
 class _Finder(importlib.abc.MetaPathFinder):

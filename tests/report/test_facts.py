@@ -97,6 +97,7 @@ def test_rounds_are_a_table_short_in_print_and_folded_on_the_page(releases, tmp_
     run(["inspect", str(tmp_path / "release.json")])
     shown = [line for line in capsys.readouterr().out.splitlines() if " % " in line]
     assert [" for looks " in line for line in shown].count(True) == 1  # before the rounds, and outside of their table
+    assert next(line for line in shown if " for looks " in line).rstrip().endswith(f"{looks:.1f} %")
     assert len(shown) == 2 + 1
     assert all(fact.rounds is None for fact in facts(releases["gaussian-noise", "replace"]))
 
