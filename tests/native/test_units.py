@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -131,9 +132,14 @@ def test_texts_that_lie_outside_are_an_error(offsets):
         keys_of(cells)
 
 
-def test_growing_loses_nothing():
+@pytest.mark.parametrize(
+    ("least", "most", "high"),
+    [(0, 2**63, 5 << 56), (0, 2**40, 16 << 56), (2**40, 2**63, 16 << 56)],
+    ids=["text", "small", "large"],
+)
+def test_growing_loses_nothing(least, most, high):
     made, rng = table(), np.random.default_rng(2)
-    keys = np.column_stack([rng.integers(0, 2**63, 200_000), np.full(200_000, 5 << 56)]).astype(np.uint64)
+    keys = np.column_stack([rng.integers(least, most, 200_000), np.full(200_000, high)]).astype(np.uint64)
     times = rng.integers(1, 4, len(keys))
     every = rng.permutation(np.repeat(np.arange(len(keys)), times))
     for start in range(0, len(every), 7777):
@@ -152,17 +158,59 @@ def test_growing_loses_nothing():
 
 def test_keys_that_nobody_could_choose_are_spread_all_the_same():
     """Numbers in a row, multiples of powers of two, and keys that differ in the last byte alone take no more room than others."""
-    for low, high in (
-        (np.arange(100_000), 5 << 56),
-        (np.arange(100_000) << 40, 5 << 56),
-        (np.full(100_000, 7), (5 << 56) + np.arange(100_000)),
+    for low, high, most in (
+        (np.arange(100_000), 5 << 56, 40),
+        (np.arange(100_000), 16 << 56, 20),
+        (np.arange(100_000) << 20, 16 << 56, 20),
+        (np.arange(100_000) << 44, 16 << 56, 40),
+        (np.arange(100_000) << 40, 5 << 56, 40),
+        (np.full(100_000, 7), (5 << 56) + np.arange(100_000), 40),
     ):
         made = table()
         keys = np.column_stack([low, np.broadcast_to(high, 100_000)]).astype(np.uint64)
         assert made.add(keys)
         assert made.finish()
-        assert made.size[1] <= 40 * 100_000
+        assert made.size[1] <= most * 100_000
         assert (made.counts(keys)[0] == 1).all()
+
+
+def numbers(*ids: int) -> np.ndarray:
+    """Their keys."""
+    return np.column_stack([np.array(ids, np.uint64), np.full(len(ids), 16 << 56, np.uint64)])
+
+
+@pytest.mark.parametrize("low", [0, 2**40 - 1, 2**40, 2**64 - 1])
+def test_a_number_that_has_more_rows_than_its_word_can_say(low):
+    """A small number and how often it was counted share a word, with room for 2^24 - 1. The rest is counted as well, for one unit."""
+    most, made = 2**24 - 1, table()
+    for key, times in ((numbers(low), most + 12), (numbers(3), most + 1), (numbers(4), most), (numbers(5), most - 1)):
+        many = np.repeat(key, 2**20, axis=0)
+        for start in range(0, times, 2**20):
+            assert made.add(many[: times - start])
+    assert made.add(numbers(2**41))
+    assert made.finish()
+    assert made.size[0] == 5
+    asked = numbers(low, 3, 4, 5, 2**41, low)
+    assert made.counts(asked)[0].tolist() == [most + 12, most + 1, most, most - 1, 1, most + 12]
+    assert made.counts(numbers(6)) is None
+
+
+def test_threads_count_the_rest_of_a_number_together():
+    made, threads, rows = table(), [], 2**20
+    many = np.repeat(numbers(7, 2**50), rows, axis=0)
+
+    def count():
+        for _ in range(6):
+            assert made.add(many)
+
+    for _ in range(4):
+        threads.append(threading.Thread(target=count))
+        threads[-1].start()
+    for thread in threads:
+        thread.join()
+    assert made.finish()
+    assert made.counts(numbers(7, 2**50))[0].tolist() == [24 * rows] * 2
+    assert made.size[0] == 2
 
 
 def test_more_than_the_limit_is_refused():

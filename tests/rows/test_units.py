@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpgram.errors import ColumnTypeError, MechanismError, TableError
+from dpgram.errors import MechanismError, TableError
 from dpgram.native.library import kernel
 from dpgram.rows import units
 from dpgram.rows.units import UnitIndex
@@ -189,7 +189,7 @@ def test_truth_values_and_dates_are_what_arrow_writes():
     "cells", [pa.array([[1], [2]]), pa.array([{"a": 1}]), pa.array([[("k", 1)]], pa.map_(pa.string(), pa.int8()))]
 )
 def test_cells_of_several_parts_are_refused(cells):
-    with pytest.raises(ColumnTypeError, match="needs a type of text or of whole numbers"):
+    with pytest.raises(TableError, match="the ids of units are of type .*They must be text or whole numbers"):
         counted(cells)
 
 

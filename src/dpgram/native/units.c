@@ -16,12 +16,13 @@ enum {
     SLOT_SHIFT = 22,     /* and the 32 bits from here on say where in it */
     FULL = 80,           /* percent of a table: it then grows by MORE */
     MORE = 30,           /* percent, so that slots of 24 bytes are at most 39 for each unit */
-    MORE_NUMBERS = 90,   /* the same where they are of 16 bytes: 38 */
+    MORE_NUMBERS = 90,   /* the same where they are of 16 bytes, 38, or of 8 bytes, 19 */
     MOST_WAITING = 512,  /* rows for one table that a thread counts together */
     AHEAD = 32,          /* how many keys ahead slots are asked for */
     PATIENCE = 100,      /* looks at a table that another thread holds, before the processor is left to others */
     SHORT = 15,          /* bytes of a text that is its own key */
     LONGEST_NUMBER = 20, /* characters of a whole number of 64 bits */
+    TIMES_BITS = 24,     /* of a small slot say how often its number was counted; the others are the number */
     WHOLE_NUMBER = 16    /* the last byte of a key: this, or how long a short text is, or at least 128; zero where there is no id */
 };
 
@@ -32,8 +33,15 @@ struct key {
 };
 
 /* A slot is words: the low half of a key, the high half, and how often the key was counted, at most 2^63 - 1 times; free where that is
- * zero. Whole numbers that are not negative, the most frequent ids, have no high half: all of theirs are the same. */
-enum kind { NUMBERS, OTHERS, KINDS };
+ * zero. Whole numbers that are not negative have no high half: all of theirs are the same. Those below 2^40, the most frequent ids, take
+ * one word together with how often they were counted. One that was counted more often than fits there has a slot among the large numbers
+ * as well, for the rest of its rows. */
+enum kind { SMALL, LARGE, OTHERS, KINDS };
+
+static const uint64_t WORDS_OF_SLOT[KINDS] = {1, 2, 3}, WORDS_OF_KEY[KINDS] = {1, 1, 2};
+
+#define MOST_SMALL ((UINT64_C(1) << (64 - TIMES_BITS)) - 1)
+#define MOST_TIMES ((UINT64_C(1) << TIMES_BITS) - 1)
 
 struct table {
     uint64_t *slots;
@@ -52,14 +60,12 @@ struct units {
 /* What one thread needs while rows are counted. */
 struct counting {
     struct units *units;
-    struct key *waiting;                 /* MOST_WAITING for each table, of rows that are not counted yet */
+    uint64_t *waiting[KINDS];            /* keys of rows that are not counted yet: MOST_WAITING for each table */
     uint32_t how_many[KINDS][TABLES];    /* of them wait for it */
     uint64_t *spare;                     /* where a table's slots lie while it grows */
     int64_t spare_bytes;
     uint64_t mark;                       /* likewise, of the rows that this thread has counted */
 };
-
-#define WAITING_BYTES ((int64_t)sizeof(struct key) * TABLES * MOST_WAITING)
 
 typedef int64_t loose __attribute__((aligned(1)));
 
@@ -197,31 +203,39 @@ void dpgram_units_size(struct units *units, int64_t *size) {
     size[2] = (int64_t)atomic_load(&units->mark);
 }
 
+static void free_room(struct counting *counting) {
+    for (int kind = 0; kind < KINDS; kind++) {
+        free(counting->waiting[kind]);
+        counting->waiting[kind] = NULL;
+    }
+    free(counting->spare);
+    counting->spare = NULL, counting->spare_bytes = 0;
+}
+
+void dpgram_counting_free(struct counting *counting) {
+    if (!counting) return;
+    free_room(counting);
+    free(counting);
+}
+
 /* Room for one thread to count rows in, or NULL where there is no memory. It goes with `dpgram_counting_free`. */
 struct counting *dpgram_counting_new(struct units *units) {
     struct counting *counting = calloc(1, sizeof *counting);
     if (!counting) return NULL;
     counting->units = units;
-    counting->waiting = malloc(KINDS * WAITING_BYTES);
-    if (!counting->waiting) {
-        free(counting);
-        return NULL;
-    }
-    return counting; /* the limit is about units, however many threads count them */
-}
-
-void dpgram_counting_free(struct counting *counting) {
-    if (!counting) return;
-    free(counting->waiting);
-    free(counting->spare);
-    free(counting);
+    for (int kind = 0; kind < KINDS; kind++)
+        counting->waiting[kind] = malloc(sizeof(uint64_t) * TABLES * MOST_WAITING * WORDS_OF_KEY[kind]);
+    if (counting->waiting[SMALL] && counting->waiting[LARGE] && counting->waiting[OTHERS])
+        return counting; /* the limit is about units, however many threads count them */
+    dpgram_counting_free(counting);
+    return NULL;
 }
 
 static inline int is_id(struct key key) { return key.high >> 56 != 0; }
 
-static inline enum kind kind_of(struct key key) { return key.high == (uint64_t)WHOLE_NUMBER << 56 ? NUMBERS : OTHERS; }
-
-static inline int words_of(enum kind kind) { return kind == NUMBERS ? 2 : 3; }
+static inline enum kind kind_of(struct key key) {
+    return key.high != (uint64_t)WHOLE_NUMBER << 56 ? OTHERS : key.low > MOST_SMALL ? LARGE : SMALL;
+}
 
 /* Depends on the secret, so that nobody can choose ids that fall into the same place. */
 static inline uint64_t hashed(const struct units *units, struct key key) {
@@ -233,27 +247,39 @@ static inline uint64_t hashed(const struct units *units, struct key key) {
     return h * secret[1];
 }
 
-static inline uint64_t *first_slot(const struct table *table, uint64_t hash, int words) {
-    return table->slots + ((uint64_t)(uint32_t)(hash >> SLOT_SHIFT) * table->capacity >> 32) * (uint64_t)words;
+/* From here on `kind` is a constant wherever a function is called, so that each kind has code of its own. */
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
+ALWAYS_INLINE uint64_t times_in(const uint64_t *slot, enum kind kind) {
+    return kind == SMALL ? *slot & MOST_TIMES : slot[WORDS_OF_SLOT[kind] - 1];
 }
 
-static inline struct key key_in(const uint64_t *slot, int words) {
-    return (struct key){slot[0], words == 2 ? (uint64_t)WHOLE_NUMBER << 56 : slot[1]};
+ALWAYS_INLINE struct key key_in(const uint64_t *slot, enum kind kind) {
+    return kind == OTHERS ? (struct key){slot[0], slot[1]} : number_key(kind == SMALL ? *slot >> TIMES_BITS : *slot, 0);
 }
 
-/* The slot of a key, or the free one where it belongs. The table has one that is free. `words` are those of its kind. */
-static inline uint64_t *slot_of(const struct table *table, uint64_t hash, struct key key, int words) {
-    const uint64_t *end = table->slots + (uint64_t)table->capacity * (uint64_t)words;
-    uint64_t *slot = first_slot(table, hash, words);
-    while (slot[words - 1] && (slot[0] != key.low || (words == 3 && slot[1] != key.high)))
-        slot = slot + words == end ? table->slots : slot + words;
+ALWAYS_INLINE int has_key(const uint64_t *slot, struct key key, enum kind kind) {
+    const struct key there = key_in(slot, kind);
+    return there.low == key.low && (kind != OTHERS || there.high == key.high);
+}
+
+ALWAYS_INLINE void put(uint64_t *slot, struct key key, uint64_t times, enum kind kind) {
+    slot[0] = kind == SMALL ? key.low << TIMES_BITS | times : key.low;
+    if (kind == OTHERS) slot[1] = key.high;
+    if (kind != SMALL) slot[WORDS_OF_SLOT[kind] - 1] = times;
+}
+
+ALWAYS_INLINE uint64_t *first_slot(const struct table *table, uint64_t hash, enum kind kind) {
+    return table->slots + ((uint64_t)(uint32_t)(hash >> SLOT_SHIFT) * table->capacity >> 32) * WORDS_OF_SLOT[kind];
+}
+
+/* The slot of a key, or the free one where it belongs. The table has one that is free. */
+ALWAYS_INLINE uint64_t *slot_of(const struct table *table, uint64_t hash, struct key key, enum kind kind) {
+    const uint64_t *end = table->slots + (uint64_t)table->capacity * WORDS_OF_SLOT[kind];
+    uint64_t *slot = first_slot(table, hash, kind);
+    while (times_in(slot, kind) && !has_key(slot, key, kind))
+        slot = slot + WORDS_OF_SLOT[kind] == end ? table->slots : slot + WORDS_OF_SLOT[kind];
     return slot;
-}
-
-static inline void put(uint64_t *slot, struct key key, uint64_t count, int words) {
-    slot[0] = key.low;
-    if (words == 3) slot[1] = key.high;
-    slot[words - 1] = count;
 }
 
 /* Takes `more` bytes of what the limit allows. */
@@ -266,11 +292,11 @@ static int may_take(struct units *units, int64_t more) {
 }
 
 /* Makes a table larger. Meanwhile what it holds is in `spare`, so that few new pages of memory are needed. */
-static enum failure grow(struct counting *counting, struct table *table, int words) {
+static enum failure grow(struct counting *counting, struct table *table, enum kind kind) {
     struct units *units = counting->units;
-    const uint64_t part = words == 2 ? MORE_NUMBERS : MORE;
+    const uint64_t part = kind == OTHERS ? MORE : MORE_NUMBERS, words = WORDS_OF_SLOT[kind];
     const uint64_t capacity = (uint64_t)table->capacity + (uint64_t)table->capacity * part / 100 + 8;
-    const int64_t size = (int64_t)sizeof(uint64_t) * words, old = table->capacity * size, new = (int64_t)capacity * size;
+    const int64_t size = (int64_t)(sizeof(uint64_t) * words), old = table->capacity * size, new = (int64_t)capacity * size;
     const int64_t more = old > counting->spare_bytes ? old - counting->spare_bytes : 0;
     if (capacity > UINT32_MAX || !may_take(units, new - old + more)) return NO_ROOM;
     if (more) {
@@ -285,46 +311,49 @@ static enum failure grow(struct counting *counting, struct table *table, int wor
     const uint32_t before = table->capacity;
     table->slots = slots, table->capacity = (uint32_t)capacity;
     for (uint32_t i = 0; i < before; i++) {
-        const uint64_t *from = counting->spare + (uint64_t)i * (uint64_t)words;
-        const struct key key = key_in(from, words);
-        if (from[words - 1]) put(slot_of(table, hashed(units, key), key, words), key, from[words - 1], words);
+        const uint64_t *from = counting->spare + (uint64_t)i * words, times = times_in(from, kind);
+        const struct key key = key_in(from, kind);
+        if (times) put(slot_of(table, hashed(units, key), key, kind), key, times, kind);
     }
     return NONE;
 }
 
-/* The hash of key i, whose slots are asked for; zero beyond the last one. */
-static inline uint64_t asked_for(const struct units *units, const struct key *keys, int64_t i, int64_t n) {
-    if (i >= n) return 0;
-    const uint64_t hash = hashed(units, keys[i]);
-    const enum kind kind = kind_of(keys[i]);
-    const char *slot = (const char *)first_slot(&units->tables[kind][hash >> TABLE_SHIFT], hash, words_of(kind));
+/* Asks for the slots where a key of this hash may be. */
+ALWAYS_INLINE void ask(const struct table *table, uint64_t hash, enum kind kind) {
+    const char *slot = (const char *)first_slot(table, hash, kind);
     __builtin_prefetch(slot, 1);
     __builtin_prefetch(slot + LINE, 1);
-    return hash;
 }
 
-/* Counts n rows in a table of slots of so many words. */
-static inline enum failure count_rows(struct counting *counting, struct table *table, const struct key *keys, int64_t n, int words) {
+ALWAYS_INLINE struct key waiting_key(const uint64_t *waiting, int64_t i, enum kind kind) {
+    return kind == OTHERS ? (struct key){waiting[2 * i], waiting[2 * i + 1]} : number_key(waiting[i], 0);
+}
+
+static enum failure wait_beyond(struct counting *counting, struct key key, uint64_t which);
+
+/* Counts the n rows that wait for one table. There is no branch on whether a key is new, which nobody can predict. */
+ALWAYS_INLINE enum failure count_rows(struct counting *counting, uint64_t which, int64_t n, enum kind kind) {
     struct units *units = counting->units;
-    uint64_t hashes[AHEAD];
+    struct table *table = &units->tables[kind][which];
+    const uint64_t *waiting = counting->waiting[kind] + which * MOST_WAITING * WORDS_OF_KEY[kind];
+    uint64_t hashes[MOST_WAITING];
     int64_t added = 0;
     enum failure failure = NONE;
-    for (int64_t r = 0; r < AHEAD; r++) hashes[r] = asked_for(units, keys, r, n);
-    for (int64_t r = 0; r < n && failure == NONE; r++) {
-        const uint64_t hash = hashes[r % AHEAD];
-        hashes[r % AHEAD] = asked_for(units, keys, r + AHEAD, n);
-        uint64_t *slot = table->capacity ? slot_of(table, hash, keys[r], words) : NULL;
-        if (slot && slot[words - 1]) {
-            slot[words - 1]++;
+    for (int64_t r = 0; r < n; r++) hashes[r] = hashed(units, waiting_key(waiting, r, kind));
+    for (int64_t r = 0; r < AHEAD && r < n; r++) ask(table, hashes[r], kind);
+    for (int64_t r = 0; r < n; r++) {
+        if ((uint64_t)table->used * 100 >= (uint64_t)table->capacity * FULL && (failure = grow(counting, table, kind)) != NONE) break;
+        if (r + AHEAD < n) ask(table, hashes[r + AHEAD], kind);
+        const struct key key = waiting_key(waiting, r, kind);
+        uint64_t *slot = slot_of(table, hashes[r], key, kind);
+        const uint64_t times = times_in(slot, kind);
+        if (kind == SMALL && times == MOST_TIMES) {
+            if ((failure = wait_beyond(counting, key, which)) != NONE) break;
             continue;
         }
-        if ((uint64_t)table->used * 100 >= (uint64_t)table->capacity * FULL) {
-            failure = grow(counting, table, words);
-            if (failure != NONE) break;
-            slot = slot_of(table, hash, keys[r], words);
-        }
-        put(slot, keys[r], 1, words);
-        table->used++, added++;
+        put(slot, key, times + 1, kind);
+        table->used += times == 0;
+        added += times == 0 && kind_of(key) == kind; /* else it is a small number, which has a slot already */
     }
     atomic_fetch_add(&units->count, added);
     return failure;
@@ -345,64 +374,91 @@ static void hold(struct table *table) {
 /* Counts the rows that wait for one table. Together they need few of its pages' addresses. */
 static enum failure count_waiting(struct counting *counting, enum kind kind, uint64_t which) {
     struct table *table = &counting->units->tables[kind][which];
-    const struct key *keys = counting->waiting + (kind * TABLES + which) * MOST_WAITING;
     const int64_t n = counting->how_many[kind][which];
     counting->how_many[kind][which] = 0;
     if (!n) return NONE;
     hold(table);
-    const enum failure failure =
-        kind == NUMBERS ? count_rows(counting, table, keys, n, 2) : count_rows(counting, table, keys, n, 3);
+    const enum failure failure = kind == SMALL   ? count_rows(counting, which, n, SMALL)
+                                 : kind == LARGE ? count_rows(counting, which, n, LARGE)
+                                                 : count_rows(counting, which, n, OTHERS);
     atomic_flag_clear_explicit(&table->held, memory_order_release);
     return failure;
+}
+
+/* Lets a row wait until there are MOST_WAITING for its table, and then counts them. */
+ALWAYS_INLINE enum failure wait_for(struct counting *counting, struct key key, uint64_t which, enum kind kind) {
+    uint64_t *at = counting->waiting[kind] + (which * MOST_WAITING + counting->how_many[kind][which]) * WORDS_OF_KEY[kind];
+    at[0] = key.low;
+    if (kind == OTHERS) at[1] = key.high;
+    return ++counting->how_many[kind][which] < MOST_WAITING ? NONE : count_waiting(counting, kind, which);
+}
+
+/* For a row whose small number has a full slot. Its table is held meanwhile, which never happens the other way round. */
+static enum failure wait_beyond(struct counting *counting, struct key key, uint64_t which) {
+    return wait_for(counting, key, which, LARGE);
 }
 
 /* Counts n rows by their keys, now or when `dpgram_counting_finish` is called. NONE, or why it gave up; what was counted is then worthless.
  * Threads may do so at the same time, each with a `counting` of its own. */
 int32_t dpgram_units_add(struct counting *counting, const struct key *keys, int64_t n) {
-    if (!counting->waiting) return NO_MEMORY;
-    for (int64_t r = 0; r < n; r++) {
+    enum failure failure = NONE;
+    if (!counting->waiting[SMALL]) return NO_MEMORY;
+    for (int64_t r = 0; r < n && failure == NONE; r++) {
         if (!is_id(keys[r])) continue;
         const uint64_t hash = hashed(counting->units, keys[r]), which = hash >> TABLE_SHIFT;
         counting->mark += hash;
         const enum kind kind = kind_of(keys[r]);
-        uint32_t *how_many = &counting->how_many[kind][which];
-        counting->waiting[(kind * TABLES + which) * MOST_WAITING + (*how_many)++] = keys[r];
-        if (*how_many < MOST_WAITING) continue;
-        const enum failure failure = count_waiting(counting, kind, which);
-        if (failure != NONE) return failure;
+        failure = kind == SMALL   ? wait_for(counting, keys[r], which, SMALL)
+                  : kind == LARGE ? wait_for(counting, keys[r], which, LARGE)
+                                  : wait_for(counting, keys[r], which, OTHERS);
     }
-    return NONE;
+    return failure;
 }
 
 /* Counts all rows that wait, after which none can be added here; likewise. */
 int32_t dpgram_counting_finish(struct counting *counting) {
     enum failure failure = NONE;
-    if (!counting->waiting) return NONE;
-    for (int kind = 0; kind < KINDS; kind++)
+    if (!counting->waiting[SMALL]) return NONE;
+    for (int kind = 0; kind < KINDS; kind++) /* small ones first: the rest of some of their rows waits among the large ones */
         for (uint64_t t = 0; t < TABLES && failure == NONE; t++) failure = count_waiting(counting, (enum kind)kind, t);
     atomic_fetch_sub(&counting->units->bytes, counting->spare_bytes);
     atomic_fetch_add(&counting->units->mark, counting->mark);
-    free(counting->waiting), free(counting->spare);
-    counting->waiting = NULL, counting->spare = NULL, counting->spare_bytes = 0;
+    free_room(counting);
     return failure;
+}
+
+ALWAYS_INLINE uint64_t times_of(const struct units *units, uint64_t hash, struct key key, enum kind kind) {
+    const struct table *table = &units->tables[kind][hash >> TABLE_SHIFT];
+    return table->capacity ? times_in(slot_of(table, hash, key, kind), kind) : 0;
+}
+
+/* GCC takes a function that does nothing but ask for memory for one that does nothing, unless it is inlined early. */
+ALWAYS_INLINE void ask_for(const struct units *units, uint64_t hash, struct key key) {
+    const enum kind kind = kind_of(key);
+    const struct table *table = &units->tables[kind][hash >> TABLE_SHIFT];
+    if (kind == SMALL) ask(table, hash, SMALL);
+    else if (kind == LARGE) ask(table, hash, LARGE);
+    else ask(table, hash, OTHERS);
 }
 
 /* How many rows have each of n keys, zero where a key is none; the mark of these rows is added to `mark`. Zero, or one if a key was never
  * counted. Nothing may be counted meanwhile. */
 int32_t dpgram_units_counts(const struct units *units, const struct key *keys, int64_t n, int64_t *counts, uint64_t *mark) {
-    uint64_t hashes[AHEAD];
+    uint64_t hashes[AHEAD] = {0};
     int unknown = 0;
-    for (int64_t r = 0; r < AHEAD; r++) hashes[r] = asked_for(units, keys, r, n);
-    for (int64_t r = 0; r < n; r++) {
-        const uint64_t hash = hashes[r % AHEAD];
-        hashes[r % AHEAD] = asked_for(units, keys, r + AHEAD, n);
-        const enum kind kind = kind_of(keys[r]);
-        const struct table *table = &units->tables[kind][hash >> TABLE_SHIFT];
-        if (!is_id(keys[r]) || !table->capacity) counts[r] = 0;
-        else if (kind == NUMBERS) counts[r] = (int64_t)slot_of(table, hash, keys[r], 2)[1];
-        else counts[r] = (int64_t)slot_of(table, hash, keys[r], 3)[2];
+    for (int64_t r = -AHEAD; r < n; r++) {
+        const uint64_t hash = hashes[(r + AHEAD) % AHEAD];
+        if (r + AHEAD < n) ask_for(units, hashes[(r + AHEAD) % AHEAD] = hashed(units, keys[r + AHEAD]), keys[r + AHEAD]);
+        if (r < 0) continue;
+        counts[r] = 0;
         if (!is_id(keys[r])) continue;
-        unknown |= !counts[r];
+        const enum kind kind = kind_of(keys[r]);
+        uint64_t times = kind == SMALL   ? times_of(units, hash, keys[r], SMALL)
+                         : kind == LARGE ? times_of(units, hash, keys[r], LARGE)
+                                         : times_of(units, hash, keys[r], OTHERS);
+        if (kind == SMALL && times == MOST_TIMES) times += times_of(units, hash, keys[r], LARGE);
+        counts[r] = (int64_t)times;
+        unknown |= !times;
         *mark += hash;
     }
     return unknown;

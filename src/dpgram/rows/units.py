@@ -27,7 +27,7 @@ import pyarrow.types as pt
 from dpgram.encoding.cells import BEYOND_INTEGERS, plain, texts_of_whole
 from dpgram.encoding.columns import arrow_cells
 from dpgram.encoding.types import as_bytes, is_text, null_where
-from dpgram.errors import ColumnTypeError, MechanismError, TableError
+from dpgram.errors import MechanismError, TableError
 from dpgram.native.library import kernel
 from dpgram.native.units import UnitTable
 
@@ -236,8 +236,9 @@ def id_cells(cells: pa.Array) -> pa.Array:
     if pt.is_decimal(kind) and kind.scale <= 0:
         cells = cells.cast(pa.decimal256(76, 0))
     if pt.is_nested(kind):
-        needed = "a type of text or of whole numbers"
-        raise ColumnTypeError(column="unit_id", kind="unit_id", found=str(kind), needed=needed, do="convert it in the source")
+        raise TableError(
+            f"the ids of units are of type {kind}. They must be text or whole numbers: convert them in the source."
+        )
     return _without_points(cells.cast(pa.large_string()).cast(pa.large_binary()))
 
 
