@@ -4,7 +4,7 @@ import { dropDown, draw, make, shorten } from "./dom.js";
 import { interval, number, probability, ticks } from "./format.js";
 import { INTERCEPT } from "./design.js";
 
-const NAMED = 30; // letters of a name
+export const NAMED = 30; // letters of a name
 const LONG = 260; // letters of a note that are shown before the reader asks for all of them
 const LOST = "not identified at this budget";
 
@@ -61,20 +61,26 @@ export function viewChoices(choice, redraw) {
   );
 }
 
-// Percentages instead of pixels: the picture follows the width of the page, on a phone and on paper.
 export function picture(release, found, choice) {
   const shown = ordered(found, choice.order).filter((c) => c.name !== INTERCEPT);
   const factor = (c) => (choice.scale === "own" ? 1 : spanOf(release.encoded[c.place]));
-  const known = shown.filter((c) => c.identified);
   if (!shown.length) return make("p", { class: "small" }, "The intercept alone: see the table.");
-  const [low, high] = domain(known.map((c) => [c.coefficient, c.lower, c.upper, c.shrunk].map((v) => v * factor(c))));
+  const unit = choice.scale === "own" ? "coefficient, in own units" : `change of ${found.target} over the whole declared range of a column (or from 0 to 1)`;
+  return bars(shown, factor, legend(found), unit);
+}
+
+// Coefficients with their intervals below each other, each multiplied by its factor. Percentages instead of pixels: the picture follows the
+// width of the page, on a phone and on paper.
+export function bars(shown, factor, caption, unit) {
+  const known = shown.filter((c) => c.identified);
+  const points = (c) => [c.coefficient, c.lower, c.upper, ...(c.shrunk === undefined ? [] : [c.shrunk])];
+  const [low, high] = domain(known.map((c) => points(c).map((v) => v * factor(c))));
   const at = (value) => (100 * (value - low)) / (high - low);
   const place = (value) => `${Math.min(Math.max(at(value), 0), 100).toFixed(3)}%`;
   const rows = shown.map((c) => {
     const by = factor(c);
-    const words = c.identified
-      ? `${c.name}: ${number(c.coefficient)}, ${interval([c.lower, c.upper])}; shrunk ${number(c.shrunk)}`
-      : `${c.name}: ${LOST}`;
+    const shrunk = c.shrunk === undefined ? "" : `; shrunk ${number(c.shrunk)}`;
+    const words = c.identified ? `${c.name}: ${number(c.coefficient)}, ${interval([c.lower, c.upper])}${shrunk}` : `${c.name}: ${LOST}`;
     const track = draw("svg", { class: "track", role: "img", "aria-label": words }, draw("title", {}, words));
     const zero = place(0);
     track.append(draw("line", { class: "zero", x1: zero, x2: zero, y1: "0", y2: "100%" }));
@@ -89,8 +95,8 @@ export function picture(release, found, choice) {
           "text", { class: "beyond", x: at(end) < 0 ? "0%" : "100%", y: "50%", dy: "0.35em", "text-anchor": at(end) < 0 ? "start" : "end" },
           at(end) < 0 ? "\u25c0" : "\u25b6",
         )),
-        draw("line", { class: "shrunk", x1: place(c.shrunk * by), x2: place(c.shrunk * by), y1: "15%", y2: "85%" }),
       );
+      if (shrunk) track.append(draw("line", { class: "shrunk", x1: place(c.shrunk * by), x2: place(c.shrunk * by), y1: "15%", y2: "85%" }));
       if (at(c.coefficient * by) >= 0 && at(c.coefficient * by) <= 100) {
         track.append(draw("circle", { class: sure ? "point sure" : "point", cx: place(c.coefficient * by), cy: "50%", r: "4" }));
       }
@@ -107,10 +113,9 @@ export function picture(release, found, choice) {
     draw("line", { class: "tick", x1: place(value), x2: place(value), y1: "0", y2: "5" }),
     draw("text", { x: place(value), y: "18", "text-anchor": at(value) < 8 ? "start" : at(value) > 92 ? "end" : "middle" }, number(value, 3)),
   ));
-  const unit = choice.scale === "own" ? "coefficient, in own units" : `change of ${found.target} over the whole declared range of a column (or from 0 to 1)`;
   return make(
     "figure", { class: "coefficients" },
-    make("figcaption", {}, legend(found)),
+    make("figcaption", {}, caption),
     make("ol", { class: "bars" }, rows, make("li", { class: "bar", "aria-hidden": "true" }, make("span", { class: "name" }, ""), axis)),
     make("p", { class: "small axis-words", title: unit }, unit),
   );

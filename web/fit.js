@@ -6,7 +6,7 @@ import { ownFeatures } from "./encode.js";
 import { debiased, shrunk } from "./estimate.js";
 import { goodness } from "./goodness.js";
 import { jointTest, statistic } from "./hypotheses.js";
-import { automatic, fieller, tests, uncertainty, wald, weaklyIdentified } from "./intervals.js";
+import { automatic, coefficientAt, combination, fieller, intervalBy, tests, uncertainty, wald, weaklyIdentified } from "./intervals.js";
 import { multiply, dot } from "./linalg.js";
 import { pValue, quantile } from "./special.js";
 
@@ -37,7 +37,7 @@ export function fit(release, target, columns, options = {}) {
       sePrivacy: known.sePrivacy[i],
       seClipping: known.seClipping[i],
       z: known.se[i] > 0 ? z : null,
-      pValue: made[i].pValue ?? pValue(statistic(seen, known, chosen[i], i), 1, seen.degrees),
+      pValue: made[i].pValue ?? pValue(statistic(chosen[i], coefficientAt(seen, known, i)), 1, seen.degrees),
       lower,
       upper,
       identified: Number.isFinite(lower) && Number.isFinite(upper),
@@ -62,6 +62,7 @@ export function fit(release, target, columns, options = {}) {
     effectiveRows: seen.rows / seen.designEffect,
     degrees: seen.degrees,
     notes: notes(release, plan.target, coefficients, intervals, seen, joint),
+    contrast: (weights) => contrast(seen, known, intervals, confidence, weights),
     predict: (cells) => predict(release, plan, seen, known, params, estimates, good, confidence, cells),
   };
 }
@@ -71,6 +72,18 @@ function jointTests(seen, known, plan, intervals) {
   const slopes = [...plan.names.keys()].filter((j) => plan.names[j] !== INTERCEPT);
   if (slopes.length > 1 && plan.groups.length > 1) groups.push(["all features", slopes]);
   return groups.map(([name, places]) => ({ name, ...jointTest(seen, known, places, intervals), restrictions: places.length }));
+}
+
+// A combination of the coefficients, with one weight for each: its estimate, interval and test, as `Fit.t_test` gives them. Simulated intervals
+// are not there for combinations: these are chosen as "auto" chooses.
+function contrast(seen, known, intervals, confidence, weights) {
+  const one = combination(seen, known, weights);
+  const [of] = tests(seen, known, intervals === "bootstrap" ? "auto" : intervals, [one.row]);
+  const { lower, upper, method } = intervalBy(seen, of, confidence, one);
+  return {
+    estimate: one.estimate, se: one.se, lower, upper, identified: Number.isFinite(lower) && Number.isFinite(upper), interval: method,
+    pValue: pValue(statistic(of, one), 1, seen.degrees),
+  };
 }
 
 // Intervals that were simulated in Python when the page was made, if it has them for this very model.

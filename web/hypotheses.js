@@ -7,12 +7,10 @@ import { dot, identity, qr, solve, transpose } from "./linalg.js";
 import { exactly, farOut, locally, profile } from "./pivot.js";
 import { pValue } from "./special.js";
 
-// Of the hypothesis that the coefficient at `place` is zero, by the test `of`; null stands for Wald's.
-export function statistic(seen, known, of, place) {
-  const row = seen.toOwn[place];
-  const estimate = dot(row, seen.estimate) + seen.base[place];
-  if (of === null) return estimate === 0 ? 0 : (estimate / known.se[place]) ** 2;
-  return Math.min(profile(of, [row], [-seen.base[place]]), farOut(of));
+// Of the hypothesis that a coefficient or a combination is zero, by the test `of`; null stands for Wald's.
+export function statistic(of, { row, base, se, estimate }) {
+  if (of === null) return estimate === 0 ? 0 : (estimate / se) ** 2;
+  return Math.min(profile(of, [row], [-base]), farOut(of));
 }
 
 // That the coefficients at `places` are all zero. What the release says too little about takes no part.

@@ -1,8 +1,8 @@
 // Intervals that count the privacy noise, around the debiased estimate: Wald's, Fieller's, and of the two what is right for each
 // coefficient. As dpgram.inference.intervals, whose docstring says what is assumed.
 
-import { errorSquares, gainBelow, inOwnUnits } from "./channel.js";
-import { dot } from "./linalg.js";
+import { errorSquares, gainBelow } from "./channel.js";
+import { apply, dot, transpose } from "./linalg.js";
 import { exactly, farOut, locally, profile } from "./pivot.js";
 import { quantile } from "./special.js";
 
@@ -79,19 +79,29 @@ export function uncertainty(seen) {
   };
 }
 
-export function wald(seen, known, confidence) {
-  const reach = quantile(confidence, seen.degrees);
-  return Array.from(inOwnUnits(seen, seen.estimate), (b, i) => ({
-    lower: b - reach * known.se[i], upper: b + reach * known.se[i], method: "wald",
-  }));
+export const wald = (seen, known, confidence) =>
+  Array.from(seen.gain, (_, place) => waldOf(seen, confidence, coefficientAt(seen, known, place)));
+
+function waldOf(seen, confidence, { se, estimate }) {
+  const reach = quantile(confidence, seen.degrees) * se;
+  return { lower: estimate - reach, upper: estimate + reach, method: "wald" };
 }
 
-// The interval of the coefficient at `place` by inversion of the test of `of`.
-function inverted(seen, known, of, confidence, place) {
-  const estimate = dot(seen.toOwn[place], seen.estimate) + seen.base[place];
+// What intervals and tests are about: one coefficient, or a combination of all of them with `weights`.
+export const coefficientAt = (seen, known, place) => ({
+  row: seen.toOwn[place], base: seen.base[place], se: known.se[place], estimate: dot(seen.toOwn[place], seen.estimate) + seen.base[place],
+});
+
+export function combination(seen, known, weights) {
+  const row = apply(transpose(seen.toOwn), weights);
+  const base = dot(seen.base, weights);
+  return { row, base, se: Math.sqrt(known.parts(weights).whole), estimate: dot(row, seen.estimate) + base };
+}
+
+// Its interval by inversion of the test of `of`.
+function inverted(seen, of, confidence, { row, base, se, estimate }) {
   const limit = quantile(confidence, seen.degrees) ** 2;
-  const se = known.se[place];
-  const accepted = (steps) => profile(of, [seen.toOwn[place]], [estimate + se * steps - seen.base[place]], limit) <= limit;
+  const accepted = (steps) => profile(of, [row], [estimate + se * steps - base], limit) <= limit;
   if (farOut(of) <= limit || accepted(-FAR) || accepted(FAR)) return { lower: -Infinity, upper: Infinity, method: "fieller" };
   const end = (sign) => {
     const grid = [0, ...STEPS];
@@ -110,7 +120,7 @@ function inverted(seen, known, of, confidence, place) {
 
 export const fieller = (seen, known, confidence) => {
   const of = exactly(seen, known);
-  return Array.from(seen.gain, (_, place) => inverted(seen, known, of, confidence, place));
+  return Array.from(seen.gain, (_, place) => inverted(seen, of, confidence, coefficientAt(seen, known, place)));
 };
 
 // Which combinations, rows in the channel's own basis, owe most of their variance to directions whose gain may well be zero. Directions of rare
@@ -138,22 +148,23 @@ function share(row, variances, which) {
   return part / whole;
 }
 
-// The test that each coefficient's interval comes from: null stands for Wald's. One for each coefficient.
-export function tests(seen, known, intervals) {
+// The test that each interval comes from: null stands for Wald's. One for each coefficient, or for each of the combinations `rows`.
+export function tests(seen, known, intervals, rows = seen.toOwn) {
   if (intervals === "fieller") {
     const of = exactly(seen, known);
-    return seen.toOwn.map(() => of);
+    return rows.map(() => of);
   }
-  if (intervals !== "auto") return seen.toOwn.map(() => null);
-  const weak = weaklyIdentified(seen, known, seen.toOwn);
-  const doubtful = weaklyIdentified(seen, known, seen.toOwn, DOUBTFUL);
+  if (intervals !== "auto") return rows.map(() => null);
+  const weak = weaklyIdentified(seen, known, rows);
+  const doubtful = weaklyIdentified(seen, known, rows, DOUBTFUL);
   const [exact, local] = [exactly(seen, known), locally(seen, known)];
-  return seen.toOwn.map((_, i) => (weak[i] ? exact : doubtful[i] ? local : null));
+  return rows.map((_, i) => (weak[i] ? exact : doubtful[i] ? local : null));
 }
+
+// The interval of a combination by the test that was chosen for it.
+export const intervalBy = (seen, of, confidence, one) => (of === null ? waldOf(seen, confidence, one) : inverted(seen, of, confidence, one));
 
 // Wald's intervals, and Fieller's for what is identified weakly or doubtfully.
 export function automatic(seen, known, confidence) {
-  const chosen = tests(seen, known, "auto");
-  return wald(seen, known, confidence).map((first, i) =>
-    chosen[i] === null ? first : inverted(seen, known, chosen[i], confidence, i));
+  return tests(seen, known, "auto").map((of, place) => intervalBy(seen, of, confidence, coefficientAt(seen, known, place)));
 }

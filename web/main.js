@@ -2,6 +2,7 @@
 
 import { chooser, startChoice } from "./chooser.js";
 import { coefficientTable, factList, noteList, picture, testTable, viewChoices } from "./coefficients.js";
+import { controlsView, differenceView } from "./controls.js";
 import { columnsOf, ModelError } from "./design.js";
 import { byId, make } from "./dom.js";
 import { findBootstrap, fit } from "./fit.js";
@@ -41,11 +42,13 @@ function start() {
       found = null;
       const words = problem instanceof ModelError ? problem.message : `This model could not be computed here (${problem.message}). Use Python instead.`;
       byId("facts").replaceChildren(make("p", { class: "warning" }, words));
-      ["picture", "table", "notes"].forEach((id) => byId(id).replaceChildren());
+      ["picture", "table", "notes", "difference-of", "moves"].forEach((id) => byId(id).replaceChildren());
     }
     if (found) {
       byId("facts").replaceChildren(factList(release, found));
       byId("notes").replaceChildren(noteList(found));
+      byId("difference-of").replaceChildren(differenceView(release, found, choice));
+      byId("moves").replaceChildren(controlsView(release, found, choice));
       show();
     }
     byId("predict").replaceChildren(said, cellForm(release, columns, cells, predict));

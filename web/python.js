@@ -1,6 +1,6 @@
 // The chosen model as a few lines of Python that give the same numbers.
 
-import { defaultFeatures, columnsOf } from "./design.js";
+import { columnsOf, defaultFeatures, placesOf } from "./design.js";
 import { neededCells } from "./encode.js";
 import { make } from "./dom.js";
 import { dateText } from "./format.js";
@@ -12,12 +12,7 @@ export function pythonCode(release, choice, cells) {
   const chosen = columnsOf(release).filter((column) => choice.features.has(column));
   const usual = defaultFeatures(release, choice.target);
   const same = chosen.length === usual.length && chosen.every((column, k) => column === usual[k]);
-  const options = [
-    ...(same ? [] : [`[${chosen.map(text).join(", ")}]`]),
-    ...(choice.intervals === "auto" ? [] : [`intervals=${text(choice.intervals)}`]),
-    ...(choice.confidence === 0.95 ? [] : [`confidence=${choice.confidence}`]),
-    ...(release.intercept && !choice.intercept ? ["intercept=False"] : []),
-  ];
+  const options = [...(same ? [] : [`[${chosen.map(text).join(", ")}]`]), ...optionsOf(release, choice)];
   const row = neededCells(release, chosen).map((column) => `    ${text(column.name)}: [${cell(column, cells[column.name])}],\n`);
   return [
     "import dpgram", "", 'release = dpgram.load("release.json")',
@@ -25,6 +20,26 @@ export function pythonCode(release, choice, cells) {
     ...(row.length ? [`row = {\n${row.join("")}}`, 'print(fit.predict(row, interval="mean"))', 'print(fit.predict(row, interval="observation"))'] : []), "",
   ].join("\n");
 }
+
+const optionsOf = (release, choice) => [
+  ...(choice.intervals === "auto" ? [] : [`intervals=${text(choice.intervals)}`]),
+  ...(choice.confidence === 0.95 ? [] : [`confidence=${choice.confidence}`]),
+  ...(release.intercept && !choice.intercept ? ["intercept=False"] : []),
+];
+
+// How the coefficient that is followed moves as the features enter.
+export function controlsCode(release, choice) {
+  const { name, column } = release.encoded[choice.followed];
+  const listed = (names) => `[${names.map(text).join(", ")}]`;
+  const others = columnsOf(release).filter((one) => choice.features.has(one) && one !== column);
+  const levels = name === column ? [] : placesOf(release, column).map((j) => release.encoded[j].name).filter((one) => one !== name);
+  const features = levels.length ? [`features=${listed(levels)}`] : [];
+  const given = ["release", text(release.encoded[choice.target].name), text(name), listed(others), ...features, ...optionsOf(release, choice)];
+  return `dpgram.controls(${given.join(", ")})`;
+}
+
+// The difference of two coefficients, by their names.
+export const differenceCode = (first, second) => `fit.t_test({${text(first)}: 1, ${text(second)}: -1})`;
 
 function cell(column, value) {
   if (value === null || value === column.missing_level) return "None";

@@ -278,6 +278,59 @@ def test_predictions_for_typed_cells_are_those_of_python(open_page, releases):
     assert number(fact(page, "prediction")) == pytest.approx(float(fit.predict({**frame, "age": [120]})[0]), rel=6e-6)
 
 
+def test_a_coefficient_moves_as_the_others_enter(open_page, folder, releases, monkeypatch):
+    """The steps in the table, in the picture, and by the line of Python below them."""
+    page = open_page("kinds")
+    page.select_option("#target", label="cost")
+    page.click("#none")
+    assert "needs a model of two features" in page.locator("#moves").text_content()
+    for name in ("age", "region", "urban"):
+        page.locator(".features label", has=page.get_by_text(name, exact=True)).click()
+    page.select_option("#confidence", "0.8")
+    for followed, groups, others in (("urban", ["age", "region"], []), ("region[west]", ["age", "urban"], None)):
+        page.select_option("#followed", label=followed)
+        levels = [name for name in releases["kinds"].schema.encoded_names if name.startswith("region[") and name != followed]
+        features = levels if others is None else others
+        moved = dpgram.controls(releases["kinds"], "cost", followed, groups, features=features, confidence=0.8)
+        rows = page.evaluate(
+            """() => [...document.querySelectorAll("#steps tbody tr")].map((row) => [...row.children].map((one) => one.textContent))"""
+        )
+        assert [row[0] for row in rows] == ["no controls", *(f"+ {name}" for name in groups)]
+        for row, step in zip(rows, moved.steps, strict=True):
+            for text, value in zip(row[1:], (step.coefficient, step.se, step.lower, step.upper), strict=True):
+                assert matches(text, value)
+        assert page.locator("#moves li.bar svg[role=img]").count() == len(rows)
+        monkeypatch.chdir(folder)
+        code = page.locator("#moves code").text_content()
+        again = eval(code, {"dpgram": dpgram, "release": releases["kinds"]})
+        assert [step.coefficient for step in again.steps] == [step.coefficient for step in moved.steps]
+    page.locator(".features label", has=page.get_by_text("region", exact=True)).click()  # what is followed has left the model
+    assert page.locator("#followed option:checked").text_content() == "age"
+    keep(page, "moves")
+
+
+def test_two_coefficients_are_compared(open_page, releases):
+    page = open_page("kinds")
+    page.select_option("#target", label="cost")
+    fit = dpgram.regress(releases["kinds"], "cost")
+    for first, second in (("age", "urban"), ("region[west]", "region[south]")):
+        page.select_option("#first", label=first)
+        page.select_option("#second", label=second)
+        said = page.locator("#difference").text_content()
+        tested = eval(page.locator("#difference code").text_content(), {"fit": fit})
+        assert said.startswith(f"{first} \u2212 {second} = ")
+        if not np.isfinite(np.asarray(tested.conf_int())).all():
+            assert "not identified at this budget" in said
+            continue
+        found = [number(text) for text in re.search(r"= (\S+) \(std err (\S+)\).*\[(\S+), (\S+)\]", said).groups()]
+        wanted = [np.asarray(tested.effect)[0], np.asarray(tested.sd)[0], *np.asarray(tested.conf_int())[0]]
+        assert found == pytest.approx([float(one) for one in wanted], rel=6e-5)
+    page.select_option("#first", label="region[south]")
+    assert page.locator("#difference").text_content() == "Choose two coefficients."
+    page.click("#none")
+    assert "two coefficients or more" in page.locator("#difference-of").text_content()
+
+
 def test_the_copied_code_gives_the_same_model(open_page, folder, releases, monkeypatch, capsys):
     page = open_page("kinds")
     page.select_option("#target", label="cost")
@@ -312,7 +365,7 @@ def test_what_is_not_identified_is_said_in_words_everywhere(open_page, releases)
     fit = dpgram.regress(releases["hard"], "income")
     assert fit.not_identified
     assert_table(page, fit)
-    assert page.locator("text.lost").count() == len([name for name in fit.not_identified if name != "(intercept)"])
+    assert page.locator("#picture text.lost").count() == len([name for name in fit.not_identified if name != "(intercept)"])
     assert "Not identified at this budget" in page.locator("#notes").text_content()
     assert "not identified" in fact(page, "counted")
 

@@ -197,6 +197,55 @@ def test_a_release_without_an_intercept_is_fitted_through_the_origin(mechanism):
     assert found["moments"] is None
 
 
+COMBINED = [
+    ("cost", STRONG, {}, "age", {}),
+    ("cost", STRONG, {"intervals": "fieller", "confidence": 0.8}, "urban", {}),
+    ("cost", ["weight", "age", "region"], {"intervals": "wald"}, "region[west]", {"features": ["region[south]"]}),
+    ("cost", ["age", "urban"], {"intercept": False}, "age", {}),
+]
+
+
+def combined_cases(release: dpgram.GramRelease) -> None:
+    """Contrasts of the last two slopes and of all coefficients, and a coefficient as the others enter."""
+    cases, fits, moves = [], [], []
+    for target, features, options, followed, others in COMBINED:
+        fits.append(fit := dpgram.regress(release, target, features, **options))
+        weights = [np.eye(len(fit.names))[-1] - np.eye(len(fit.names))[-2], np.arange(1.0, len(fit.names) + 1)]
+        place = release.schema.encoded_names.index(followed)
+        column = release.schema.encoded[place].column
+        levels = [release.schema.encoded_names[j] for j in release.schema.places[column] if j != place]
+        rest = [name for name in features if name != column]
+        moves.append(dpgram.controls(release, target, followed, rest, features=levels, **options))
+        told = {"contrasts": [list(one) for one in weights], "followed": [followed], "cells": []}
+        cases.append({"target": target, "features": features, "options": options, **told})
+    for found, fit, case, moved in zip(evaluate(page_data(release), cases)["fits"], fits, cases, moves, strict=True):
+        assert "error" not in found, found
+        tested = fit.t_test(np.array(case["contrasts"]))
+        ends = np.asarray(tested.conf_int(confidence=fit.confidence))
+        for k, one in enumerate(found["contrasts"]):
+            scale = float(np.asarray(tested.sd)[k])
+            close(one["se"], scale, "se of a contrast")
+            close(one["estimate"], float(np.asarray(tested.effect)[k]), "a contrast", scale)
+            for end, wanted in zip((one["lower"], one["upper"]), ends[k], strict=True):
+                close(end, float(wanted), "its interval", scale)
+            assert one["pValue"] == pytest.approx(float(np.asarray(tested.pvalue)[k]), rel=1e-5, abs=1e-13)
+        (steps,) = found["steps"]
+        for one, wanted in zip(steps, moved.steps, strict=True):
+            for what in ("coefficient", "se", "lower", "upper"):
+                close(one[what], getattr(wanted, what), f"{what} of a step", scale=wanted.se)
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_contrasts_and_steps_are_those_of_python(mechanism, neighbours):
+    combined_cases(release_of(mechanism, neighbours))
+
+
+@pytest.mark.parametrize("mus", [(2.0, 2.0, 8.0), (0.3, 0.3, 1.0)])
+def test_contrasts_and_steps_that_count_what_was_clipped_are_those_of_python(mus):
+    combined_cases(tailed_release("replace", mus))
+
+
 def test_the_edge_is_where_noise_alone_ends():
     """Of a matrix that is noise and nothing else, nearly all eigenvalues lie below the edge, and the largest lies near it."""
     d = 60

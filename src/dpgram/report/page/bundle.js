@@ -493,20 +493,26 @@ function viewChoices(choice, redraw) {
   );
 }
 
-// Percentages instead of pixels: the picture follows the width of the page, on a phone and on paper.
 function picture(release, found, choice) {
   const shown = ordered(found, choice.order).filter((c) => c.name !== INTERCEPT);
   const factor = (c) => (choice.scale === "own" ? 1 : spanOf(release.encoded[c.place]));
-  const known = shown.filter((c) => c.identified);
   if (!shown.length) return make("p", { class: "small" }, "The intercept alone: see the table.");
-  const [low, high] = domain(known.map((c) => [c.coefficient, c.lower, c.upper, c.shrunk].map((v) => v * factor(c))));
+  const unit = choice.scale === "own" ? "coefficient, in own units" : `change of ${found.target} over the whole declared range of a column (or from 0 to 1)`;
+  return bars(shown, factor, legend(found), unit);
+}
+
+// Coefficients with their intervals below each other, each multiplied by its factor. Percentages instead of pixels: the picture follows the
+// width of the page, on a phone and on paper.
+function bars(shown, factor, caption, unit) {
+  const known = shown.filter((c) => c.identified);
+  const points = (c) => [c.coefficient, c.lower, c.upper, ...(c.shrunk === undefined ? [] : [c.shrunk])];
+  const [low, high] = domain(known.map((c) => points(c).map((v) => v * factor(c))));
   const at = (value) => (100 * (value - low)) / (high - low);
   const place = (value) => `${Math.min(Math.max(at(value), 0), 100).toFixed(3)}%`;
   const rows = shown.map((c) => {
     const by = factor(c);
-    const words = c.identified
-      ? `${c.name}: ${number(c.coefficient)}, ${interval([c.lower, c.upper])}; shrunk ${number(c.shrunk)}`
-      : `${c.name}: ${LOST}`;
+    const shrunk = c.shrunk === undefined ? "" : `; shrunk ${number(c.shrunk)}`;
+    const words = c.identified ? `${c.name}: ${number(c.coefficient)}, ${interval([c.lower, c.upper])}${shrunk}` : `${c.name}: ${LOST}`;
     const track = draw("svg", { class: "track", role: "img", "aria-label": words }, draw("title", {}, words));
     const zero = place(0);
     track.append(draw("line", { class: "zero", x1: zero, x2: zero, y1: "0", y2: "100%" }));
@@ -521,8 +527,8 @@ function picture(release, found, choice) {
           "text", { class: "beyond", x: at(end) < 0 ? "0%" : "100%", y: "50%", dy: "0.35em", "text-anchor": at(end) < 0 ? "start" : "end" },
           at(end) < 0 ? "\u25c0" : "\u25b6",
         )),
-        draw("line", { class: "shrunk", x1: place(c.shrunk * by), x2: place(c.shrunk * by), y1: "15%", y2: "85%" }),
       );
+      if (shrunk) track.append(draw("line", { class: "shrunk", x1: place(c.shrunk * by), x2: place(c.shrunk * by), y1: "15%", y2: "85%" }));
       if (at(c.coefficient * by) >= 0 && at(c.coefficient * by) <= 100) {
         track.append(draw("circle", { class: sure ? "point sure" : "point", cx: place(c.coefficient * by), cy: "50%", r: "4" }));
       }
@@ -539,10 +545,9 @@ function picture(release, found, choice) {
     draw("line", { class: "tick", x1: place(value), x2: place(value), y1: "0", y2: "5" }),
     draw("text", { x: place(value), y: "18", "text-anchor": at(value) < 8 ? "start" : at(value) > 92 ? "end" : "middle" }, number(value, 3)),
   ));
-  const unit = choice.scale === "own" ? "coefficient, in own units" : `change of ${found.target} over the whole declared range of a column (or from 0 to 1)`;
   return make(
     "figure", { class: "coefficients" },
-    make("figcaption", {}, legend(found)),
+    make("figcaption", {}, caption),
     make("ol", { class: "bars" }, rows, make("li", { class: "bar", "aria-hidden": "true" }, make("span", { class: "name" }, ""), axis)),
     make("p", { class: "small axis-words", title: unit }, unit),
   );
@@ -621,7 +626,7 @@ function noteList(found) {
     text.length <= LONG ? text : make("details", {}, make("summary", {}, `${text.slice(0, LONG - 40)} \u2026`), text);
   return make("ul", { class: "notes" }, words.map((text) => make("li", { class: /^(NOT|CONDITIONAL|Not)/.test(text) ? "strong" : null }, folded(text))));
 }
-return { rowsThatCounted, factList, ordered, viewChoices, picture, coefficientTable, testTable, noteList };
+return { NAMED, rowsThatCounted, factList, ordered, viewChoices, picture, bars, coefficientTable, testTable, noteList };
 })();
 
 const module_eigen = (() => {
@@ -1757,8 +1762,8 @@ const module_intervals = (() => {
 // Intervals that count the privacy noise, around the debiased estimate: Wald's, Fieller's, and of the two what is right for each
 // coefficient. As dpgram.inference.intervals, whose docstring says what is assumed.
 
-const { errorSquares, gainBelow, inOwnUnits } = module_channel;
-const { dot } = module_linalg;
+const { errorSquares, gainBelow } = module_channel;
+const { apply, dot, transpose } = module_linalg;
 const { exactly, farOut, locally, profile } = module_pivot;
 const { quantile } = module_special;
 
@@ -1835,19 +1840,29 @@ function uncertainty(seen) {
   };
 }
 
-function wald(seen, known, confidence) {
-  const reach = quantile(confidence, seen.degrees);
-  return Array.from(inOwnUnits(seen, seen.estimate), (b, i) => ({
-    lower: b - reach * known.se[i], upper: b + reach * known.se[i], method: "wald",
-  }));
+const wald = (seen, known, confidence) =>
+  Array.from(seen.gain, (_, place) => waldOf(seen, confidence, coefficientAt(seen, known, place)));
+
+function waldOf(seen, confidence, { se, estimate }) {
+  const reach = quantile(confidence, seen.degrees) * se;
+  return { lower: estimate - reach, upper: estimate + reach, method: "wald" };
 }
 
-// The interval of the coefficient at `place` by inversion of the test of `of`.
-function inverted(seen, known, of, confidence, place) {
-  const estimate = dot(seen.toOwn[place], seen.estimate) + seen.base[place];
+// What intervals and tests are about: one coefficient, or a combination of all of them with `weights`.
+const coefficientAt = (seen, known, place) => ({
+  row: seen.toOwn[place], base: seen.base[place], se: known.se[place], estimate: dot(seen.toOwn[place], seen.estimate) + seen.base[place],
+});
+
+function combination(seen, known, weights) {
+  const row = apply(transpose(seen.toOwn), weights);
+  const base = dot(seen.base, weights);
+  return { row, base, se: Math.sqrt(known.parts(weights).whole), estimate: dot(row, seen.estimate) + base };
+}
+
+// Its interval by inversion of the test of `of`.
+function inverted(seen, of, confidence, { row, base, se, estimate }) {
   const limit = quantile(confidence, seen.degrees) ** 2;
-  const se = known.se[place];
-  const accepted = (steps) => profile(of, [seen.toOwn[place]], [estimate + se * steps - seen.base[place]], limit) <= limit;
+  const accepted = (steps) => profile(of, [row], [estimate + se * steps - base], limit) <= limit;
   if (farOut(of) <= limit || accepted(-FAR) || accepted(FAR)) return { lower: -Infinity, upper: Infinity, method: "fieller" };
   const end = (sign) => {
     const grid = [0, ...STEPS];
@@ -1866,7 +1881,7 @@ function inverted(seen, known, of, confidence, place) {
 
 const fieller = (seen, known, confidence) => {
   const of = exactly(seen, known);
-  return Array.from(seen.gain, (_, place) => inverted(seen, known, of, confidence, place));
+  return Array.from(seen.gain, (_, place) => inverted(seen, of, confidence, coefficientAt(seen, known, place)));
 };
 
 // Which combinations, rows in the channel's own basis, owe most of their variance to directions whose gain may well be zero. Directions of rare
@@ -1894,26 +1909,27 @@ function share(row, variances, which) {
   return part / whole;
 }
 
-// The test that each coefficient's interval comes from: null stands for Wald's. One for each coefficient.
-function tests(seen, known, intervals) {
+// The test that each interval comes from: null stands for Wald's. One for each coefficient, or for each of the combinations `rows`.
+function tests(seen, known, intervals, rows = seen.toOwn) {
   if (intervals === "fieller") {
     const of = exactly(seen, known);
-    return seen.toOwn.map(() => of);
+    return rows.map(() => of);
   }
-  if (intervals !== "auto") return seen.toOwn.map(() => null);
-  const weak = weaklyIdentified(seen, known, seen.toOwn);
-  const doubtful = weaklyIdentified(seen, known, seen.toOwn, DOUBTFUL);
+  if (intervals !== "auto") return rows.map(() => null);
+  const weak = weaklyIdentified(seen, known, rows);
+  const doubtful = weaklyIdentified(seen, known, rows, DOUBTFUL);
   const [exact, local] = [exactly(seen, known), locally(seen, known)];
-  return seen.toOwn.map((_, i) => (weak[i] ? exact : doubtful[i] ? local : null));
+  return rows.map((_, i) => (weak[i] ? exact : doubtful[i] ? local : null));
 }
+
+// The interval of a combination by the test that was chosen for it.
+const intervalBy = (seen, of, confidence, one) => (of === null ? waldOf(seen, confidence, one) : inverted(seen, of, confidence, one));
 
 // Wald's intervals, and Fieller's for what is identified weakly or doubtfully.
 function automatic(seen, known, confidence) {
-  const chosen = tests(seen, known, "auto");
-  return wald(seen, known, confidence).map((first, i) =>
-    chosen[i] === null ? first : inverted(seen, known, chosen[i], confidence, i));
+  return tests(seen, known, "auto").map((of, place) => intervalBy(seen, of, confidence, coefficientAt(seen, known, place)));
 }
-return { DOUBTFUL, errorVariance, rowsLeft, uncertainty, wald, fieller, weaklyIdentified, tests, automatic };
+return { DOUBTFUL, errorVariance, rowsLeft, uncertainty, wald, coefficientAt, combination, fieller, weaklyIdentified, tests, intervalBy, automatic };
 })();
 
 const module_noise = (() => {
@@ -2034,12 +2050,10 @@ const { dot, identity, qr, solve, transpose } = module_linalg;
 const { exactly, farOut, locally, profile } = module_pivot;
 const { pValue } = module_special;
 
-// Of the hypothesis that the coefficient at `place` is zero, by the test `of`; null stands for Wald's.
-function statistic(seen, known, of, place) {
-  const row = seen.toOwn[place];
-  const estimate = dot(row, seen.estimate) + seen.base[place];
-  if (of === null) return estimate === 0 ? 0 : (estimate / known.se[place]) ** 2;
-  return Math.min(profile(of, [row], [-seen.base[place]]), farOut(of));
+// Of the hypothesis that a coefficient or a combination is zero, by the test `of`; null stands for Wald's.
+function statistic(of, { row, base, se, estimate }) {
+  if (of === null) return estimate === 0 ? 0 : (estimate / se) ** 2;
+  return Math.min(profile(of, [row], [-base]), farOut(of));
 }
 
 // That the coefficients at `places` are all zero. What the release says too little about takes no part.
@@ -2097,7 +2111,7 @@ const { ownFeatures } = module_encode;
 const { debiased, shrunk } = module_estimate;
 const { goodness } = module_goodness;
 const { jointTest, statistic } = module_hypotheses;
-const { automatic, fieller, tests, uncertainty, wald, weaklyIdentified } = module_intervals;
+const { automatic, coefficientAt, combination, fieller, intervalBy, tests, uncertainty, wald, weaklyIdentified } = module_intervals;
 const { multiply, dot } = module_linalg;
 const { pValue, quantile } = module_special;
 
@@ -2128,7 +2142,7 @@ function fit(release, target, columns, options = {}) {
       sePrivacy: known.sePrivacy[i],
       seClipping: known.seClipping[i],
       z: known.se[i] > 0 ? z : null,
-      pValue: made[i].pValue ?? pValue(statistic(seen, known, chosen[i], i), 1, seen.degrees),
+      pValue: made[i].pValue ?? pValue(statistic(chosen[i], coefficientAt(seen, known, i)), 1, seen.degrees),
       lower,
       upper,
       identified: Number.isFinite(lower) && Number.isFinite(upper),
@@ -2153,6 +2167,7 @@ function fit(release, target, columns, options = {}) {
     effectiveRows: seen.rows / seen.designEffect,
     degrees: seen.degrees,
     notes: notes(release, plan.target, coefficients, intervals, seen, joint),
+    contrast: (weights) => contrast(seen, known, intervals, confidence, weights),
     predict: (cells) => predict(release, plan, seen, known, params, estimates, good, confidence, cells),
   };
 }
@@ -2162,6 +2177,18 @@ function jointTests(seen, known, plan, intervals) {
   const slopes = [...plan.names.keys()].filter((j) => plan.names[j] !== INTERCEPT);
   if (slopes.length > 1 && plan.groups.length > 1) groups.push(["all features", slopes]);
   return groups.map(([name, places]) => ({ name, ...jointTest(seen, known, places, intervals), restrictions: places.length }));
+}
+
+// A combination of the coefficients, with one weight for each: its estimate, interval and test, as `Fit.t_test` gives them. Simulated intervals
+// are not there for combinations: these are chosen as "auto" chooses.
+function contrast(seen, known, intervals, confidence, weights) {
+  const one = combination(seen, known, weights);
+  const [of] = tests(seen, known, intervals === "bootstrap" ? "auto" : intervals, [one.row]);
+  const { lower, upper, method } = intervalBy(seen, of, confidence, one);
+  return {
+    estimate: one.estimate, se: one.se, lower, upper, identified: Number.isFinite(lower) && Number.isFinite(upper), interval: method,
+    pValue: pValue(statistic(of, one), 1, seen.degrees),
+  };
 }
 
 // Intervals that were simulated in Python when the page was made, if it has them for this very model.
@@ -2242,6 +2269,199 @@ function predict(release, plan, seen, known, params, estimates, good, confidence
   };
 }
 return { fit, findBootstrap };
+})();
+
+const module_python = (() => {
+// The chosen model as a few lines of Python that give the same numbers.
+
+const { columnsOf, defaultFeatures, placesOf } = module_design;
+const { neededCells } = module_encode;
+const { make } = module_dom;
+const { dateText } = module_format;
+
+const text = (value) => JSON.stringify(value); // a JSON string is a Python string
+
+function pythonCode(release, choice, cells) {
+  const target = release.encoded[choice.target].name;
+  const chosen = columnsOf(release).filter((column) => choice.features.has(column));
+  const usual = defaultFeatures(release, choice.target);
+  const same = chosen.length === usual.length && chosen.every((column, k) => column === usual[k]);
+  const options = [...(same ? [] : [`[${chosen.map(text).join(", ")}]`]), ...optionsOf(release, choice)];
+  const row = neededCells(release, chosen).map((column) => `    ${text(column.name)}: [${cell(column, cells[column.name])}],\n`);
+  return [
+    "import dpgram", "", 'release = dpgram.load("release.json")',
+    `fit = dpgram.regress(${["release", text(target), ...options].join(", ")})`, "print(fit.summary())",
+    ...(row.length ? [`row = {\n${row.join("")}}`, 'print(fit.predict(row, interval="mean"))', 'print(fit.predict(row, interval="observation"))'] : []), "",
+  ].join("\n");
+}
+
+const optionsOf = (release, choice) => [
+  ...(choice.intervals === "auto" ? [] : [`intervals=${text(choice.intervals)}`]),
+  ...(choice.confidence === 0.95 ? [] : [`confidence=${choice.confidence}`]),
+  ...(release.intercept && !choice.intercept ? ["intercept=False"] : []),
+];
+
+// How the coefficient that is followed moves as the features enter.
+function controlsCode(release, choice) {
+  const { name, column } = release.encoded[choice.followed];
+  const listed = (names) => `[${names.map(text).join(", ")}]`;
+  const others = columnsOf(release).filter((one) => choice.features.has(one) && one !== column);
+  const levels = name === column ? [] : placesOf(release, column).map((j) => release.encoded[j].name).filter((one) => one !== name);
+  const features = levels.length ? [`features=${listed(levels)}`] : [];
+  const given = ["release", text(release.encoded[choice.target].name), text(name), listed(others), ...features, ...optionsOf(release, choice)];
+  return `dpgram.controls(${given.join(", ")})`;
+}
+
+// The difference of two coefficients, by their names.
+const differenceCode = (first, second) => `fit.t_test({${text(first)}: 1, ${text(second)}: -1})`;
+
+function cell(column, value) {
+  if (value === null || value === column.missing_level) return "None";
+  if (column.kind === "date") return text(dateText(value, true));
+  if (column.kind === "boolean") return value ? "True" : "False";
+  if (column.kind === "numeric") return String(value);
+  if (!column.numbers) return text(column.levels[value]);
+  const level = column.levels[value]; // "other" is a number that no category has
+  return level === "other" ? String(Math.max(...column.levels.map(Number).filter(Number.isFinite)) + 1) : level;
+}
+
+function codeBox(code) {
+  const said = make("span", { class: "small", role: "status" });
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(code);
+    } catch { // without the clipboard's permission, the old way
+      const area = make("textarea", { class: "offscreen", "aria-hidden": "true" });
+      area.value = code;
+      document.body.append(area);
+      area.select();
+      document.execCommand("copy");
+      area.remove();
+    }
+    said.textContent = "copied";
+  };
+  return [
+    make("div", { class: "row tools" }, make("button", { type: "button", id: "copy", onclick: copy }, "Copy as Python"), said),
+    make("pre", { tabindex: "0", "aria-label": "Python code of this model" }, make("code", { id: "code" }, code)),
+  ];
+}
+return { pythonCode, controlsCode, differenceCode, codeBox };
+})();
+
+const module_controls = (() => {
+// How one coefficient moves as the other features enter a regression, and how far two coefficients are apart. As dpgram.controls and
+// Fit.t_test.
+
+const { bars, NAMED } = module_coefficients;
+const { columnsOf, INTERCEPT } = module_design;
+const { dropDown, make, shorten } = module_dom;
+const { fit } = module_fit;
+const { interval, number, probability } = module_format;
+const { controlsCode, differenceCode } = module_python;
+
+const MANY = 30; // regressions, beyond which nobody reads the picture
+
+// The regression of the target on the column of a coefficient alone, then with one more of the other features at a time, in their order.
+function steps(release, target, columns, followed, options) {
+  const { column } = release.encoded[followed];
+  const others = columns.filter((one) => one !== column);
+  return [null, ...others].map((added, k) => {
+    const found = fit(release, target, [column, ...others.slice(0, k)], options);
+    const { coefficient, se, lower, upper, identified } = found.coefficients.find((c) => c.place === followed);
+    return { name: added === null ? "no controls" : `+ ${added}`, coefficient, se, lower, upper, identified };
+  });
+}
+
+const slopesOf = (found) => found.coefficients.filter((c) => c.name !== INTERCEPT);
+
+// The part of the page about the model that was `found`. What was chosen last stays chosen where the model still has it.
+function controlsView(release, found, choice) {
+  const slopes = slopesOf(found).filter((c) => !release.encoded[c.place].absent);
+  const columns = columnsOf(release).filter((column) => choice.features.has(column));
+  if (columns.length < 2) return make("p", { class: "small" }, "This needs a model of two features or more.");
+  if (columns.length > MANY) return make("p", { class: "small" }, `The model has ${columns.length} features. Choose ${MANY} or fewer to see this.`);
+  const at = slopes.find((c) => c.place === choice.followed) ?? slopes[0];
+  const result = make("div", {});
+  const show = (place) => {
+    choice.followed = Number(place);
+    result.replaceChildren(...drawn(release, found, choice, columns));
+  };
+  const named = slopes.map((c) => [String(c.place), c.name]);
+  show(at.place);
+  return make("div", {}, make("div", { class: "row tools" }, dropDown("Coefficient", named, String(at.place), show, { id: "followed" })), result);
+}
+
+function drawn(release, found, choice, columns) {
+  const options = { confidence: found.confidence, intervals: simple(found.intervals), intercept: choice.intercept };
+  const moved = steps(release, choice.target, columns, choice.followed, options);
+  const { name } = release.encoded[choice.followed];
+  const tail = (1 - found.confidence) / 2;
+  const heads = ["features", "coef", "std err", `[${number(tail, 4)}`, `${number(1 - tail, 4)}]`];
+  const rows = moved.map((step) => make(
+    "tr", { class: step.identified ? null : "lost" }, make("th", { scope: "row", title: step.name }, shorten(step.name, NAMED)),
+    [step.coefficient, step.se, ...(step.identified ? [step.lower, step.upper] : [-Infinity, Infinity])].map((value, k) =>
+      make("td", { "data-column": heads[k + 1] }, number(value))),
+  ));
+  const caption = `The coefficient of ${name}: first without controls, then with one feature more in every line. ${100 * found.confidence} % intervals.`;
+  return [
+    bars(moved, () => 1, caption, `coefficient of ${name} in the regression of ${found.target}, in own units`),
+    make(
+      "div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "The coefficient at each step" },
+      make("table", { class: "numbers", id: "steps" }, make("thead", {}, make("tr", {}, heads.map((head) => make("th", { scope: "col" }, head)))), make("tbody", {}, rows)),
+    ),
+    inPython(controlsCode(release, choice)),
+  ];
+}
+
+const inPython = (code) => make("p", { class: "small" }, "In Python: ", make("code", {}, code));
+
+// Simulated intervals are there for whole models only.
+const simple = (intervals) => (intervals === "bootstrap" ? "auto" : intervals);
+
+// One coefficient less another.
+function differenceView(release, found, choice) {
+  const slopes = slopesOf(found);
+  if (slopes.length < 2) return make("p", { class: "small" }, "This needs a model of two coefficients or more.");
+  const places = new Set(slopes.map((c) => c.place));
+  const [first, second] = pairOf(release, slopes);
+  if (!places.has(choice.first) || !places.has(choice.second)) [choice.first, choice.second] = [first.place, second.place];
+  const said = make("div", { id: "difference", role: "status" });
+  const show = () => said.replaceChildren(...words(found, choice));
+  const pick = (which) => (value) => {
+    choice[which] = Number(value);
+    show();
+  };
+  const named = slopes.map((c) => [String(c.place), c.name]);
+  show();
+  return make(
+    "div", {},
+    make(
+      "div", { class: "row tools" },
+      dropDown("Coefficient of", named, String(choice.first), pick("first"), { id: "first" }),
+      dropDown("less that of", named, String(choice.second), pick("second"), { id: "second" }),
+    ),
+    said,
+  );
+}
+
+// Two levels of one category, which are in one unit, where the model has them.
+function pairOf(release, slopes) {
+  const columnOf = (c) => release.encoded[c.place].column;
+  const first = slopes.find((c) => slopes.some((other) => other !== c && columnOf(other) === columnOf(c))) ?? slopes[0];
+  return [first, slopes.find((c) => c !== first && columnOf(c) === columnOf(first)) ?? slopes.find((c) => c !== first)];
+}
+
+function words(found, { first, second }) {
+  const [one, other] = [first, second].map((place) => found.coefficients.find((c) => c.place === place).name);
+  if (first === second) return [make("p", {}, "Choose two coefficients.")];
+  const weights = found.coefficients.map((c) => Number(c.place === first) - Number(c.place === second));
+  const apart = found.contrast(weights);
+  const test = apart.identified ? `, P>|z| ${probability(apart.pValue)}` : "";
+  const level = apart.identified ? `${100 * found.confidence} % interval ` : "";
+  const result = `${number(apart.estimate)} (std err ${number(apart.se)}), ${level}${interval([apart.lower, apart.upper])}${test}`;
+  return [make("p", {}, `${one} \u2212 ${other} = ${result}`), inPython(differenceCode(one, other))];
+}
+return { steps, controlsView, differenceView };
 })();
 
 const module_heatmap = (() => {
@@ -2518,68 +2738,6 @@ function answer(release, found, cells) {
 return { startCells, cellForm, answer };
 })();
 
-const module_python = (() => {
-// The chosen model as a few lines of Python that give the same numbers.
-
-const { defaultFeatures, columnsOf } = module_design;
-const { neededCells } = module_encode;
-const { make } = module_dom;
-const { dateText } = module_format;
-
-const text = (value) => JSON.stringify(value); // a JSON string is a Python string
-
-function pythonCode(release, choice, cells) {
-  const target = release.encoded[choice.target].name;
-  const chosen = columnsOf(release).filter((column) => choice.features.has(column));
-  const usual = defaultFeatures(release, choice.target);
-  const same = chosen.length === usual.length && chosen.every((column, k) => column === usual[k]);
-  const options = [
-    ...(same ? [] : [`[${chosen.map(text).join(", ")}]`]),
-    ...(choice.intervals === "auto" ? [] : [`intervals=${text(choice.intervals)}`]),
-    ...(choice.confidence === 0.95 ? [] : [`confidence=${choice.confidence}`]),
-    ...(release.intercept && !choice.intercept ? ["intercept=False"] : []),
-  ];
-  const row = neededCells(release, chosen).map((column) => `    ${text(column.name)}: [${cell(column, cells[column.name])}],\n`);
-  return [
-    "import dpgram", "", 'release = dpgram.load("release.json")',
-    `fit = dpgram.regress(${["release", text(target), ...options].join(", ")})`, "print(fit.summary())",
-    ...(row.length ? [`row = {\n${row.join("")}}`, 'print(fit.predict(row, interval="mean"))', 'print(fit.predict(row, interval="observation"))'] : []), "",
-  ].join("\n");
-}
-
-function cell(column, value) {
-  if (value === null || value === column.missing_level) return "None";
-  if (column.kind === "date") return text(dateText(value, true));
-  if (column.kind === "boolean") return value ? "True" : "False";
-  if (column.kind === "numeric") return String(value);
-  if (!column.numbers) return text(column.levels[value]);
-  const level = column.levels[value]; // "other" is a number that no category has
-  return level === "other" ? String(Math.max(...column.levels.map(Number).filter(Number.isFinite)) + 1) : level;
-}
-
-function codeBox(code) {
-  const said = make("span", { class: "small", role: "status" });
-  const copy = async () => {
-    try {
-      await navigator.clipboard.writeText(code);
-    } catch { // without the clipboard's permission, the old way
-      const area = make("textarea", { class: "offscreen", "aria-hidden": "true" });
-      area.value = code;
-      document.body.append(area);
-      area.select();
-      document.execCommand("copy");
-      area.remove();
-    }
-    said.textContent = "copied";
-  };
-  return [
-    make("div", { class: "row tools" }, make("button", { type: "button", id: "copy", onclick: copy }, "Copy as Python"), said),
-    make("pre", { tabindex: "0", "aria-label": "Python code of this model" }, make("code", { id: "code" }, code)),
-  ];
-}
-return { pythonCode, codeBox };
-})();
-
 const module_release = (() => {
 // The release as it is embedded in the page, ready to compute with.
 
@@ -2704,6 +2862,7 @@ const module_main = (() => {
 
 const { chooser, startChoice } = module_chooser;
 const { coefficientTable, factList, noteList, picture, testTable, viewChoices } = module_coefficients;
+const { controlsView, differenceView } = module_controls;
 const { columnsOf, ModelError } = module_design;
 const { byId, make } = module_dom;
 const { findBootstrap, fit } = module_fit;
@@ -2743,11 +2902,13 @@ function start() {
       found = null;
       const words = problem instanceof ModelError ? problem.message : `This model could not be computed here (${problem.message}). Use Python instead.`;
       byId("facts").replaceChildren(make("p", { class: "warning" }, words));
-      ["picture", "table", "notes"].forEach((id) => byId(id).replaceChildren());
+      ["picture", "table", "notes", "difference-of", "moves"].forEach((id) => byId(id).replaceChildren());
     }
     if (found) {
       byId("facts").replaceChildren(factList(release, found));
       byId("notes").replaceChildren(noteList(found));
+      byId("difference-of").replaceChildren(differenceView(release, found, choice));
+      byId("moves").replaceChildren(controlsView(release, found, choice));
       show();
     }
     byId("predict").replaceChildren(said, cellForm(release, columns, cells, predict));
