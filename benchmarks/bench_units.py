@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import dpgram
@@ -24,7 +25,9 @@ WAYS = {
     "no ids": {},
     "weights": {"weight": "w", "largest_weight": 4.0},
     "whole numbers as ids": {"unit_id": "id", "rows_per_unit": ROWS_PER_UNIT},
-    "text ids": {"unit_id": "name", "rows_per_unit": ROWS_PER_UNIT},
+    "whole numbers as text": {"unit_id": "name", "rows_per_unit": ROWS_PER_UNIT},
+    "texts of 10 characters": {"unit_id": "code", "rows_per_unit": ROWS_PER_UNIT},
+    "UUIDs as text": {"unit_id": "uuid", "rows_per_unit": ROWS_PER_UNIT},
     "whole numbers as ids, and weights": {
         "unit_id": "id",
         "rows_per_unit": ROWS_PER_UNIT,
@@ -35,18 +38,28 @@ WAYS = {
 
 
 def write_table(path: Path, rows: int, width: int) -> None:
-    """Columns of numbers, ids twice, as numbers and as text, and weights."""
+    """Columns of numbers, ids four times, as numbers and as texts, and weights."""
     rng, writer = np.random.default_rng(1), None
     for start in range(0, rows, 2**20):
         some = min(2**20, rows - start)
         ids = rng.integers(0, max(1, rows // ROWS_PER_UNIT), some)
         part = make_table(some, width, start)
-        for name, cells in {"id": ids, "name": pa.array(ids).cast(pa.string()), "w": rng.random(some) * 4}.items():
-            part = part.append_column(name, pa.array(cells))
+        name = pa.array(ids).cast(pa.string())
+        code = pc.binary_join_element_wise("P", pc.utf8_lpad(name, 9, "0"), "")
+        for column, cells in {"id": ids, "name": name, "code": code, "uuid": uuids(ids), "w": rng.random(some) * 4}.items():
+            part = part.append_column(column, pa.array(cells))
         writer = writer or pq.ParquetWriter(path, part.schema)
         writer.write_table(part, row_group_size=GROUP_ROWS)
     assert writer is not None
     writer.close()
+
+
+def uuids(ids: np.ndarray) -> pa.Array:
+    """A text of 36 characters for each id, as different from those of other ids as random ones are."""
+    numbers = ids.astype(np.uint64)[:, None] * np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], np.uint64)
+    digits = np.frombuffer(b"0123456789abcdef", np.uint8)[numbers.astype(">u8").view(np.uint8)[:, :, None] >> [4, 0] & 15]
+    texts = np.insert(digits.reshape(len(ids), 32), [8, 12, 16, 20], ord("-"), axis=1)
+    return pa.array(np.ascontiguousarray(texts).view("S36")[:, 0]).cast(pa.string())
 
 
 def run_way(way: str, path: Path, width: int, threads: int) -> None:

@@ -198,17 +198,17 @@ def test_a_release_without_an_intercept_is_fitted_through_the_origin(mechanism):
 
 
 COMBINED = [
-    ("cost", STRONG, {}, "age", {}),
-    ("cost", STRONG, {"intervals": "fieller", "confidence": 0.8}, "urban", {}),
-    ("cost", ["weight", "age", "region"], {"intervals": "wald"}, "region[west]", {"features": ["region[south]"]}),
-    ("cost", ["age", "urban"], {"intercept": False}, "age", {}),
+    ("cost", STRONG, {}, "age"),
+    ("cost", STRONG, {"intervals": "fieller", "confidence": 0.8}, "urban"),
+    ("cost", ["weight", "age", "region"], {"intervals": "wald"}, "region[west]"),
+    ("cost", ["age", "urban"], {"intercept": False}, "age"),
 ]
 
 
 def combined_cases(release: dpgram.GramRelease) -> None:
     """Contrasts of the last two slopes and of all coefficients, and a coefficient as the others enter."""
     cases, fits, moves = [], [], []
-    for target, features, options, followed, others in COMBINED:
+    for target, features, options, followed in COMBINED:
         fits.append(fit := dpgram.regress(release, target, features, **options))
         weights = [np.eye(len(fit.names))[-1] - np.eye(len(fit.names))[-2], np.arange(1.0, len(fit.names) + 1)]
         place = release.schema.encoded_names.index(followed)

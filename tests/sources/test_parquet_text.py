@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -10,6 +12,7 @@ import pytest
 import dpgram
 from dpgram.engines.local import LocalPass
 from dpgram.sources.open import open_source
+from dpgram.sources.parquet import LARGE_DICTIONARY
 
 WORDS = ["ab", "cd", "", "ef", None, "somebody's own words"]
 SCHEMA = dpgram.Schema(
@@ -45,6 +48,15 @@ def test_a_dictionary_of_nearly_as_many_values_as_rows_is_read_as_plain_text(val
     pq.write_table(pa.table({"c": cells}), tmp_path / "t.parquet", row_group_size=60_000)
     (read,) = types_read(tmp_path / "t.parquet", ["c"])
     assert pa.types.is_dictionary(read) == kept
+
+
+def test_a_dictionary_that_was_given_up_is_no_small_one(tmp_path):
+    """UUIDs, say: the dictionary is full after a fifth of the rows, and the larger part of the column is texts that were written out."""
+    cells = pa.array([str(UUID(bytes=each.tobytes())) for each in np.random.default_rng(0).integers(0, 256, (131_072, 16), np.uint8)])
+    pq.write_table(pa.table({"c": cells}), tmp_path / "t.parquet")
+    chunk = pq.ParquetFile(tmp_path / "t.parquet").metadata.row_group(0).column(0)
+    assert LARGE_DICTIONARY * (chunk.data_page_offset - chunk.dictionary_page_offset) < chunk.total_compressed_size
+    assert types_read(tmp_path / "t.parquet", ["c"]) == [pa.string()]
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary()], ids=str)

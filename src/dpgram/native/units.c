@@ -14,14 +14,16 @@ enum {
     TABLES = 1024,       /* each grows by itself, so that little is held twice at a time */
     TABLE_SHIFT = 54,    /* of a hash: what is left says which table */
     SLOT_SHIFT = 22,     /* and the 32 bits from here on say where in it */
+    FEWEST = 64,         /* slots of the first table; the others begin with more, up to MORE, so that they do not grow all at once */
     FULL = 80,           /* percent of a table: it then grows by MORE */
-    MORE = 30,           /* percent, so that slots of 24 bytes are at most 39 for each unit */
-    MORE_NUMBERS = 90,   /* the same where they are of 16 bytes, 38, or of 8 bytes, 19 */
+    MORE = 50,           /* percent, so that slots of 24 bytes are at most 39 for each unit */
+    MORE_NUMBERS = 150,  /* the same where they are of 16 bytes, 36, or of 8 bytes, 18 */
     MOST_WAITING = 512,  /* rows for one table that a thread counts together */
     AHEAD = 32,          /* how many keys ahead slots are asked for */
     PATIENCE = 100,      /* looks at a table that another thread holds, before the processor is left to others */
     SHORT = 15,          /* bytes of a text that is its own key */
     LONGEST_NUMBER = 20, /* characters of a whole number of 64 bits */
+    SURELY_FIT = 18,     /* so many digits are less than 2^63 */
     TIMES_BITS = 24,     /* of a small slot say how often its number was counted; the others are the number */
     WHOLE_NUMBER = 16    /* the last byte of a key: this, or how long a short text is, or at least 128; zero where there is no id */
 };
@@ -133,7 +135,7 @@ static int is_number(const uint8_t *text, int64_t n, struct key *key) {
     if (n > LONGEST_NUMBER || n == negative || (text[negative] == '0' && n > 1)) return 0;
     for (int64_t i = negative; i < n; i++) {
         const uint64_t digit = (uint64_t)text[i] - '0';
-        if (digit > 9 || x > (most - digit) / 10) return 0;
+        if (digit > 9 || (i >= SURELY_FIT && x > (most - digit) / 10)) return 0;
         x = 10 * x + digit;
     }
     *key = number_key(negative ? 0 - x : x, negative);
@@ -295,7 +297,8 @@ static int may_take(struct units *units, int64_t more) {
 static enum failure grow(struct counting *counting, struct table *table, enum kind kind) {
     struct units *units = counting->units;
     const uint64_t part = kind == OTHERS ? MORE : MORE_NUMBERS, words = WORDS_OF_SLOT[kind];
-    const uint64_t capacity = (uint64_t)table->capacity + (uint64_t)table->capacity * part / 100 + 8;
+    const uint64_t begin = FEWEST + FEWEST * part * (uint64_t)(table - units->tables[kind]) / (100 * TABLES);
+    const uint64_t capacity = table->capacity ? table->capacity + (uint64_t)table->capacity * part / 100 : begin;
     const int64_t size = (int64_t)(sizeof(uint64_t) * words), old = table->capacity * size, new = (int64_t)capacity * size;
     const int64_t more = old > counting->spare_bytes ? old - counting->spare_bytes : 0;
     if (capacity > UINT32_MAX || !may_take(units, new - old + more)) return NO_ROOM;

@@ -18,6 +18,7 @@ MOST_PARTS = 64  # of one file: runs of row groups, each of which a thread opens
 READ_BUFFER = 1 << 20  # pages are streamed through this, so that a huge row group does not sit in memory
 LARGE_DICTIONARY = 4  # times its size, a column is at least as large where its values are few
 SMALL_DICTIONARY = 4096  # bytes of one that is worth while whatever the column's size
+WIDEST_PLACE = 4  # bytes of a place in a dictionary; cells that take more are written out
 TRUNCATED = "it is not a Parquet file, or it is truncated. Copy or export it again"
 
 
@@ -98,8 +99,13 @@ class ParquetFile(OneFile):
 
 
 def _has_small_dictionary(chunk: pq.ColumnChunkMetaData) -> bool:
-    """Whether a column's values are few beside its rows: its dictionary lies before its pages, and is the smaller part by far."""
+    """Whether a column's values are few beside its rows: its dictionary lies before its pages, and is the smaller part by far.
+
+    Writers give a dictionary up when it becomes too large, and write the other cells out. The pages are then larger than places in a
+    dictionary could be."""
     if not chunk.has_dictionary_page or chunk.dictionary_page_offset is None:
         return False
     values = chunk.data_page_offset - chunk.dictionary_page_offset
+    if chunk.total_compressed_size - values > WIDEST_PLACE * chunk.num_values:
+        return False
     return values * LARGE_DICTIONARY <= chunk.total_compressed_size or values <= SMALL_DICTIONARY
