@@ -52,7 +52,9 @@ def test_a_dictionary_of_nearly_as_many_values_as_rows_is_read_as_plain_text(val
 
 def test_a_dictionary_that_was_given_up_is_no_small_one(tmp_path):
     """UUIDs, say: the dictionary is full after a fifth of the rows, and the larger part of the column is texts that were written out."""
-    cells = pa.array([str(UUID(bytes=each.tobytes())) for each in np.random.default_rng(0).integers(0, 256, (131_072, 16), np.uint8)])
+    cells = pa.array(
+        [str(UUID(bytes=each.tobytes())) for each in np.random.default_rng(0).integers(0, 256, (131_072, 16), np.uint8)]
+    )
     pq.write_table(pa.table({"c": cells}), tmp_path / "t.parquet")
     chunk = pq.ParquetFile(tmp_path / "t.parquet").metadata.row_group(0).column(0)
     assert LARGE_DICTIONARY * (chunk.data_page_offset - chunk.dictionary_page_offset) < chunk.total_compressed_size
