@@ -50,10 +50,13 @@ export function relation(release, target, column) {
 export const defaultFeatures = (release, target) =>
   columnsOf(release).filter((column) => relation(release, target, column) === "free");
 
-export function makeDesign(release, target, columns, intercept) {
+export const makeDesign = (release, target, columns, intercept) =>
+  designOf(release, target, columns.flatMap((column) => placesOf(release, column)), intercept);
+
+// The regression of one column of the matrix on others, by their places.
+export function designOf(release, target, places, intercept) {
   const d = release.encoded.length;
   const constant = intercept && release.intercept;
-  const places = columns.flatMap((column) => placesOf(release, column));
   if (!places.length && !constant) throw new ModelError("The model has no feature and no intercept. Choose a feature, or keep the intercept.");
   const label = release.encoded[target];
   const parts = places.map((j) => release.encoded[j]);

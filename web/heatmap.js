@@ -1,24 +1,31 @@
-// Correlations as a heat map: orange is positive, blue negative, strength is opacity, so that it follows the page's colours and prints.
+// Correlations, or partial ones, as a heat map: orange is positive, blue negative, strength is opacity, so that it follows the page's colours
+// and prints.
 
+import { ModelError, relation } from "./design.js";
 import { draw, dropDown, make, shorten } from "./dom.js";
+import { interval } from "./format.js";
+import { partials } from "./partial.js";
+import { partialCode } from "./python.js";
 
 const SMALLEST = 11; // pixels of a cell: room for the name of its row
 const LARGEST = 26;
 const NAMED = 20; // letters of a name
 const MANY = 120; // columns, beyond which only those of the model are drawn
+const MANY_PARTIAL = 40; // ... and beyond which a reader would wait for partial correlations: each column has a regression of its own
 
 // { root, follow }: `follow` draws again where only the model's columns are shown.
 export function heatmap(release, found, choice) {
-  const view = { which: found.names.length > MANY ? "model" : "all", hide: false };
-  const said = make("p", { class: "readout", role: "status" }, "Point at a cell, or move through the cells with the arrow keys.");
+  const view = { which: found.names.length > MANY ? "model" : "all", kind: "plain", hide: false };
+  const said = make("p", { class: "readout", role: "status" }, POINT);
   const frame = make("div", { class: "scroll map" });
   const redraw = () => {
     const wanted = new Set([release.encoded[choice.target].column, ...choice.features]);
     const places = [...found.names.keys()].filter((k) => view.which === "all" || wanted.has(release.encoded[k + 1].column));
-    frame.replaceChildren(drawing(found, places, view.hide, said));
+    said.textContent = POINT;
+    frame.replaceChildren(...(view.kind === "plain" ? [drawing(plainly(found, places), view.hide, said)] : partly(release, places, view.hide, said)));
   };
-  const choose = (value) => {
-    view.which = value;
+  const choose = (name) => (value) => {
+    view[name] = value;
     redraw();
   };
   const hide = (event) => {
@@ -27,7 +34,8 @@ export function heatmap(release, found, choice) {
   };
   const which = [["all", `all ${found.names.length}`], ["model", "those of the model"]];
   const tools = make(
-    "div", { class: "row tools" }, dropDown("Columns", which, view.which, choose, { id: "which" }),
+    "div", { class: "row tools" }, dropDown("Columns", which, view.which, choose("which"), { id: "which" }),
+    dropDown("Show", [["plain", "correlations"], ["partial", "partial correlations"]], view.kind, choose("kind"), { id: "kind" }),
     make(
       "label", { class: "feature" }, make("input", { type: "checkbox", id: "hide", onchange: hide }),
       make("span", {}, "hide what noise alone could have made (below two standard errors)"),
@@ -37,29 +45,67 @@ export function heatmap(release, found, choice) {
   return { root: make("div", { class: "heat" }, tools, scale(), frame, said), follow: () => view.which === "model" && redraw() };
 }
 
-function drawing(found, places, hide, said) {
-  const n = places.length;
+const POINT = "Point at a cell, or move through the cells with the arrow keys.";
+
+// What a picture shows: names, a title, and for each pair { r, se, sure, words }.
+const plainly = (found, places) => ({
+  names: places.map((k) => found.names[k]),
+  title: "Correlations",
+  pairs: places.map((row) => places.map((column) => {
+    const [r, se] = [found.correlation[row][column], found.se[row][column]];
+    return { r, sure: row === column || Math.abs(r) >= 2 * se, words: row === column ? r.toFixed(3) : `${r.toFixed(3)}, standard error ${se.toFixed(3)}` };
+  })),
+});
+
+// Of each pair given all the other columns that are shown; words where there are too many, or too few.
+function partly(release, places, hide, said) {
+  const all = places.map((k) => k + 1); // in the matrix, whose first column is the intercept
+  const say = (words) => [make("p", { class: "small" }, words)];
+  if (all.length < 2) return say("This needs two columns or more.");
+  if (all.length > MANY_PARTIAL) return say(`There are ${all.length} columns. Show those of the model, and choose ${MANY_PARTIAL} or fewer, to see partial correlations here.`);
+  const columns = new Set(all.map((j) => release.encoded[j].column));
+  const computed = all.some((j) => [...columns].some((column) => relation(release, j, column) === "same cells"));
+  let found = null;
+  try {
+    found = partials(release, all);
+  } catch (problem) {
+    return say(problem instanceof ModelError ? problem.message : `This could not be computed here (${problem.message}). Use Python instead.`);
+  }
+  const { names, pairs } = found;
+  const shown = pairs.map((row, i) => row.map(({ partial, se, lower, upper, identified }, j) => {
+    const words = identified ? `${partial.toFixed(3)}, standard error ${se.toFixed(3)}, 95 % interval ${interval([lower, upper])}` : "not identified at this budget";
+    return { r: identified ? partial : 0, sure: i === j || Math.abs(partial) >= 2 * se, words: i === j ? "1.000" : words };
+  }));
+  const lost = pairs.flatMap((row, i) => row.slice(0, i)).filter((pair) => !pair.identified).length;
+  return [
+    make("p", { class: "small" }, `Each pair given the other ${all.length - 2} columns${lost ? `; ${lost} of ${(all.length * (all.length - 1)) / 2} are not identified at this budget and left white` : ""}.`),
+    ...(computed ? [make("p", { class: "small" }, "Some of these columns are computed from others, so partial correlations between them say little. Show those of a model without such columns.")] : []),
+    drawing({ names, title: "Partial correlations", pairs: shown }, hide, said),
+    make("p", { class: "small" }, "In Python: ", make("code", {}, partialCode(release, all))),
+  ];
+}
+
+function drawing({ names, title, pairs }, hide, said) {
+  const n = names.length;
   const size = Math.max(SMALLEST, Math.min(LARGEST, Math.floor(620 / Math.max(n, 1))));
   const letter = Math.min(11, size - 1);
-  const longest = Math.max(3, ...places.map((k) => Math.min(found.names[k].length, NAMED)));
+  const longest = Math.max(3, ...names.map((name) => Math.min(name.length, NAMED)));
   const margin = Math.ceil(longest * letter * 0.62) + 6;
   const side = margin + n * size + 2;
   const map = draw("svg", {
     class: "heatmap", viewBox: `0 0 ${side} ${side}`, width: side, height: side, tabindex: "0", role: "img", "font-size": letter,
-    "aria-label": `Correlations of ${n} columns. Arrow keys move through the cells.`,
+    "aria-label": `${title} of ${n} columns. Arrow keys move through the cells.`,
   });
-  places.forEach((k, i) => {
-    const name = shorten(found.names[k], NAMED);
+  names.forEach((whole, i) => {
+    const name = shorten(whole, NAMED);
     const along = margin + (i + 0.5) * size;
     map.append(
-      draw("text", { x: margin - 4, y: along, dy: "0.35em", "text-anchor": "end" }, draw("title", {}, found.names[k]), name),
-      draw("text", { transform: `translate(${along} ${margin - 4}) rotate(-90)`, dy: "0.35em" }, draw("title", {}, found.names[k]), name),
+      draw("text", { x: margin - 4, y: along, dy: "0.35em", "text-anchor": "end" }, draw("title", {}, whole), name),
+      draw("text", { transform: `translate(${along} ${margin - 4}) rotate(-90)`, dy: "0.35em" }, draw("title", {}, whole), name),
     );
   });
-  places.forEach((row, i) => places.forEach((column, j) => {
-    const r = found.correlation[row][column];
-    const doubtful = row !== column && Math.abs(r) < 2 * found.se[row][column];
-    const strength = hide && doubtful ? 0 : Math.abs(r);
+  pairs.forEach((row, i) => row.forEach(({ r, sure }, j) => {
+    const strength = hide && !sure ? 0 : Math.abs(r);
     if (strength < 0.004) return;
     map.append(draw("rect", {
       class: r > 0 ? "positive" : "negative", x: margin + j * size, y: margin + i * size, width: size, height: size, "fill-opacity": strength.toFixed(3),
@@ -71,12 +117,10 @@ function drawing(found, places, hide, said) {
   const tell = (i, j) => {
     if (!(i >= 0 && i < n && j >= 0 && j < n)) return;
     at = [i, j];
-    const [row, column] = [places[i], places[j]];
     cursor.setAttribute("x", margin + j * size);
     cursor.setAttribute("y", margin + i * size);
     cursor.setAttribute("visibility", "visible");
-    const error = row === column ? "" : `, standard error ${found.se[row][column].toFixed(3)}`;
-    said.textContent = `${found.names[row]} and ${found.names[column]}: ${found.correlation[row][column].toFixed(3)}${error}`;
+    said.textContent = `${names[i]} and ${names[j]}: ${pairs[i][j].words}`;
   };
   map.addEventListener("pointermove", (event) => {
     const box = map.getBoundingClientRect();

@@ -38,6 +38,13 @@ export function controlsCode(release, choice) {
   return `dpgram.controls(${given.join(", ")})`;
 }
 
+// Partial correlations of whole columns, which are at these places of the matrix.
+export function partialCode(release, places) {
+  const columns = [...new Set(places.map((j) => release.encoded[j].column))];
+  const listed = columns.length === columnsOf(release).length ? "" : `, [${columns.map(text).join(", ")}]`;
+  return `dpgram.partial_correlations(release${listed})`;
+}
+
 // The difference of two coefficients, by their names.
 export const differenceCode = (first, second) => `fit.t_test({${text(first)}: 1, ${text(second)}: -1})`;
 

@@ -4,9 +4,10 @@ import { readFileSync } from "node:fs";
 import { steps } from "../../web/controls.js";
 import { fit } from "../../web/fit.js";
 import { moments } from "../../web/moments.js";
+import { partials } from "../../web/partial.js";
 import { readRelease } from "../../web/release.js";
 
-const { data, cases } = JSON.parse(readFileSync(0, "utf-8"));
+const { data, cases, pairs } = JSON.parse(readFileSync(0, "utf-8"));
 const release = readRelease(data);
 const place = (name) => release.encoded.findIndex((e) => e.name === name);
 const fits = cases.map(({ target, features, options, cells, contrasts = [], followed = [] }) => {
@@ -20,5 +21,6 @@ const fits = cases.map(({ target, features, options, cells, contrasts = [], foll
     return { error: problem.message };
   }
 });
+const partial = pairs === null ? null : partials(release, pairs.map(place), 0.9);
 const plain = (_, value) => (value instanceof Float64Array ? [...value] : Number.isFinite(value) || typeof value !== "number" ? value : `${value}`);
-process.stdout.write(JSON.stringify({ fits, moments: moments(release), spectrum: release.evidence.spectrum }, plain));
+process.stdout.write(JSON.stringify({ fits, moments: moments(release), partial, spectrum: release.evidence.spectrum }, plain));

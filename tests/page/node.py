@@ -13,11 +13,11 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 
 
-def evaluate(data: dict, cases: list[dict]) -> Any:
-    """What the page's modules make of a release: fits, moments and the spectrum."""
+def evaluate(data: dict, cases: list[dict], pairs: list[str] | None = None) -> Any:
+    """What the page's modules make of a release: fits, moments, the spectrum, and partial correlations of the columns ``pairs``."""
     done = subprocess.run(
         [str(program("node")), str(HERE / "evaluate.mjs")],
-        input=json.dumps({"data": data, "cases": cases}),
+        input=json.dumps({"data": data, "cases": cases, "pairs": pairs}),
         capture_output=True,
         text=True,
         check=False,

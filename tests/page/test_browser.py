@@ -411,6 +411,35 @@ def test_the_heat_map_has_the_correlations(open_page, releases):
     assert "need the intercept" in open_page("origin").locator("#heatmap").text_content()
 
 
+def test_the_heat_map_has_partial_correlations_of_the_model(open_page, releases, folder, monkeypatch):
+    page = open_page("kinds")
+    page.select_option("#target", label="cost")
+    page.click("#none")
+    for name in ("age", "region", "urban"):
+        page.locator(".features label", has=page.get_by_text(name, exact=True)).click()
+    page.select_option("#kind", "partial")
+    assert "are computed from others" in page.locator("#heatmap").text_content()
+    page.select_option("#which", "model")
+    found = dpgram.partial_correlations(releases["kinds"], ["age", "region", "urban", "cost"])
+    assert "are computed from others" not in page.locator("#heatmap").text_content()
+    expected = int(np.sum(found.identified & (np.abs(found.estimate) >= 0.004)))
+    assert page.locator(".heatmap rect.positive, .heatmap rect.negative").count() == expected
+    page.click("#hide")
+    apart = np.abs(found.estimate) >= 2 * found.se
+    assert page.locator(".heatmap rect.positive, .heatmap rect.negative").count() == int(np.sum(apart & found.identified)) < expected
+    page.focus(".heatmap")
+    page.keyboard.press("ArrowRight")
+    names: dict = {"dpgram": dpgram, "release": dpgram.load(folder / "kinds.json")}
+    exec(f"again = {page.locator('#heatmap code').text_content()}", names)
+    assert set(names["again"].names) == set(found.names)
+    first, second = names["again"].names[:2]
+    pair = next(pair for pair in found.pairs if {pair["first"], pair["second"]} == {first, second})
+    words = f"{first} and {second}: {pair['partial']:.3f}, standard error {pair['se']:.3f}, 95 % interval ["
+    assert page.locator(".readout").text_content().startswith(words)
+    page.click("#none")
+    assert "needs two columns" in page.locator("#heatmap").text_content()
+
+
 def test_the_spectrum_shows_the_edge_of_the_noise(open_page, releases):
     page = open_page("hard")
     release = releases["hard"]

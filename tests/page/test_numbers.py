@@ -246,6 +246,46 @@ def test_contrasts_and_steps_that_count_what_was_clipped_are_those_of_python(mus
     combined_cases(tailed_release("replace", mus))
 
 
+PAIRS = ["age", "weight", "cost", "region[west]", "region[south]", "urban", "hour"]
+
+
+def compare_partials(release: dpgram.GramRelease, names: list[str]) -> dpgram.PartialCorrelations:
+    wanted = dpgram.partial_correlations(release, names, confidence=0.9)
+    found = evaluate(page_data(release), [], names)["partial"]
+    assert found["names"] == list(wanted.names)
+    for i, row in enumerate(found["pairs"]):
+        for j, pair in enumerate(row):
+            what = f"of {names[i]} and {names[j]}"
+            assert pair["identified"] == wanted.identified[i, j], what
+            scale = float(wanted.se[i, j])
+            close(pair["partial"], float(wanted.estimate[i, j]), f"partial correlation {what}", scale)
+            close(pair["se"], scale, f"standard error {what}")
+            for end in ("lower", "upper"):
+                close(pair[end], float(getattr(wanted, end)[i, j]), f"{end} end {what}", scale)
+    return wanted
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_partial_correlations_are_those_of_python(mechanism, neighbours):
+    compare_partials(release_of(mechanism, neighbours), PAIRS)
+
+
+@pytest.mark.parametrize("mus", [(2.0, 2.0, 8.0), (0.3, 0.3, 1.0)])
+def test_partial_correlations_that_count_what_was_clipped_are_those_of_python(mus):
+    found = compare_partials(tailed_release("replace", mus), PAIRS)
+    assert (found.clipping[np.triu_indices(len(PAIRS), 1)] > 0).all()
+
+
+def test_partial_correlations_that_noise_hides_are_the_same_ones():
+    known = []
+    for sd in (3.0, 80.0, 1500.0):
+        release = rare_release(7, sd=sd, rare=5)
+        found = compare_partials(release, [e.name for e in release.schema.encoded[1:]])
+        known.append(int(found.identified[np.triu_indices(len(found.names), 1)].sum()))
+    assert known[0] > known[2]
+
+
 def test_the_edge_is_where_noise_alone_ends():
     """Of a matrix that is noise and nothing else, nearly all eigenvalues lie below the edge, and the largest lies near it."""
     d = 60

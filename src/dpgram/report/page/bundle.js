@@ -174,10 +174,13 @@ function relation(release, target, column) {
 const defaultFeatures = (release, target) =>
   columnsOf(release).filter((column) => relation(release, target, column) === "free");
 
-function makeDesign(release, target, columns, intercept) {
+const makeDesign = (release, target, columns, intercept) =>
+  designOf(release, target, columns.flatMap((column) => placesOf(release, column)), intercept);
+
+// The regression of one column of the matrix on others, by their places.
+function designOf(release, target, places, intercept) {
   const d = release.encoded.length;
   const constant = intercept && release.intercept;
-  const places = columns.flatMap((column) => placesOf(release, column));
   if (!places.length && !constant) throw new ModelError("The model has no feature and no intercept. Choose a feature, or keep the intercept.");
   const label = release.encoded[target];
   const parts = places.map((j) => release.encoded[j]);
@@ -215,7 +218,7 @@ function makeDesign(release, target, columns, intercept) {
     indicators: [...(constant ? [false] : []), ...parts.map((part) => part.indicator)], // which regressors are 0/1 columns
   };
 }
-return { INTERCEPT, ModelError, targets, unmarked, madeUp, columnsOf, placesOf, relation, defaultFeatures, makeDesign };
+return { INTERCEPT, ModelError, targets, unmarked, madeUp, columnsOf, placesOf, relation, defaultFeatures, makeDesign, designOf };
 })();
 
 const module_dom = (() => {
@@ -2312,6 +2315,13 @@ function controlsCode(release, choice) {
   return `dpgram.controls(${given.join(", ")})`;
 }
 
+// Partial correlations of whole columns, which are at these places of the matrix.
+function partialCode(release, places) {
+  const columns = [...new Set(places.map((j) => release.encoded[j].column))];
+  const listed = columns.length === columnsOf(release).length ? "" : `, [${columns.map(text).join(", ")}]`;
+  return `dpgram.partial_correlations(release${listed})`;
+}
+
 // The difference of two coefficients, by their names.
 const differenceCode = (first, second) => `fit.t_test({${text(first)}: 1, ${text(second)}: -1})`;
 
@@ -2345,7 +2355,7 @@ function codeBox(code) {
     make("pre", { tabindex: "0", "aria-label": "Python code of this model" }, make("code", { id: "code" }, code)),
   ];
 }
-return { pythonCode, controlsCode, differenceCode, codeBox };
+return { pythonCode, controlsCode, partialCode, differenceCode, codeBox };
 })();
 
 const module_controls = (() => {
@@ -2464,28 +2474,121 @@ function words(found, { first, second }) {
 return { steps, controlsView, differenceView };
 })();
 
-const module_heatmap = (() => {
-// Correlations as a heat map: orange is positive, blue negative, strength is opacity, so that it follows the page's colours and prints.
+const module_partial = (() => {
+// Partial correlations of columns of a release, each pair given all the others, with standard errors and intervals. As
+// dpgram.inference.partial, whose docstring says why.
 
+const { makeChannel } = module_channel;
+const { designOf, ModelError } = module_design;
+const { debiased } = module_estimate;
+const { errorVariance, rowsLeft, uncertainty, weaklyIdentified } = module_intervals;
+const { zeros } = module_linalg;
+const { noiseLaw } = module_noise;
+const { quantile } = module_special;
+
+const LARGEST = 1 - 1e-12; // Fisher's z is finite below it
+
+// Of the columns at `places`, two or more of them, none the intercept: names, and matrices with what is known of each pair.
+function partials(release, places, confidence = 0.95) {
+  const p = places.length;
+  const { encoded } = release;
+  const [slopes, noise, clip] = [zeros(p, p), zeros(p, p), zeros(p, p)];
+  const known = places.map(() => new Array(p).fill(false));
+  const left = new Float64Array(p);
+  const residuals = [];
+  let last = null;
+  places.forEach((target, i) => {
+    const others = [...places.keys()].filter((j) => j !== i);
+    const plan = designOf(release, target, others.map((j) => places[j]), true);
+    const seen = makeChannel(release, plan);
+    if (!seen.debiased.every((gain) => gain > 0)) throw new ModelError("These columns are exactly dependent in the release. Leave one out.");
+    const parted = uncertainty(seen);
+    const own = debiased(seen);
+    const weak = weaklyIdentified(seen, parted, seen.toOwn);
+    const { half, centre } = encoded[target];
+    const residual = new Float64Array(encoded.length);
+    residual[target] = half;
+    residual[0] += centre - own[0];
+    others.forEach((j, k) => {
+      slopes[i][j] = own[k + 1];
+      noise[i][j] = parted.sePrivacy[k + 1];
+      clip[i][j] = parted.seClipping[k + 1];
+      known[i][j] = !weak[k + 1];
+      residual[places[j]] -= own[k + 1] * encoded[places[j]].half;
+      residual[0] -= own[k + 1] * encoded[places[j]].centre;
+    });
+    left[i] = Math.sqrt(errorVariance(seen)) * seen.labelScale * half;
+    residuals.push(residual.map((value) => value / left[i]));
+    last = seen;
+  });
+  const mean = (values, i, j) => ((left[j] / left[i]) * values[i][j] + (left[i] / left[j]) * values[j][i]) / 2;
+  const less = lessNoise(release, residuals);
+  const pair = (i, j) => {
+    const [r, clipping] = [mean(slopes, i, j), mean(clip, i, j)];
+    const privacy = mean(noise, i, j) * less(i, j, r);
+    const identified = known[i][j] && known[j][i] && [r, privacy, clipping].every(Number.isFinite) && Math.abs(r) < LARGEST;
+    const partial = Number.isFinite(r) ? Math.min(Math.max(r, -1), 1) : 0;
+    const sampling = (1 - partial ** 2) * Math.sqrt(last.designEffect / rowsLeft(last, last.rows));
+    const se = Math.hypot(sampling, ...[privacy, clipping].map((part) => (Number.isFinite(part) ? part : 1)));
+    if (!identified) return { partial, se, lower: -1, upper: 1, identified };
+    const reach = (quantile(confidence, last.degrees) * se) / (1 - partial ** 2);
+    const [lower, upper] = [-reach, reach].map((step) => Math.tanh(Math.atanh(partial) + step));
+    return { partial, se, lower, upper, identified };
+  };
+  const whole = { partial: 1, se: 0, lower: 1, upper: 1, identified: true };
+  const pairs = places.map((_, i) => places.map((_, j) => (i === j ? whole : pair(i, j))));
+  return { names: places.map((j) => encoded[j].name), pairs };
+}
+
+// What the noise's standard error of a partial correlation is of the mean of those of both regressions.
+function lessNoise(release, residuals) {
+  const told = residuals.map((one) => one.every(Number.isFinite));
+  const { products, excess, forms } = noiseLaw(release.evidence, residuals.map((one, i) => (told[i] ? one : one.map(() => 0))));
+  const power = (i, j, a, b) => (excess === 0 ? 0 : excess * forms[i].reduce((total, value, k) => total + value ** a * forms[j][k] ** b, 0));
+  const own = (i) => products[i][i];
+  const whole = (i) => 2 * own(i) ** 2 + power(i, i, 2, 2);
+  const first = (i, mixed, ends, r) => Math.sqrt(Math.max(mixed + 2 * r * ends + r ** 2 * whole(i), 0));
+  return (i, j, r) => {
+    if (!told[i] || !told[j]) return 1;
+    const mixed = own(i) * own(j) + products[i][j] ** 2 + power(i, j, 2, 2);
+    const [ends, others] = [2 * own(i) * products[i][j] + power(i, j, 3, 1), 2 * own(j) * products[i][j] + power(j, i, 3, 1)];
+    const apart = 2 * products[i][j] ** 2 + power(i, j, 2, 2);
+    const both = mixed + r * (ends + others) + (r ** 2 / 4) * (whole(i) + whole(j) + 2 * apart);
+    return (2 * Math.sqrt(Math.max(both, 0))) / (first(i, mixed, ends, r) + first(j, mixed, others, r));
+  };
+}
+return { partials };
+})();
+
+const module_heatmap = (() => {
+// Correlations, or partial ones, as a heat map: orange is positive, blue negative, strength is opacity, so that it follows the page's colours
+// and prints.
+
+const { ModelError, relation } = module_design;
 const { draw, dropDown, make, shorten } = module_dom;
+const { interval } = module_format;
+const { partials } = module_partial;
+const { partialCode } = module_python;
 
 const SMALLEST = 11; // pixels of a cell: room for the name of its row
 const LARGEST = 26;
 const NAMED = 20; // letters of a name
 const MANY = 120; // columns, beyond which only those of the model are drawn
+const MANY_PARTIAL = 40; // ... and beyond which a reader would wait for partial correlations: each column has a regression of its own
 
 // { root, follow }: `follow` draws again where only the model's columns are shown.
 function heatmap(release, found, choice) {
-  const view = { which: found.names.length > MANY ? "model" : "all", hide: false };
-  const said = make("p", { class: "readout", role: "status" }, "Point at a cell, or move through the cells with the arrow keys.");
+  const view = { which: found.names.length > MANY ? "model" : "all", kind: "plain", hide: false };
+  const said = make("p", { class: "readout", role: "status" }, POINT);
   const frame = make("div", { class: "scroll map" });
   const redraw = () => {
     const wanted = new Set([release.encoded[choice.target].column, ...choice.features]);
     const places = [...found.names.keys()].filter((k) => view.which === "all" || wanted.has(release.encoded[k + 1].column));
-    frame.replaceChildren(drawing(found, places, view.hide, said));
+    said.textContent = POINT;
+    frame.replaceChildren(...(view.kind === "plain" ? [drawing(plainly(found, places), view.hide, said)] : partly(release, places, view.hide, said)));
   };
-  const choose = (value) => {
-    view.which = value;
+  const choose = (name) => (value) => {
+    view[name] = value;
     redraw();
   };
   const hide = (event) => {
@@ -2494,7 +2597,8 @@ function heatmap(release, found, choice) {
   };
   const which = [["all", `all ${found.names.length}`], ["model", "those of the model"]];
   const tools = make(
-    "div", { class: "row tools" }, dropDown("Columns", which, view.which, choose, { id: "which" }),
+    "div", { class: "row tools" }, dropDown("Columns", which, view.which, choose("which"), { id: "which" }),
+    dropDown("Show", [["plain", "correlations"], ["partial", "partial correlations"]], view.kind, choose("kind"), { id: "kind" }),
     make(
       "label", { class: "feature" }, make("input", { type: "checkbox", id: "hide", onchange: hide }),
       make("span", {}, "hide what noise alone could have made (below two standard errors)"),
@@ -2504,29 +2608,67 @@ function heatmap(release, found, choice) {
   return { root: make("div", { class: "heat" }, tools, scale(), frame, said), follow: () => view.which === "model" && redraw() };
 }
 
-function drawing(found, places, hide, said) {
-  const n = places.length;
+const POINT = "Point at a cell, or move through the cells with the arrow keys.";
+
+// What a picture shows: names, a title, and for each pair { r, se, sure, words }.
+const plainly = (found, places) => ({
+  names: places.map((k) => found.names[k]),
+  title: "Correlations",
+  pairs: places.map((row) => places.map((column) => {
+    const [r, se] = [found.correlation[row][column], found.se[row][column]];
+    return { r, sure: row === column || Math.abs(r) >= 2 * se, words: row === column ? r.toFixed(3) : `${r.toFixed(3)}, standard error ${se.toFixed(3)}` };
+  })),
+});
+
+// Of each pair given all the other columns that are shown; words where there are too many, or too few.
+function partly(release, places, hide, said) {
+  const all = places.map((k) => k + 1); // in the matrix, whose first column is the intercept
+  const say = (words) => [make("p", { class: "small" }, words)];
+  if (all.length < 2) return say("This needs two columns or more.");
+  if (all.length > MANY_PARTIAL) return say(`There are ${all.length} columns. Show those of the model, and choose ${MANY_PARTIAL} or fewer, to see partial correlations here.`);
+  const columns = new Set(all.map((j) => release.encoded[j].column));
+  const computed = all.some((j) => [...columns].some((column) => relation(release, j, column) === "same cells"));
+  let found = null;
+  try {
+    found = partials(release, all);
+  } catch (problem) {
+    return say(problem instanceof ModelError ? problem.message : `This could not be computed here (${problem.message}). Use Python instead.`);
+  }
+  const { names, pairs } = found;
+  const shown = pairs.map((row, i) => row.map(({ partial, se, lower, upper, identified }, j) => {
+    const words = identified ? `${partial.toFixed(3)}, standard error ${se.toFixed(3)}, 95 % interval ${interval([lower, upper])}` : "not identified at this budget";
+    return { r: identified ? partial : 0, sure: i === j || Math.abs(partial) >= 2 * se, words: i === j ? "1.000" : words };
+  }));
+  const lost = pairs.flatMap((row, i) => row.slice(0, i)).filter((pair) => !pair.identified).length;
+  return [
+    make("p", { class: "small" }, `Each pair given the other ${all.length - 2} columns${lost ? `; ${lost} of ${(all.length * (all.length - 1)) / 2} are not identified at this budget and left white` : ""}.`),
+    ...(computed ? [make("p", { class: "small" }, "Some of these columns are computed from others, so partial correlations between them say little. Show those of a model without such columns.")] : []),
+    drawing({ names, title: "Partial correlations", pairs: shown }, hide, said),
+    make("p", { class: "small" }, "In Python: ", make("code", {}, partialCode(release, all))),
+  ];
+}
+
+function drawing({ names, title, pairs }, hide, said) {
+  const n = names.length;
   const size = Math.max(SMALLEST, Math.min(LARGEST, Math.floor(620 / Math.max(n, 1))));
   const letter = Math.min(11, size - 1);
-  const longest = Math.max(3, ...places.map((k) => Math.min(found.names[k].length, NAMED)));
+  const longest = Math.max(3, ...names.map((name) => Math.min(name.length, NAMED)));
   const margin = Math.ceil(longest * letter * 0.62) + 6;
   const side = margin + n * size + 2;
   const map = draw("svg", {
     class: "heatmap", viewBox: `0 0 ${side} ${side}`, width: side, height: side, tabindex: "0", role: "img", "font-size": letter,
-    "aria-label": `Correlations of ${n} columns. Arrow keys move through the cells.`,
+    "aria-label": `${title} of ${n} columns. Arrow keys move through the cells.`,
   });
-  places.forEach((k, i) => {
-    const name = shorten(found.names[k], NAMED);
+  names.forEach((whole, i) => {
+    const name = shorten(whole, NAMED);
     const along = margin + (i + 0.5) * size;
     map.append(
-      draw("text", { x: margin - 4, y: along, dy: "0.35em", "text-anchor": "end" }, draw("title", {}, found.names[k]), name),
-      draw("text", { transform: `translate(${along} ${margin - 4}) rotate(-90)`, dy: "0.35em" }, draw("title", {}, found.names[k]), name),
+      draw("text", { x: margin - 4, y: along, dy: "0.35em", "text-anchor": "end" }, draw("title", {}, whole), name),
+      draw("text", { transform: `translate(${along} ${margin - 4}) rotate(-90)`, dy: "0.35em" }, draw("title", {}, whole), name),
     );
   });
-  places.forEach((row, i) => places.forEach((column, j) => {
-    const r = found.correlation[row][column];
-    const doubtful = row !== column && Math.abs(r) < 2 * found.se[row][column];
-    const strength = hide && doubtful ? 0 : Math.abs(r);
+  pairs.forEach((row, i) => row.forEach(({ r, sure }, j) => {
+    const strength = hide && !sure ? 0 : Math.abs(r);
     if (strength < 0.004) return;
     map.append(draw("rect", {
       class: r > 0 ? "positive" : "negative", x: margin + j * size, y: margin + i * size, width: size, height: size, "fill-opacity": strength.toFixed(3),
@@ -2538,12 +2680,10 @@ function drawing(found, places, hide, said) {
   const tell = (i, j) => {
     if (!(i >= 0 && i < n && j >= 0 && j < n)) return;
     at = [i, j];
-    const [row, column] = [places[i], places[j]];
     cursor.setAttribute("x", margin + j * size);
     cursor.setAttribute("y", margin + i * size);
     cursor.setAttribute("visibility", "visible");
-    const error = row === column ? "" : `, standard error ${found.se[row][column].toFixed(3)}`;
-    said.textContent = `${found.names[row]} and ${found.names[column]}: ${found.correlation[row][column].toFixed(3)}${error}`;
+    said.textContent = `${names[i]} and ${names[j]}: ${pairs[i][j].words}`;
   };
   map.addEventListener("pointermove", (event) => {
     const box = map.getBoundingClientRect();
