@@ -426,7 +426,11 @@ def test_the_heat_map_has_partial_correlations_of_the_model(open_page, releases,
     assert page.locator(".heatmap rect.positive, .heatmap rect.negative").count() == expected
     page.click("#hide")
     apart = np.abs(found.estimate) >= 2 * found.se
-    assert page.locator(".heatmap rect.positive, .heatmap rect.negative").count() == int(np.sum(apart & found.identified)) < expected
+    assert (
+        page.locator(".heatmap rect.positive, .heatmap rect.negative").count()
+        == int(np.sum(apart & found.identified))
+        < expected
+    )
     page.focus(".heatmap")
     page.keyboard.press("ArrowRight")
     names: dict = {"dpgram": dpgram, "release": dpgram.load(folder / "kinds.json")}
