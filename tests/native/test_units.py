@@ -244,6 +244,33 @@ def test_the_mark_is_that_of_all_rows_in_any_order():
     assert made.counts(np.concatenate([keys, none]))[1] == made.size[2]
 
 
+def marks(made: UnitTable, keys: np.ndarray) -> np.ndarray:
+    """Of single rows."""
+    assert made.add(keys)
+    assert made.finish()
+    return np.array([made.counts(keys[place : place + 1])[1] for place in range(len(keys))], np.uint64)
+
+
+@pytest.mark.parametrize("length", [15, 14, 12, 9, 8])
+@pytest.mark.parametrize(("one", "other"), ["08", "01", "aA"])
+def test_two_changes_of_ids_that_are_alike_change_the_mark_by_different_amounts(length, one, other):
+    """Rows of "x0" become those of "x8", and as many of "y8" those of "y0": that is another table. A hash whose high bits depend on few
+    bits of the key would change by the same amount for many texts, so that the two changes cancel."""
+    made = table()
+    texts = [f"{place:0{length - 1}d}"[::-1] for place in range(10_000)] + [
+        f"{place:0{length - 1}d}" for place in range(1, 10_000)
+    ]
+    keys = np.array(keys_of(pa.array([text + last for text in dict.fromkeys(texts) for last in (one, other)]), made), np.uint64)
+    found = marks(made, keys)
+    assert len(np.unique(found[::2] - found[1::2])) == len(keys) // 2
+
+
+def test_two_ids_that_are_chosen_do_not_have_one_mark():
+    """Multiplied by odd numbers, the high bits of both halves of a key could make up for each other."""
+    keys = np.array(keys_of(pa.array([b"abcdefg", b"abcdefg\x08\0\0\0\x08\0\0\0"])), np.uint64)
+    assert all(one != other for one, other in (marks(table(), keys) for _ in range(200)))
+
+
 MEMORY = """
 import resource, numpy as np
 from dpgram.native import library
