@@ -213,6 +213,43 @@ def test_threads_count_the_rest_of_a_number_together():
     assert made.size[0] == 2
 
 
+def test_the_rest_of_a_number_is_never_lost_to_the_limit():
+    """Its table of small numbers is within the limit, and that of large ones, where the rest of its rows belongs, is not."""
+    most, many = 2**24 - 1, np.repeat(numbers(7), 2**20, axis=0)
+    made = table(table().size[1] + 1300)  # between 64 and 160 slots of 8 bytes, but not as many of 16 bytes as well
+    every = [made.add(many[: most + 512 - start]) for start in range(0, most + 512, 2**20)]
+    assert not (all(every) and made.finish())
+
+
+@pytest.mark.parametrize(("least", "high", "most"), [(0, 16 << 56, 20), (2**40, 16 << 56, 40), (0, 5 << 56, 40)])
+def test_bytes_of_a_unit_at_any_number_of_units(least, high, most):
+    """Tables grow one after the other: had all the same size, they would grow together, and some of these numbers would need more."""
+    for count in np.geomspace(100_000, 350_000, 12).astype(int):
+        made = table()
+        assert made.add(np.column_stack([np.arange(least, least + count), np.full(count, high)]).astype(np.uint64))
+        assert made.finish()
+        assert made.size[1] <= most * count
+
+
+@pytest.mark.parametrize(("least", "high"), [(0, 16 << 56), (2**40, 16 << 56), (0, 5 << 56)])
+def test_what_threads_need_to_let_tables_grow_is_given_back(least, high, monkeypatch):
+    """Once all is counted, the bytes are those of the tables: as many whether one thread has counted, or several."""
+    monkeypatch.setattr(
+        "dpgram.native.units.secrets.token_bytes", lambda size: np.random.default_rng(4).bytes(size)
+    )  # so that both tables have the same hashes
+    keys = np.column_stack([np.arange(least, least + 100_000), np.full(100_000, high)]).astype(np.uint64)
+    sizes = []
+    for threads in (1, 4):
+        made = table()
+        for some in np.array_split(keys, threads):
+            thread = threading.Thread(target=made.add, args=(some,))
+            thread.start()
+            thread.join()
+        assert made.finish()
+        sizes.append(made.size)
+    assert sizes[0] == sizes[1]
+
+
 def test_more_than_the_limit_is_refused():
     keys = np.column_stack([np.arange(10**6), np.full(10**6, 5 << 56)]).astype(np.uint64)
     made = table(10_000_000)
@@ -242,6 +279,33 @@ def test_the_mark_is_that_of_all_rows_in_any_order():
         assert made.counts(np.ascontiguousarray(changed))[1] != made.size[2]
     none = np.zeros((5, 2), np.uint64)
     assert made.counts(np.concatenate([keys, none]))[1] == made.size[2]
+
+
+def marks(made: UnitTable, keys: np.ndarray) -> np.ndarray:
+    """Of single rows."""
+    assert made.add(keys)
+    assert made.finish()
+    return np.array([made.counts(keys[place : place + 1])[1] for place in range(len(keys))], np.uint64)
+
+
+@pytest.mark.parametrize("length", [15, 14, 12, 9, 8])
+@pytest.mark.parametrize(("one", "other"), ["08", "01", "aA"])
+def test_two_changes_of_ids_that_are_alike_change_the_mark_by_different_amounts(length, one, other):
+    """Rows of "x0" become those of "x8", and as many of "y8" those of "y0": that is another table. A hash whose high bits depend on few
+    bits of the key would change by the same amount for many texts, so that the two changes cancel."""
+    made = table()
+    texts = [f"{place:0{length - 1}d}"[::-1] for place in range(10_000)] + [
+        f"{place:0{length - 1}d}" for place in range(1, 10_000)
+    ]
+    keys = np.array(keys_of(pa.array([text + last for text in dict.fromkeys(texts) for last in (one, other)]), made), np.uint64)
+    found = marks(made, keys)
+    assert len(np.unique(found[::2] - found[1::2])) == len(keys) // 2
+
+
+def test_two_ids_that_are_chosen_do_not_have_one_mark():
+    """Multiplied by odd numbers, the high bits of both halves of a key could make up for each other."""
+    keys = np.array(keys_of(pa.array([b"abcdefg", b"abcdefg\x08\0\0\0\x08\0\0\0"])), np.uint64)
+    assert all(one != other for one, other in (marks(table(), keys) for _ in range(200)))
 
 
 MEMORY = """

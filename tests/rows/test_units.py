@@ -218,6 +218,19 @@ def test_a_unit_that_was_never_counted_is_an_error():
     assert index.counts(pa.array([], pa.string())).tolist() == []
 
 
+def test_a_pass_over_many_cells_at_once_reads_all_marks():
+    """Keys are made of so many rows at a time; the marks of all of them add up, and a change among the first is noticed."""
+    cells = np.arange(units.ROWS_AT_A_TIME * 2 + 5) % 1000
+    index = counted(cells)
+    reading = index.reading()
+    reading.counts(cells)
+    reading.check()
+    other, cells[0] = index.reading(), 1
+    other.counts(cells)
+    with pytest.raises(TableError, match="changed"):
+        other.check()
+
+
 def test_a_pass_that_reads_other_ids_is_noticed():
     ids = pa.array([1, 1, 2, 3, None])
     index = counted(ids)

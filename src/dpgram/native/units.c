@@ -239,14 +239,17 @@ static inline enum kind kind_of(struct key key) {
     return key.high != (uint64_t)WHOLE_NUMBER << 56 ? OTHERS : key.low > MOST_SMALL ? LARGE : SMALL;
 }
 
-/* Depends on the secret, so that nobody can choose ids that fall into the same place. */
+/* Both halves of the product of two numbers, one over the other: every bit of it depends on most bits of both. */
+static inline uint64_t folded(uint64_t x, uint64_t y) {
+    const unsigned __int128 product = (unsigned __int128)x * y;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* Depends on the secret, so that nobody can choose ids that fall into the same place. Marks are sums of these hashes, so no change of ids
+ * may change the hashes of many by the same amount: two products of 64 bits would not do, as their high bits depend on few. */
 static inline uint64_t hashed(const struct units *units, struct key key) {
     const uint64_t *secret = units->secret;
-    uint64_t h = (key.low ^ secret[0]) * secret[1];
-    h ^= h >> 32;
-    h = (h ^ key.high ^ secret[2]) * secret[3];
-    h ^= h >> 29;
-    return h * secret[1];
+    return folded(folded(key.low ^ secret[0], key.high ^ secret[1]) ^ secret[2], secret[3]);
 }
 
 /* From here on `kind` is a constant wherever a function is called, so that each kind has code of its own. */
