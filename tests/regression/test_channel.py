@@ -267,10 +267,12 @@ def test_a_target_whose_squares_leave_double_precision_is_refused(half):
 
 
 def test_plausible_coefficients_follow_from_the_spread_of_columns():
-    """A number may explain all of the target, a 0/1 column two standard deviations of it. A number that noise hides counts with the noise."""
+    """A number may explain all of the target, a 0/1 column two standard deviations. One that noise hides counts with the noise."""
     rows, sd = 10_000, 20.0
     noise = SymmetricGaussian.orthogonal(sd)
-    gram = rows * np.diag([1.0, 0.25**2, 1e-4**2, 0.1**2])  # the intercept, a number, one with far too wide bounds, and the label
+    gram = rows * np.diag(
+        [1.0, 0.25**2, 1e-4**2, 0.1**2]
+    )  # the intercept, a number, one with far too wide bounds, and the label
     gram[0, 1] = gram[1, 0] = rows * 0.3  # about the mean, whose square does not count
     gram[1, 1] += rows * 0.3**2
     release = matrix_release(gram, noise, rows=rows)
