@@ -197,3 +197,18 @@ def rare_release(index: int, *, sd: float = 80.0, rows: int = 20_000, rare: int 
     noise = SymmetricGaussian.orthogonal(sd)
     made = matrix_release(pass_through(noise, z.T @ z, SeededSource(index)), noise, rows=rows)
     return dataclasses.replace(made, schema=schema)
+
+
+def hidden_number_release(seed: int, *, sd: float = 20.0, rows: int = 16_384) -> tuple[dpgram.GramRelease, np.ndarray]:
+    """A release with noise that hides x0 alone, and the coefficients of y without noise. x0 explains a third of y, and goes together with
+    x1; its bounds are a hundred standard deviations apart."""
+    among = np.array([[1.0, 0.3, 0.0], [0.3, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    slopes = np.array([0.5, 0.4, 0.2])
+    cross = among @ slopes
+    whole = np.block([[among, cross[:, None]], [cross, 0.5 + cross @ slopes]])
+    size = np.array([0.02, 0.25, 0.25, 0.2])  # standard deviations of x0, x1, x2 and about that of y, over half of a range
+    gram = np.zeros((5, 5))
+    gram[0, 0], gram[1:, 1:] = rows, rows * whole * np.outer(size, size)
+    noise = SymmetricGaussian.orthogonal(sd)
+    release = matrix_release(pass_through(noise, gram, SeededSource(seed)), noise, rows=rows)
+    return release, np.linalg.solve(gram[:4, :4], gram[:4, 4])

@@ -9,9 +9,8 @@ import { togetherWith, withTails } from "./tails.js";
 
 const TINY = 1e-300;
 const WEAK = 1.96; // a gain below so many sds of its noise may be zero
-const EFFECT = 2; // of a rare level, in standard deviations of the target: one standard deviation of what is expected
-const LARGE = 5; // times as much: what half of the range of any other column changes
-const MIXED = 0.05; // of what spans a direction: so much, at most, comes from other columns where it counts as one of rare levels
+const EFFECT = 2; // of a 0/1 column, in standard deviations of the target: one standard deviation of what is expected
+const TELLING = 1; // the same of one standard deviation of any other column, which then explains all of the target
 const UNKNOWN_GAIN = 1e-3; // standard deviations of its noise
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 const isDraw = (law) => law.degrees_of_freedom !== undefined;
@@ -65,7 +64,7 @@ function channelBy(evidence, plan, { ones, back, along, labelScale, triangle }, 
   seen.gainSd = seen.weight.map((w) => Math.sqrt(2 * seen.spread) * w);
   seen.hidden = gainBelow(seen, WEAK);
   const rows = evidence.counted.rows;
-  Object.assign(seen, divided(seen, () => reach({ axes, along, labelScale, triangle, ones, block, noise, rows, indicators: plan.indicators })));
+  Object.assign(seen, divided(seen, () => plausible({ axes, along, labelScale, triangle, ones, block, noise, rows, indicators: plan.indicators })));
   return {
     ...seen,
     axes,
@@ -88,52 +87,48 @@ function channelBy(evidence, plan, { ones, back, along, labelScale, triangle }, 
 export const gainBelow = (seen, limit) =>
   Array.from(seen.gain, (g, i) => Math.min(g, seen.expected[i]) < limit * seen.gainSd[i]);
 
-// By what is observed divided for the estimate, which hidden directions are bounded, being those of rare levels, and the variance that is left
-// of coefficients there.
-function divided(seen, reachOf) {
+// By what is observed divided for the estimate, and the variance that is left of coefficients in hidden directions.
+function divided(seen, plausibleOf) {
   const { weight, spread, hidden } = seen;
-  const none = weight.map(() => 0);
-  if (!hidden.includes(true)) return { divisor: seen.debiased, bounded: hidden, left: none };
-  const { size, mixed } = reachOf();
-  const bounded = hidden.map((is, i) => is && mixed[i] <= MIXED);
-  if (!bounded.includes(true)) return { divisor: seen.debiased, bounded, left: none };
+  if (!hidden.includes(true)) return { divisor: seen.debiased, left: weight.map(() => 0) };
+  const size = plausibleOf();
   const { first: mean, second } = positiveMoments(seen.expected, seen.gainSd);
   const total = size.map((tau, i) => tau * (second[i] + seen.others[i]) + seen.label * weight[i]);
   const shrunk = total.map((value, i) => value / (size[i] * mean[i]));
-  const pull = sum(shrunk.map((value, i) => (bounded[i] ? weight[i] / value : 0)));
-  const clear = [...bounded.keys()].filter((i) => !bounded[i]);
+  const pull = sum(shrunk.map((value, i) => (hidden[i] ? weight[i] / value : 0)));
+  const clear = [...hidden.keys()].filter((i) => !hidden[i]);
   const gains = debiasedGain(clear.map((i) => seen.measured[i] + spread * weight[i] * pull), clear.map((i) => weight[i]), spread);
   const divisor = Float64Array.from(shrunk);
   clear.forEach((i, k) => (divisor[i] = gains[k]));
-  return { divisor, bounded, left: size.map((tau, i) => (bounded[i] ? tau * (1 - (tau * mean[i] ** 2) / total[i]) : 0)) };
+  return { divisor, left: size.map((tau, i) => (hidden[i] ? tau * (1 - (tau * mean[i] ** 2) / total[i]) : 0)) };
 }
 
-// The mean square that is expected of b in each direction, and the share of what spans it that is not of 0/1 columns.
-function reach({ axes, along, labelScale, triangle, ones, block, noise, rows, indicators }) {
+// The mean square that is expected of b in each direction.
+//
+// That of a 0/1 column is a few standard deviations of the target. A number explains no more than all of the target. Where its bounds are so
+// wide that noise is all there is of it, its standard deviation is that of the noise: so its coefficient may be large.
+function plausible({ axes, along, labelScale, triangle, ones, block, noise, rows, indicators }) {
   const turned = transpose(axes);
-  const spanned = multiply(turned, triangle).map((row) => row.map((value) => value ** 2));
-  const unit = (EFFECT * labelSd({ along, labelScale, ones, block, noise, rows })) ** 2;
+  const sd = sdIn({ ones, block, noise, rows });
+  const labelSd = sd(Float64Array.of(...along, labelScale));
+  const columns = transpose(triangle);
+  const each = indicators.map((is, j) => ((is ? EFFECT : TELLING / sd(Float64Array.of(...columns[j], 0))) * labelSd) ** 2);
   const middle = apply(turned, along); // where released coefficients are zero
-  const part = (row, weights) => row.reduce((total, value, j) => total + value * weights[j], 0);
-  const [sizes, others] = [indicators.map((is) => (is ? 1 : LARGE ** 2)), indicators.map((is) => (is ? 0 : 1))];
-  return {
-    size: Array.from(spanned, (row, i) => (part(row, sizes) * unit + middle[i] ** 2) / labelScale ** 2),
-    mixed: Array.from(spanned, (row) => part(row, others) / (sum(Array.from(row)) || 1)),
-  };
+  const spanned = multiply(turned, triangle).map((row) => row.map((value) => value ** 2));
+  return Array.from(spanned, (row, i) => (row.reduce((total, value, j) => total + value * each[j], 0) + middle[i] ** 2) / labelScale ** 2);
 }
 
-// The label's standard deviation in scaled units, as far as it stands above the noise.
-function labelSd({ along, labelScale, ones, block, noise, rows }) {
+// As a function: the standard deviation of a combination of the basis, in scaled units, as far as it stands above the noise.
+function sdIn({ ones, block, noise, rows }) {
   const sd = lawSd(noise);
-  const label = Float64Array.of(...along, labelScale);
   const own = addToDiagonal(block, -noise.shift);
-  const sums = apply(own, label);
-  let squares = dot(label, sums);
-  if (ones !== null) {
-    const size = dot(ones, apply(own, ones));
+  const size = ones === null ? 0 : dot(ones, apply(own, ones));
+  return (column) => {
+    const sums = apply(own, column);
+    let squares = dot(column, sums);
     if (size > sd) squares -= dot(ones, sums) ** 2 / size;
-  }
-  return Math.sqrt(Math.max(squares, Math.max(sd * dot(label, label), TINY)) / Math.max(rows, 1));
+    return Math.sqrt(Math.max(squares, sd * dot(column, column), TINY) / Math.max(rows, 1));
+  };
 }
 
 // Diagonal of the privacy noise's covariance at b, without the rank-one part.

@@ -10,6 +10,7 @@ import { pValue } from "./special.js";
 // Of the hypothesis that a coefficient or a combination is zero, by the test `of`; null stands for Wald's.
 export function statistic(of, { row, base, se, estimate }) {
   if (of === null) return estimate === 0 ? 0 : (estimate / se) ** 2;
+  if (estimate * (-base - dot(row, of.estimate)) >= 0) return 0; // between the estimate and what the test rejects least
   return Math.min(profile(of, [row], [-base]), farOut(of));
 }
 

@@ -8,7 +8,7 @@ import { quantile } from "./special.js";
 
 const FAR = 1e4; // standard errors; a set that reaches so far is unbounded
 const STEPS = [0.5, 1, 1.5, 2, 2.5, 3, 4, 6, 10, 20, 50, 200, 1000, FAR];
-const ABOUT = 0.1; // of a combination's squares: so much in directions of rare levels is more than noise would turn there
+const ABOUT = 0.1; // of a combination's squares: so much in hidden directions is more than noise would turn there
 export const DOUBTFUL = 4; // below so many sds of its noise, a gain is too uncertain for first order
 const HALVINGS = 12;
 const sum = (values) => values.reduce((total, value) => total + value, 0);
@@ -21,9 +21,9 @@ export const rowsLeft = (seen, rows) => Math.max(rows - seen.designEffect * seen
 
 // The sum of weight b^2 that the table itself has, before noise: the privacy noise grows with it.
 function believedSize(seen) {
-  const { estimate: b, weight, bounded, left, divisor, label, spread } = seen;
-  const total = (part) => sum(weight.map((w, i) => (bounded[i] ? 0 : part(w, i))));
-  const known = sum(weight.map((w, i) => (bounded[i] ? w * (b[i] ** 2 + left[i]) : 0)));
+  const { estimate: b, weight, hidden, left, divisor, label, spread } = seen;
+  const total = (part) => sum(weight.map((w, i) => (hidden[i] ? 0 : part(w, i))));
+  const known = sum(weight.map((w, i) => (hidden[i] ? w * (b[i] ** 2 + left[i]) : 0)));
   const whole = total((w, i) => w * b[i] ** 2);
   let size = whole + known;
   for (let k = 0; k < 3; k++) {
@@ -42,7 +42,7 @@ export function uncertainty(seen) {
   const size = believedSize(seen);
   const believedNoise = seen.weight.map((w) => w * (seen.label + seen.spread * size)); // without the rank-one part
   const byRows = seen.perRow.map((v) => seen.designEffect * variance * v);
-  const clear = Array.from(seen.divisor, (x, i) => (seen.bounded[i] ? 0 : 1 / x));
+  const clear = Array.from(seen.divisor, (x, i) => (seen.hidden[i] ? 0 : 1 / x));
   const inside = {
     noise: clear.map((c, j) => seen.left[j] + c ** 2 * believedNoise[j]),
     rows: clear.map((c, j) => c ** 2 * byRows[j]),
@@ -99,9 +99,11 @@ export function combination(seen, known, weights) {
 }
 
 // Its interval by inversion of the test of `of`.
+// The estimate is in it, too: where noise hides a direction it is shrunk, so that at a low confidence the test may reject it.
 function inverted(seen, of, confidence, { row, base, se, estimate }) {
   const limit = quantile(confidence, seen.degrees) ** 2;
-  const accepted = (steps) => profile(of, [row], [estimate + se * steps - base], limit) <= limit;
+  const origin = dot(row, of.estimate); // where the statistic is about least
+  const accepted = (steps) => profile(of, [row], [origin + se * steps], limit) <= limit;
   if (farOut(of) <= limit || accepted(-FAR) || accepted(FAR)) return { lower: -Infinity, upper: Infinity, method: "fieller" };
   const end = (sign) => {
     const grid = [0, ...STEPS];
@@ -113,9 +115,9 @@ function inverted(seen, of, confidence, { row, base, se, estimate }) {
       if (accepted(sign * middle)) low = middle;
       else high = middle;
     }
-    return estimate + se * sign * high;
+    return base + origin + se * sign * high;
   };
-  return { lower: end(-1), upper: end(1), method: "fieller" };
+  return { lower: Math.min(end(-1), estimate), upper: Math.max(end(1), estimate), method: "fieller" };
 }
 
 export const fieller = (seen, known, confidence) => {
@@ -123,16 +125,16 @@ export const fieller = (seen, known, confidence) => {
   return Array.from(seen.gain, (_, place) => inverted(seen, of, confidence, coefficientAt(seen, known, place)));
 };
 
-// Which combinations, rows in the channel's own basis, owe most of their variance to directions whose gain may well be zero. Directions of rare
-// levels count only for combinations that are about them: what they add to others, because noise turned them there, is bounded.
+// Which combinations, rows in the channel's own basis, owe most of their variance to directions whose gain may well be zero. Those that may
+// have no gain at all count only for combinations that are about them: what they add to others, because noise turned them there, is bounded.
 export function weaklyIdentified(seen, known, rows, below) {
   const weak = below === undefined ? seen.hidden : gainBelow(seen, below);
   if (!weak.includes(true)) return rows.map(() => false);
-  const rare = seen.bounded.includes(true);
-  const endless = weak.map((is, j) => is && !seen.bounded[j]);
+  const some = seen.hidden.includes(true);
+  const endless = weak.map((is, j) => is && !seen.hidden[j]);
   return rows.map((row) => {
     const mostly = share(row, known.spent, weak) > 0.5;
-    if (!rare || !mostly) return mostly;
+    if (!some || !mostly) return mostly;
     return share(row, known.spent, endless) > 0.5 || share(row, row.map(() => 1), weak) > ABOUT;
   });
 }

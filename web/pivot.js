@@ -11,31 +11,21 @@ const SMALLEST = 2.2250738585072014e-308; // positive and normal
 const FADED = 1e-9; // what is left of the noise's dependence on coefficients that are seen to first order
 
 // What the test knows of a regression: all directions as they are.
-export const exactly = ({ observed, gain, weight, label, spread, estimate }, { byTable }) =>
-  ({ observed, gain, weight, label, spread, estimate, byTable });
+export const exactly = ({ observed, gain, weight, label, spread, debiased }, { byTable }) =>
+  ({ observed, gain, weight, label, spread, estimate: observed.map((value, i) => value / debiased[i]), byTable });
 
-// Directions whose gain may be zero as Wald's intervals take them: their coefficients neither grow without end nor hide others.
+// Directions whose gain may be zero as Wald's intervals take them: their coefficients are of plausible size.
 export function locally(seen, known) {
-  const { hidden: weak, bounded, weight, spread, estimate, divisor, left } = seen;
+  const { hidden: weak, weight, spread, estimate, divisor, left } = seen;
   if (!weak.includes(true)) return exactly(seen, known);
-  let [inBounds, lost, whole] = [0, 0, 0];
-  estimate.forEach((b, i) => {
-    const square = weight[i] * b ** 2;
-    if (bounded[i]) inBounds += square + weight[i] * left[i];
-    else {
-      whole += square;
-      if (weak[i]) lost += square;
-    }
-  });
-  const inside = inBounds + ((known.size - inBounds) * lost) / Math.max(whole, SMALLEST);
+  let inside = 0;
+  estimate.forEach((b, i) => (inside += weak[i] ? weight[i] * (b ** 2 + left[i]) : 0));
   return {
     ...exactly(seen, known),
+    estimate,
     gain: seen.gain.map((g, i) => (weak[i] ? divisor[i] : g)),
     weight: weight.map((w, i) => (weak[i] ? FADED * w : w)),
-    byTable: known.byTable.map((value, i) => {
-      if (!weak[i]) return value + weight[i] * spread * inside;
-      return bounded[i] ? left[i] * divisor[i] ** 2 : known.believedNoise[i] + spread * (weight[i] * estimate[i]) ** 2 + value;
-    }),
+    byTable: known.byTable.map((value, i) => (weak[i] ? left[i] * divisor[i] ** 2 : value + weight[i] * spread * inside)),
   };
 }
 

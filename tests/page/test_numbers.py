@@ -17,7 +17,7 @@ from dpgram.sampling.seeded import SeededSource
 from dpgram.terms.noise import InverseWishartSample, SymmetricGaussian, WishartSample
 from tests.page.node import evaluate
 from tests.page.releases import CELLS, MECHANISMS, every_kind, release_of, table, tailed_release, with_holes
-from tests.releases import matrix_release, pass_through, rare_release, whitened_release
+from tests.releases import hidden_number_release, matrix_release, pass_through, rare_release, whitened_release
 
 pytestmark = pytest.mark.system("nodejs")
 CLOSE = 1e-8
@@ -185,6 +185,14 @@ def test_levels_from_clear_to_hidden_are_as_in_python(sd, options):
         cases = [{"target": "y", "features": features, "options": options, "cells": []} for features in (["x", "c"], ["c"])]
         for found, case in zip(evaluate(page_data(release), cases)["fits"], cases, strict=True):
             compare(found, dpgram.regress(release, "y", case["features"], **options))
+
+
+@pytest.mark.parametrize("options", [{}, {"intervals": "fieller", "confidence": 0.5}, {"confidence": 0.6}])
+def test_what_is_assumed_of_a_hidden_number_is_as_in_python(options):
+    for seed in range(4):
+        release, _ = hidden_number_release(seed)
+        case = {"target": "y", "features": ["x0", "x1", "x2"], "options": options, "cells": []}
+        compare(evaluate(page_data(release), [case])["fits"][0], dpgram.regress(release, "y", case["features"], **options))
 
 
 @pytest.mark.parametrize("mechanism", ["gaussian-noise", "gaussian-sketch"])

@@ -264,3 +264,34 @@ def test_a_target_whose_squares_leave_double_precision_is_refused(half):
     release = dpgram.release(table, schema, epsilon=1.0, delta=1e-6, mechanism="gaussian-noise", insecure_seed=1)
     with pytest.raises(ModelError, match="the bounds of 'y' are so large or so small"):
         dpgram.regress(release, "y")
+
+
+def test_plausible_coefficients_follow_from_the_spread_of_columns():
+    """A number may explain all of the target, a 0/1 column two standard deviations. One that noise hides counts with the noise."""
+    rows, sd = 10_000, 20.0
+    noise = SymmetricGaussian.orthogonal(sd)
+    gram = rows * np.diag(
+        [1.0, 0.25**2, 1e-4**2, 0.1**2]
+    )  # the intercept, a number, one with far too wide bounds, and the label
+    gram[0, 1] = gram[1, 0] = rows * 0.3  # about the mean, whose square does not count
+    gram[1, 1] += rows * 0.3**2
+    release = matrix_release(gram, noise, rows=rows)
+    of = channel(Evidence.of(release), design(release.schema, "y", None, None))
+    of = dataclasses.replace(of, axes=np.eye(3))
+    assert of.plausible[1:] == pytest.approx([(0.1 / 0.25) ** 2, 0.1**2 * rows / sd])
+    marked = dataclasses.replace(of, design=dataclasses.replace(of.design, indicators=np.array([False, True, True])))
+    assert marked.plausible[1:] == pytest.approx([0.2**2, 0.2**2])
+
+
+@pytest.mark.parametrize("names", [("gaussian", "shifted"), ("wishart",)])
+def test_plausible_coefficients_do_not_know_how_columns_are_turned(names):
+    """The same in released columns as in combinations of them, and in many regressions at once as in each."""
+    for name in names:
+        release = seen_through(NOISES[name], TABLE, small_schema())
+        plan = design(release.schema, "y", None, None)
+        kept = np.array([[0, 1, 2], [0, 2, 4]])
+        many = channel(Evidence.of(release), plan.submodels(kept))
+        for k, places in enumerate(kept):
+            features = [plan.names[j] for j in places[1:]]
+            alone = channel(Evidence.of(release), design(release.schema, "y", features, None))
+            assert many.plausible[k] == pytest.approx(alone.plausible, rel=1e-9)

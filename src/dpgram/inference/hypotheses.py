@@ -50,7 +50,11 @@ def statistics(seen: Channel, values: Array, combinations: Array | None = None, 
     for which, pivot in ((weak, Pivot.exactly), (doubtful, Pivot.locally)):
         if which.any():
             of = pivot(seen)
-            found[which] = np.minimum(profile(of, rows[which, None, :], wanted[which, None]), of.far)
+            above = np.minimum(profile(of, rows[which, None, :], wanted[which, None]), of.far)
+            between = (
+                away[which] * (wanted[which] - rows[which] @ of.estimate) >= 0
+            )  # the estimate and what the test rejects least
+            found[which] = np.where(between, 0.0, above)
     return found
 
 
@@ -117,7 +121,7 @@ def _known(turn: Array, hidden: Array) -> Array:
 def _wald(seen: Channel, rows: Array, wanted: Array) -> float:
     """How far the estimate is from the restrictions, in units of its covariance."""
     known = uncertainty(seen)
-    along = rows @ np.where(seen.bounded, 0.0, seen.weight * seen.estimate / seen.divisor)
+    along = rows @ np.where(seen.hidden, 0.0, seen.weight * seen.estimate / seen.divisor)
     covariance = (rows * known.spent) @ rows.T + seen.spread * np.outer(along, along)
     away = wanted - rows @ seen.estimate
     scale = np.sqrt(np.diag(covariance))

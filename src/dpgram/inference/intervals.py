@@ -4,13 +4,14 @@
 - ``fieller``: the values that a test does not reject, profiled over all other coefficients (Anderson and Rubin 1949). Right
   however weakly a coefficient is identified; may be the whole line, which then is the answer: not identified at this budget.
 - ``auto``: each coefficient by itself. Fieller's where most of its variance comes from directions that may have no gain at all. Where it
-  comes from directions that hardly stand above the noise, Fieller's too, but with the former directions taken to first order
+  comes from directions that hardly stand above the noise, Fieller's too, but with coefficients of plausible size in the former directions
   (``Pivot.locally``): a rare level leaves itself unidentified, not the rest of the model. Wald's everywhere else.
 
 All of them are of coefficients, or of linear combinations of them, given as rows in own units. ``inference.hypotheses`` has the tests that
 belong to them: the same choice for the same combination.
 
-Assumed: errors with one variance, and no bias from shrinking many rows; docs/regression.md says what happens otherwise."""
+Assumed: errors with one variance, no bias from shrinking many rows, and, in directions that the noise hides, coefficients of plausible
+size (``Channel.plausible``); docs/regression.md says what happens otherwise."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ STEPS = np.array([0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0, 200.
 GRID = np.concatenate([[0.0], STEPS])
 TOO_CLOSE = 1e-6  # a statistic so close to its limit, relatively, is called by the search
 DOUBTFUL = 4.0  # below so many sds of its noise, a gain is too uncertain for first order
-ABOUT = 0.1  # of a combination's squares: so much in directions of rare levels is more than noise would turn there
+ABOUT = 0.1  # of a combination's squares: so much in hidden directions is more than noise would turn there
 HALVINGS = 12
 QUARTERS = np.array([0.25, 0.5, 0.75])
 AUTO, WALD, FIELLER, BOOTSTRAP = "auto", "wald", "fieller", "bootstrap"
@@ -105,7 +106,7 @@ class Intervals:
 
 def uncertainty(seen: Channel, combinations: Array | None = None) -> Uncertainty:
     """Covariance of the debiased estimate, or of each of a stack; of ``combinations`` (k, p) of its coefficients where given."""
-    clear = np.where(seen.bounded, 0.0, 1 / seen.divisor)
+    clear = np.where(seen.hidden, 0.0, 1 / seen.divisor)
     along = np.sqrt(seen.spread) * (seen.to_own @ (clear * seen.weight * seen.estimate)[..., None])[..., 0]
     by_noise = seen.left + clear**2 * seen.believed_noise
     known = Uncertainty(seen.to_own, along, by_noise, clear**2 * seen.by_rows, clear**2 * seen.by_clipping)
@@ -141,11 +142,13 @@ def fieller(seen: Channel, confidence: float, combinations: Array | None = None)
 
 
 def inverted(seen: Channel, of: Pivot, confidence: float, combinations: Array | None) -> Intervals:
-    """The values that the test of ``of`` does not reject; the whole line where it has no end on either side."""
+    """The values that the test of ``of`` does not reject, the estimate and all between; the whole line where it has no end on either side.
+
+    Where noise hides a direction the estimate is shrunk, so that at a low confidence the test may reject it."""
     check_confidence(confidence)
     rows, se = turned(seen, combinations), uncertainty(seen, combinations).se
-    estimate, base = valued(combinations, seen.own(seen.estimate)), valued(combinations, seen.base)
-    origin, limit = estimate - base, quantile(confidence, seen.degrees) ** 2
+    base, limit = valued(combinations, seen.base), quantile(confidence, seen.degrees) ** 2
+    origin = rows @ of.estimate
 
     def accepted(which: Array, steps: Array) -> Array:
         values = origin[which] + se[which] * steps
@@ -167,8 +170,9 @@ def inverted(seen: Channel, of: Pivot, confidence: float, combinations: Array | 
         steps = _first_rejected(accepted, which, sign, at, growth / (TOO_CLOSE * (1 + limit)))
         if (unsure := np.isnan(at)).any():
             steps[unsure] = _searched(accepted, which[unsure], sign[unsure])
-        ends = estimate[which] + unit * steps
-        lower[left], upper[left] = ends[: len(left)], ends[len(left) :]
+        ends = (base + origin)[which] + unit * steps
+        estimate = valued(combinations, seen.own(seen.estimate))[left]
+        lower[left], upper[left] = np.minimum(ends[: len(left)], estimate), np.maximum(ends[len(left) :], estimate)
     return Intervals(lower, upper, method)
 
 
@@ -204,15 +208,15 @@ def _searched(accepted: Test, which: Array, sign: Array) -> Array:
 def weakly_identified(seen: Channel, combinations: Array | None = None, *, below: float = WEAK) -> Array:
     """Which coefficients, or ``combinations`` of them, owe most of their variance to directions whose gain may well be zero.
 
-    Directions of rare levels count only for combinations that are about them: what they add to others, because noise turned them there, is
-    bounded. Of a stack, those of each."""
+    Directions that may have no gain at all count only for combinations that are about them: what they add to others, because noise turned
+    them there, is bounded, as plausible coefficients are. Of a stack, those of each."""
     rows, weak = turned(seen, combinations), seen.gain_below(below)
     if not weak.any():
         return np.zeros(rows.shape[:-1], dtype=bool)
     mostly = _share(rows, uncertainty(seen).spent, weak) > 0.5
-    if not seen.bounded.any():
+    if not seen.hidden.any():
         return mostly
-    endless = _share(rows, uncertainty(seen).spent, weak & ~seen.bounded) > 0.5
+    endless = _share(rows, uncertainty(seen).spent, weak & ~seen.hidden) > 0.5
     return endless | (mostly & (_share(rows, np.ones_like(seen.gain), weak) > ABOUT))
 
 

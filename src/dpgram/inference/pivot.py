@@ -6,7 +6,8 @@ is about chi-square with as many degrees of freedom as combinations were given, 
 
 Where coefficients go to infinity along a direction, the statistic tends to (gain / gain_sd)^2 of that direction. So a direction with a
 gain that may be zero leaves everything open, other coefficients too: each value of theirs agrees with a large enough coefficient there.
-``locally`` is for them: there the coefficients of such directions have the variance that the estimate has."""
+``locally`` is for them: there the coefficients of such directions have the size that is plausible, and the noise in other directions grows
+with it."""
 
 from __future__ import annotations
 
@@ -35,26 +36,23 @@ class Pivot:
     weight: Array
     label: Array
     spread: float
-    estimate: Array
+    estimate: Array  # near the least statistic: where searches start
     by_table: Array  # the variance in what was observed that does not grow with the coefficients that are tested
 
     @classmethod
     def exactly(cls, seen: Channel) -> Pivot:
         """All directions as they are."""
-        return cls(seen.observed, seen.gain, seen.weight, seen.label, seen.spread, seen.estimate, seen.by_table)
+        debiased = seen.observed / seen.debiased
+        return cls(seen.observed, seen.gain, seen.weight, seen.label, seen.spread, debiased, seen.by_table)
 
     @classmethod
     def locally(cls, seen: Channel) -> Pivot:
-        """Directions whose gain may be zero as Wald's intervals take them: their coefficients neither grow without end nor hide others."""
-        weak, bounded = seen.hidden, seen.bounded
+        """Directions whose gain may be zero as Wald's intervals take them: their coefficients are of plausible size, known about as well as
+        the estimate shows."""
+        weak = seen.hidden
         if not weak.any():
             return cls.exactly(seen)
-        squares = seen.weight * seen.estimate**2
-        known = np.sum(np.where(bounded, squares + seen.weight * seen.left, 0.0))
-        others = np.where(bounded, 0.0, squares)
-        inside = known + (seen.size - known) * np.sum(others[weak]) / max(np.sum(others), TINY)
-        first_order = seen.believed_noise + seen.spread * (seen.weight * seen.estimate) ** 2 + seen.by_table
-        there = np.where(bounded, seen.left * seen.divisor**2, first_order)
+        inside = np.sum(np.where(weak, seen.weight * (seen.estimate**2 + seen.left), 0.0))
         return cls(
             seen.observed,
             np.where(weak, seen.divisor, seen.gain),
@@ -62,7 +60,7 @@ class Pivot:
             seen.label,
             seen.spread,
             seen.estimate,
-            np.where(weak, there, seen.by_table + seen.weight * seen.spread * inside),
+            np.where(weak, seen.left * seen.divisor**2, seen.by_table + seen.weight * seen.spread * inside),
         )
 
     def noise_variance(self, b: Array) -> Array:

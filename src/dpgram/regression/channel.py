@@ -20,9 +20,8 @@ from dpgram.regression.design import Design
 Array = np.ndarray
 
 WEAK = 1.96  # a gain below so many sds of its noise may be zero
-EFFECT = 2.0  # of a rare level, in standard deviations of the target: one standard deviation of what is expected
-LARGE = 5.0  # times as much: what half of the range of any other column changes
-MIXED = 0.05  # of what spans a direction: at most so much comes from columns that are no indicators, where it counts as one of rare levels
+EFFECT = 2.0  # of a 0/1 column, in standard deviations of the target: one standard deviation of what is expected
+TELLING = 1.0  # the same of one standard deviation of any other column, which then explains all of the target
 UNKNOWN_GAIN = 1e-3  # standard deviations of its noise
 DEPENDENT = 1e-9  # of the largest: what a column adds to those before it
 STEPS, STEADY = 6, 0.05  # of what is believed of outer matrices: at most so many; enough when a step changes less of the noise
@@ -77,34 +76,37 @@ class Channel(Seen):
 
     @cached_property
     def hidden(self) -> Array:
-        """Directions whose gain may well be zero."""
+        """Directions whose gain may well be zero. There, coefficients are taken to have a size that is plausible."""
         return self.gain_below(WEAK)
 
-    @cached_property
-    def bounded(self) -> Array:
-        """Hidden directions that 0/1 columns span, such as rare levels. There, coefficients have a size that anybody may expect."""
-        return self.rare(WEAK)
-
-    def rare(self, limit: float, mixed: float = MIXED) -> Array:
+    def rare(self, limit: float, mixed: float) -> Array:
         """Directions that 0/1 columns span, but for a share ``mixed``, and whose gain is less than ``limit`` sds of its noise."""
         low = self.gain_below(limit)
-        return low & (self._reach[1] <= mixed) if low.any() else low
-
-    @cached_property
-    def _reach(self) -> tuple[Array, Array]:
-        """The mean square that is expected of b in each direction, and the share of what spans it that is not of 0/1 columns."""
-        spanned, indicators = self._spanned, self.design.indicators[..., None, :]
-        middle = (self.axes.mT @ self.basis.along[..., None])[..., 0]  # where released coefficients are zero
+        if not low.any():
+            return low
+        spanned = self._spanned
         whole = np.sum(spanned, axis=-1)
-        mixed = np.sum(np.where(indicators, 0.0, spanned), axis=-1) / np.where(whole > 0, whole, 1.0)
-        return (self.plausible + middle**2) / np.square(np.asarray(self.label_scale))[..., None], mixed
+        others = np.sum(np.where(self.design.indicators[..., None, :], 0.0, spanned), axis=-1)
+        return low & (others <= mixed * whole)
 
     @property
     def plausible(self) -> Array:
-        """The mean square that is expected of the coefficient of each direction, in scaled units, about zero."""
-        indicators = self.design.indicators[..., None, :]
-        size = np.sum(self._spanned * np.where(indicators, 1.0, LARGE**2), axis=-1)
-        return size * (EFFECT * self._label_sd)[..., None] ** 2
+        """The mean square that is expected of the coefficient of each direction, in scaled units, about zero.
+
+        That of a 0/1 column is a few standard deviations of the target. A number explains no more than all of the target. Where its bounds
+        are so wide that noise is all there is of it, its standard deviation is that of the noise: so its coefficient may be large."""
+        p, triangle = self.gain.shape[-1], self.basis.triangle
+        columns = (
+            np.eye(p + 1)[:, :p]
+            if triangle is None
+            else np.concatenate([triangle, np.zeros_like(triangle[..., :1, :])], axis=-2)
+        )
+        label = np.concatenate(
+            [self.basis.along, np.broadcast_to(np.asarray(self.label_scale)[..., None], (*self.basis.along.shape[:-1], 1))],
+            axis=-1,
+        )
+        each = np.where(self.design.indicators, EFFECT, TELLING / self._sds(columns)) * self._sds(label[..., None])
+        return np.sum(self._spanned * np.square(each)[..., None, :], axis=-1)
 
     @property
     def _spanned(self) -> Array:
@@ -112,51 +114,48 @@ class Channel(Seen):
         triangle = self.basis.triangle
         return (self.axes.mT if triangle is None else self.axes.mT @ triangle) ** 2
 
-    @cached_property
-    def _label_sd(self) -> Array:
-        """The label's standard deviation in scaled units, as far as it stands above the noise."""
-        block, ones, shift = self.basis.block, self.basis.ones, self.law.shift
-        label = np.concatenate(
-            [self.basis.along, np.broadcast_to(np.asarray(self.label_scale)[..., None], (*self.basis.along.shape[:-1], 1))],
-            axis=-1,
-        )
-        sums = (block @ label[..., None])[..., 0] - shift * label
-        squares = np.sum(label * sums, axis=-1)
+    def _sds(self, columns: Array) -> Array:
+        """Standard deviations of combinations (..., p + 1, k) of the basis, in scaled units, as far as they stand above the noise."""
+        block, ones, noise = self.basis.block, self.basis.ones, self.law.sd_off_diagonal
+        sums = block @ columns - self.law.shift * columns
+        squares = np.sum(columns * sums, axis=-2)
         if ones is not None:
-            size = np.sum(ones * ((block @ ones[..., None])[..., 0] - shift * ones), axis=-1)
-            squares = squares - np.sum(ones * sums, axis=-1) ** 2 / np.where(size > self.law.sd_off_diagonal, size, np.inf)
-        least = self.law.sd_off_diagonal * np.sum(label**2, axis=-1)
-        return np.sqrt(np.maximum(squares, np.maximum(least, TINY)) / np.maximum(self.rows, 1.0))
+            size = np.sum(ones * ((block @ ones[..., None])[..., 0] - self.law.shift * ones), axis=-1, keepdims=True)
+            squares = squares - (ones[..., None, :] @ sums)[..., 0, :] ** 2 / np.where(size > noise, size, np.inf)
+        least = np.maximum(noise * np.sum(columns**2, axis=-2), TINY)
+        return np.sqrt(np.maximum(squares, least) / np.maximum(np.asarray(self.rows), 1.0)[..., None])
 
     @cached_property
     def divisor(self) -> Array:
         """By what is observed divided for the estimate.
 
-        It is the gain that leaves no bias. In a direction of a rare level, such a division would bring nothing but noise, and noise without
-        end, which the noise in the matrix turns into every other coefficient. There it is the division with the smallest mean square
-        error, for coefficients of the size that is expected."""
-        if not self.bounded.any():
+        It is the gain that leaves no bias. In a direction that is hidden, such as that of a rare level, such a division would bring nothing
+        but noise, and noise without end, which the noise in the matrix turns into every other coefficient. There it is the division with
+        the smallest mean square error, for coefficients of the size that is plausible."""
+        if not self.hidden.any():
             return self.debiased
         shrunk = self._shrunk[0]
-        pull = np.sum(np.where(self.bounded, self.weight / shrunk, 0.0), axis=-1, keepdims=True)
-        others = np.where(self.bounded, np.inf, self.measured + self.spread * self.weight * pull)
-        return np.where(self.bounded, shrunk, debiased_gain(others, self.weight, self.spread))
+        pull = np.sum(np.where(self.hidden, self.weight / shrunk, 0.0), axis=-1, keepdims=True)
+        others = np.where(self.hidden, np.inf, self.measured + self.spread * self.weight * pull)
+        return np.where(self.hidden, shrunk, debiased_gain(others, self.weight, self.spread))
 
     @cached_property
     def left(self) -> Array:
-        """The variance of coefficients that is left in bounded directions; 0 in all others."""
-        return np.where(self.bounded, self._shrunk[1], 0.0) if self.bounded.any() else np.zeros_like(self.gain)
+        """The variance of coefficients that is left in hidden directions; 0 in all others."""
+        return np.where(self.hidden, self._shrunk[1], 0.0) if self.hidden.any() else np.zeros_like(self.gain)
 
     @cached_property
     def _shrunk(self) -> tuple[Array, Array]:
-        size, (gain, others) = self._reach[0], self.expected
+        middle = (self.axes.mT @ self.basis.along[..., None])[..., 0]  # where released coefficients are zero
+        size = (self.plausible + middle**2) / np.square(np.asarray(self.label_scale))[..., None]
+        gain, others = self.expected
         mean, square = positive_moments(gain, self.gain_sd)
         total = size * (square + others) + self.label * self.weight
         return total / (size * mean), size * (1 - size * mean**2 / total)
 
     @cached_property
     def estimate(self) -> Array:
-        """The debiased coefficients in the basis; shrunk in bounded directions."""
+        """The debiased coefficients in the basis; shrunk in hidden directions."""
         return self.observed / self.divisor
 
     @property
@@ -193,14 +192,14 @@ class Channel(Seen):
 
         That of the estimate is too large by the variance that noise gives them, which is taken off, but for a quarter: where noise is all
         there is, its size is what is known least. What the sampling of rows adds to them stays, because the noise saw those rows."""
-        b, weight, clear = self.estimate, self.weight, np.where(self.bounded, 0.0, 1 / self.divisor)
-        bounded = np.sum(weight * np.where(self.bounded, b**2 + self.left, 0.0), axis=-1, keepdims=True)
-        whole = np.sum(weight * np.where(self.bounded, 0.0, b**2), axis=-1, keepdims=True)
-        believed = whole + bounded
+        b, weight, clear = self.estimate, self.weight, np.where(self.hidden, 0.0, 1 / self.divisor)
+        hidden = np.sum(weight * np.where(self.hidden, b**2 + self.left, 0.0), axis=-1, keepdims=True)
+        whole = np.sum(weight * np.where(self.hidden, 0.0, b**2), axis=-1, keepdims=True)
+        believed = whole + hidden
         for _ in range(3):
             own = weight * (self.label + self.spread * believed) * clear**2
             excess = np.sum(weight * (own + self.spread * (weight * b * clear) ** 2), axis=-1, keepdims=True)
-            believed = bounded + np.maximum(whole - excess, whole / 4)
+            believed = hidden + np.maximum(whole - excess, whole / 4)
         return believed
 
     @property

@@ -1159,9 +1159,8 @@ const { togetherWith, withTails } = module_tails;
 
 const TINY = 1e-300;
 const WEAK = 1.96; // a gain below so many sds of its noise may be zero
-const EFFECT = 2; // of a rare level, in standard deviations of the target: one standard deviation of what is expected
-const LARGE = 5; // times as much: what half of the range of any other column changes
-const MIXED = 0.05; // of what spans a direction: so much, at most, comes from other columns where it counts as one of rare levels
+const EFFECT = 2; // of a 0/1 column, in standard deviations of the target: one standard deviation of what is expected
+const TELLING = 1; // the same of one standard deviation of any other column, which then explains all of the target
 const UNKNOWN_GAIN = 1e-3; // standard deviations of its noise
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 const isDraw = (law) => law.degrees_of_freedom !== undefined;
@@ -1215,7 +1214,7 @@ function channelBy(evidence, plan, { ones, back, along, labelScale, triangle }, 
   seen.gainSd = seen.weight.map((w) => Math.sqrt(2 * seen.spread) * w);
   seen.hidden = gainBelow(seen, WEAK);
   const rows = evidence.counted.rows;
-  Object.assign(seen, divided(seen, () => reach({ axes, along, labelScale, triangle, ones, block, noise, rows, indicators: plan.indicators })));
+  Object.assign(seen, divided(seen, () => plausible({ axes, along, labelScale, triangle, ones, block, noise, rows, indicators: plan.indicators })));
   return {
     ...seen,
     axes,
@@ -1238,52 +1237,48 @@ function channelBy(evidence, plan, { ones, back, along, labelScale, triangle }, 
 const gainBelow = (seen, limit) =>
   Array.from(seen.gain, (g, i) => Math.min(g, seen.expected[i]) < limit * seen.gainSd[i]);
 
-// By what is observed divided for the estimate, which hidden directions are bounded, being those of rare levels, and the variance that is left
-// of coefficients there.
-function divided(seen, reachOf) {
+// By what is observed divided for the estimate, and the variance that is left of coefficients in hidden directions.
+function divided(seen, plausibleOf) {
   const { weight, spread, hidden } = seen;
-  const none = weight.map(() => 0);
-  if (!hidden.includes(true)) return { divisor: seen.debiased, bounded: hidden, left: none };
-  const { size, mixed } = reachOf();
-  const bounded = hidden.map((is, i) => is && mixed[i] <= MIXED);
-  if (!bounded.includes(true)) return { divisor: seen.debiased, bounded, left: none };
+  if (!hidden.includes(true)) return { divisor: seen.debiased, left: weight.map(() => 0) };
+  const size = plausibleOf();
   const { first: mean, second } = positiveMoments(seen.expected, seen.gainSd);
   const total = size.map((tau, i) => tau * (second[i] + seen.others[i]) + seen.label * weight[i]);
   const shrunk = total.map((value, i) => value / (size[i] * mean[i]));
-  const pull = sum(shrunk.map((value, i) => (bounded[i] ? weight[i] / value : 0)));
-  const clear = [...bounded.keys()].filter((i) => !bounded[i]);
+  const pull = sum(shrunk.map((value, i) => (hidden[i] ? weight[i] / value : 0)));
+  const clear = [...hidden.keys()].filter((i) => !hidden[i]);
   const gains = debiasedGain(clear.map((i) => seen.measured[i] + spread * weight[i] * pull), clear.map((i) => weight[i]), spread);
   const divisor = Float64Array.from(shrunk);
   clear.forEach((i, k) => (divisor[i] = gains[k]));
-  return { divisor, bounded, left: size.map((tau, i) => (bounded[i] ? tau * (1 - (tau * mean[i] ** 2) / total[i]) : 0)) };
+  return { divisor, left: size.map((tau, i) => (hidden[i] ? tau * (1 - (tau * mean[i] ** 2) / total[i]) : 0)) };
 }
 
-// The mean square that is expected of b in each direction, and the share of what spans it that is not of 0/1 columns.
-function reach({ axes, along, labelScale, triangle, ones, block, noise, rows, indicators }) {
+// The mean square that is expected of b in each direction.
+//
+// That of a 0/1 column is a few standard deviations of the target. A number explains no more than all of the target. Where its bounds are so
+// wide that noise is all there is of it, its standard deviation is that of the noise: so its coefficient may be large.
+function plausible({ axes, along, labelScale, triangle, ones, block, noise, rows, indicators }) {
   const turned = transpose(axes);
-  const spanned = multiply(turned, triangle).map((row) => row.map((value) => value ** 2));
-  const unit = (EFFECT * labelSd({ along, labelScale, ones, block, noise, rows })) ** 2;
+  const sd = sdIn({ ones, block, noise, rows });
+  const labelSd = sd(Float64Array.of(...along, labelScale));
+  const columns = transpose(triangle);
+  const each = indicators.map((is, j) => ((is ? EFFECT : TELLING / sd(Float64Array.of(...columns[j], 0))) * labelSd) ** 2);
   const middle = apply(turned, along); // where released coefficients are zero
-  const part = (row, weights) => row.reduce((total, value, j) => total + value * weights[j], 0);
-  const [sizes, others] = [indicators.map((is) => (is ? 1 : LARGE ** 2)), indicators.map((is) => (is ? 0 : 1))];
-  return {
-    size: Array.from(spanned, (row, i) => (part(row, sizes) * unit + middle[i] ** 2) / labelScale ** 2),
-    mixed: Array.from(spanned, (row) => part(row, others) / (sum(Array.from(row)) || 1)),
-  };
+  const spanned = multiply(turned, triangle).map((row) => row.map((value) => value ** 2));
+  return Array.from(spanned, (row, i) => (row.reduce((total, value, j) => total + value * each[j], 0) + middle[i] ** 2) / labelScale ** 2);
 }
 
-// The label's standard deviation in scaled units, as far as it stands above the noise.
-function labelSd({ along, labelScale, ones, block, noise, rows }) {
+// As a function: the standard deviation of a combination of the basis, in scaled units, as far as it stands above the noise.
+function sdIn({ ones, block, noise, rows }) {
   const sd = lawSd(noise);
-  const label = Float64Array.of(...along, labelScale);
   const own = addToDiagonal(block, -noise.shift);
-  const sums = apply(own, label);
-  let squares = dot(label, sums);
-  if (ones !== null) {
-    const size = dot(ones, apply(own, ones));
+  const size = ones === null ? 0 : dot(ones, apply(own, ones));
+  return (column) => {
+    const sums = apply(own, column);
+    let squares = dot(column, sums);
     if (size > sd) squares -= dot(ones, sums) ** 2 / size;
-  }
-  return Math.sqrt(Math.max(squares, Math.max(sd * dot(label, label), TINY)) / Math.max(rows, 1));
+    return Math.sqrt(Math.max(squares, sd * dot(column, column), TINY) / Math.max(rows, 1));
+  };
 }
 
 // Diagonal of the privacy noise's covariance at b, without the rank-one part.
@@ -1568,31 +1563,21 @@ const SMALLEST = 2.2250738585072014e-308; // positive and normal
 const FADED = 1e-9; // what is left of the noise's dependence on coefficients that are seen to first order
 
 // What the test knows of a regression: all directions as they are.
-const exactly = ({ observed, gain, weight, label, spread, estimate }, { byTable }) =>
-  ({ observed, gain, weight, label, spread, estimate, byTable });
+const exactly = ({ observed, gain, weight, label, spread, debiased }, { byTable }) =>
+  ({ observed, gain, weight, label, spread, estimate: observed.map((value, i) => value / debiased[i]), byTable });
 
-// Directions whose gain may be zero as Wald's intervals take them: their coefficients neither grow without end nor hide others.
+// Directions whose gain may be zero as Wald's intervals take them: their coefficients are of plausible size.
 function locally(seen, known) {
-  const { hidden: weak, bounded, weight, spread, estimate, divisor, left } = seen;
+  const { hidden: weak, weight, spread, estimate, divisor, left } = seen;
   if (!weak.includes(true)) return exactly(seen, known);
-  let [inBounds, lost, whole] = [0, 0, 0];
-  estimate.forEach((b, i) => {
-    const square = weight[i] * b ** 2;
-    if (bounded[i]) inBounds += square + weight[i] * left[i];
-    else {
-      whole += square;
-      if (weak[i]) lost += square;
-    }
-  });
-  const inside = inBounds + ((known.size - inBounds) * lost) / Math.max(whole, SMALLEST);
+  let inside = 0;
+  estimate.forEach((b, i) => (inside += weak[i] ? weight[i] * (b ** 2 + left[i]) : 0));
   return {
     ...exactly(seen, known),
+    estimate,
     gain: seen.gain.map((g, i) => (weak[i] ? divisor[i] : g)),
     weight: weight.map((w, i) => (weak[i] ? FADED * w : w)),
-    byTable: known.byTable.map((value, i) => {
-      if (!weak[i]) return value + weight[i] * spread * inside;
-      return bounded[i] ? left[i] * divisor[i] ** 2 : known.believedNoise[i] + spread * (weight[i] * estimate[i]) ** 2 + value;
-    }),
+    byTable: known.byTable.map((value, i) => (weak[i] ? left[i] * divisor[i] ** 2 : value + weight[i] * spread * inside)),
   };
 }
 
@@ -1772,7 +1757,7 @@ const { quantile } = module_special;
 
 const FAR = 1e4; // standard errors; a set that reaches so far is unbounded
 const STEPS = [0.5, 1, 1.5, 2, 2.5, 3, 4, 6, 10, 20, 50, 200, 1000, FAR];
-const ABOUT = 0.1; // of a combination's squares: so much in directions of rare levels is more than noise would turn there
+const ABOUT = 0.1; // of a combination's squares: so much in hidden directions is more than noise would turn there
 const DOUBTFUL = 4; // below so many sds of its noise, a gain is too uncertain for first order
 const HALVINGS = 12;
 const sum = (values) => values.reduce((total, value) => total + value, 0);
@@ -1785,9 +1770,9 @@ const rowsLeft = (seen, rows) => Math.max(rows - seen.designEffect * seen.gain.l
 
 // The sum of weight b^2 that the table itself has, before noise: the privacy noise grows with it.
 function believedSize(seen) {
-  const { estimate: b, weight, bounded, left, divisor, label, spread } = seen;
-  const total = (part) => sum(weight.map((w, i) => (bounded[i] ? 0 : part(w, i))));
-  const known = sum(weight.map((w, i) => (bounded[i] ? w * (b[i] ** 2 + left[i]) : 0)));
+  const { estimate: b, weight, hidden, left, divisor, label, spread } = seen;
+  const total = (part) => sum(weight.map((w, i) => (hidden[i] ? 0 : part(w, i))));
+  const known = sum(weight.map((w, i) => (hidden[i] ? w * (b[i] ** 2 + left[i]) : 0)));
   const whole = total((w, i) => w * b[i] ** 2);
   let size = whole + known;
   for (let k = 0; k < 3; k++) {
@@ -1806,7 +1791,7 @@ function uncertainty(seen) {
   const size = believedSize(seen);
   const believedNoise = seen.weight.map((w) => w * (seen.label + seen.spread * size)); // without the rank-one part
   const byRows = seen.perRow.map((v) => seen.designEffect * variance * v);
-  const clear = Array.from(seen.divisor, (x, i) => (seen.bounded[i] ? 0 : 1 / x));
+  const clear = Array.from(seen.divisor, (x, i) => (seen.hidden[i] ? 0 : 1 / x));
   const inside = {
     noise: clear.map((c, j) => seen.left[j] + c ** 2 * believedNoise[j]),
     rows: clear.map((c, j) => c ** 2 * byRows[j]),
@@ -1863,9 +1848,11 @@ function combination(seen, known, weights) {
 }
 
 // Its interval by inversion of the test of `of`.
+// The estimate is in it, too: where noise hides a direction it is shrunk, so that at a low confidence the test may reject it.
 function inverted(seen, of, confidence, { row, base, se, estimate }) {
   const limit = quantile(confidence, seen.degrees) ** 2;
-  const accepted = (steps) => profile(of, [row], [estimate + se * steps - base], limit) <= limit;
+  const origin = dot(row, of.estimate); // where the statistic is about least
+  const accepted = (steps) => profile(of, [row], [origin + se * steps], limit) <= limit;
   if (farOut(of) <= limit || accepted(-FAR) || accepted(FAR)) return { lower: -Infinity, upper: Infinity, method: "fieller" };
   const end = (sign) => {
     const grid = [0, ...STEPS];
@@ -1877,9 +1864,9 @@ function inverted(seen, of, confidence, { row, base, se, estimate }) {
       if (accepted(sign * middle)) low = middle;
       else high = middle;
     }
-    return estimate + se * sign * high;
+    return base + origin + se * sign * high;
   };
-  return { lower: end(-1), upper: end(1), method: "fieller" };
+  return { lower: Math.min(end(-1), estimate), upper: Math.max(end(1), estimate), method: "fieller" };
 }
 
 const fieller = (seen, known, confidence) => {
@@ -1887,16 +1874,16 @@ const fieller = (seen, known, confidence) => {
   return Array.from(seen.gain, (_, place) => inverted(seen, of, confidence, coefficientAt(seen, known, place)));
 };
 
-// Which combinations, rows in the channel's own basis, owe most of their variance to directions whose gain may well be zero. Directions of rare
-// levels count only for combinations that are about them: what they add to others, because noise turned them there, is bounded.
+// Which combinations, rows in the channel's own basis, owe most of their variance to directions whose gain may well be zero. Those that may
+// have no gain at all count only for combinations that are about them: what they add to others, because noise turned them there, is bounded.
 function weaklyIdentified(seen, known, rows, below) {
   const weak = below === undefined ? seen.hidden : gainBelow(seen, below);
   if (!weak.includes(true)) return rows.map(() => false);
-  const rare = seen.bounded.includes(true);
-  const endless = weak.map((is, j) => is && !seen.bounded[j]);
+  const some = seen.hidden.includes(true);
+  const endless = weak.map((is, j) => is && !seen.hidden[j]);
   return rows.map((row) => {
     const mostly = share(row, known.spent, weak) > 0.5;
-    if (!rare || !mostly) return mostly;
+    if (!some || !mostly) return mostly;
     return share(row, known.spent, endless) > 0.5 || share(row, row.map(() => 1), weak) > ABOUT;
   });
 }
@@ -2056,6 +2043,7 @@ const { pValue } = module_special;
 // Of the hypothesis that a coefficient or a combination is zero, by the test `of`; null stands for Wald's.
 function statistic(of, { row, base, se, estimate }) {
   if (of === null) return estimate === 0 ? 0 : (estimate / se) ** 2;
+  if (estimate * (-base - dot(row, of.estimate)) >= 0) return 0; // between the estimate and what the test rejects least
   return Math.min(profile(of, [row], [-base]), farOut(of));
 }
 
