@@ -22,8 +22,9 @@ export function makeChannel(release, plan, together = false) {
   const { evidence } = release;
   const last = channelFrom(release, plan, evidence.alone);
   if (evidence.tails === null) return together ? channelFrom(release, plan, evidence.together).seen : last.seen;
-  const tails = { ...evidence.tails, first: last.inBasis(evidence.tails.first), outer: evidence.tails.outer.map(last.inBasis) };
-  if (!together) return withTails(tails, last.inner, last.seen, last.channelOf);
+  const inner = { first: last.inBasis(evidence.tails.first), outer: evidence.tails.outer.map(last.inBasis) };
+  const tails = { ...evidence.tails, ...inner, through: multiply(transpose(last.basis), evidence.tails.through) };
+  if (!together) return withTails(tails, last.inner, last.seen, last.channelOf, last.back.map(unit));
   return channelFrom(release, plan, togetherWith(evidence.together, tails, last.inner, last.seen)).seen;
 }
 
@@ -38,13 +39,14 @@ function channelFrom(release, plan, { matrix: gram, law, turn: own }) {
   const inBasis = (matrix) => multiply(transpose(frame.basis), multiply(matrix, frame.basis));
   const ones = release.intercept ? apply(transpose(frame.basis), unit(turn.map((row) => row[0]))) : null;
   const back = multiply(plan.toOwn, inverse(frame.triangle));
-  const channelOf = (block, noise, byClipping) => channelBy(evidence, plan, { ...frame, ones, back }, block, noise, byClipping);
+  const channelOf = (block, noise) => channelBy(evidence, plan, { ...frame, ones, back }, block, noise);
   const inner = inBasis(gram);
-  return { seen: channelOf(inner, law, 0), inner, inBasis, channelOf };
+  return { seen: channelOf(inner, law), inner, inBasis, channelOf, basis: frame.basis, back };
 }
 
-// By a matrix in the basis; rows beyond the clip leave the variance `byClipping` in what was observed, in every direction.
-function channelBy(evidence, plan, { ones, back, along, labelScale, triangle }, block, noise, byClipping) {
+// By a matrix in the basis. Rows beyond the clip leave the variance `byClipping` in what was observed, in the mean of all directions, and
+// `leaning` times its root of each coefficient: none, where nobody says more.
+function channelBy(evidence, plan, { ones, back, along, labelScale, triangle }, block, noise) {
   const p = plan.names.length;
   const { values, vectors: axes } = eigenSymmetric(block.slice(0, p).map((row) => row.slice(0, p)));
   const side = Float64Array.from({ length: p }, (_, i) => block[i][p]);
@@ -69,7 +71,8 @@ function channelBy(evidence, plan, { ones, back, along, labelScale, triangle }, 
   return {
     ...seen,
     axes,
-    byClipping,
+    byClipping: 0,
+    leaning: plan.names.map(() => 1),
     estimate: seen.observed.map((value, i) => value / seen.divisor[i]),
     perRow: seen.debiased.map((x, i) => x * (drawn ? seen.weight[i] : 1)),
     explains: seen.debiased.map((x) => x * (drawn ? shift : 1)),

@@ -60,7 +60,7 @@ def partial_correlations(evidence: Evidence, columns: Sequence[str] | None, conf
         check_unit(part.name, part.half)
     p = len(parts)
     slopes, noise, clip, known = (np.zeros((p, p)) for _ in range(4))
-    left, residuals = np.zeros(p), np.zeros((p, len(schema.encoded)))
+    left, unsure, residuals = np.zeros(p), np.zeros(p), np.zeros((p, len(schema.encoded)))
     for i, part in enumerate(parts):
         plan = assemble(schema, part, parts[:i] + parts[i + 1 :], True)
         seen = channel(evidence, plan)
@@ -73,10 +73,12 @@ def partial_correlations(evidence: Evidence, columns: Sequence[str] | None, conf
         clip[i, others] = np.sqrt(np.diag(parted.clipping))[1:]
         known[i, others] = ~weakly_identified(seen)[1:]
         left[i] = np.sqrt(seen.error_variance) * seen.label_scale * part.half
+        unsure[i] = seen.squares_left_open
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = left[None, :] / left[:, None]
         estimate, privacy, clipping = (_mean(ratio * values) for values in (slopes, noise, clip))
         privacy = privacy * _less(evidence, residuals / left[:, None], estimate)
+        clipping = np.sqrt(clipping**2 + (estimate / 2) ** 2 * (unsure[:, None] ** 2 + unsure**2))
     identified = (known * known.T > 0) & np.isfinite(estimate) & np.isfinite(privacy) & np.isfinite(clipping)
     estimate = np.where(np.isfinite(estimate), np.clip(estimate, -1.0, 1.0), 0.0)
     privacy, clipping = (
