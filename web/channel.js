@@ -24,7 +24,7 @@ export function makeChannel(release, plan, together = false) {
   if (evidence.tails === null) return together ? channelFrom(release, plan, evidence.together).seen : last.seen;
   const inner = { first: last.inBasis(evidence.tails.first), outer: evidence.tails.outer.map(last.inBasis) };
   const tails = { ...evidence.tails, ...inner, through: multiply(transpose(last.basis), evidence.tails.through) };
-  if (!together) return withTails(tails, last.inner, last.seen, last.channelOf, last.back.map(unit));
+  if (!together) return withTails(tails, last.inner, last.seen, last.channelOf, last.back.map(unit), last.fitOf);
   return channelFrom(release, plan, togetherWith(evidence.together, tails, last.inner, last.seen)).seen;
 }
 
@@ -41,7 +41,18 @@ function channelFrom(release, plan, { matrix: gram, law, turn: own }) {
   const back = multiply(plan.toOwn, inverse(frame.triangle));
   const channelOf = (block, noise) => channelBy(evidence, plan, { ...frame, ones, back }, block, noise);
   const inner = inBasis(gram);
-  return { seen: channelOf(inner, law), inner, inBasis, channelOf, basis: frame.basis, back };
+  const fitOf = (residual) => fitted(frame, ones, residual);
+  return { seen: channelOf(inner, law), inner, inBasis, channelOf, basis: frame.basis, back, fitOf };
+}
+
+// The direction of what the regressors say of the label, less its mean where the regression has one; zero where that is nothing.
+function fitted({ along, labelScale }, ones, residual) {
+  const said = along.map((value, i) => value - labelScale * residual[i]);
+  const inside = ones === null ? said.map(() => 0) : ones.slice(0, said.length);
+  const size = dot(inside, inside);
+  const left = size > 0 ? said.map((value, i) => value - (inside[i] * dot(inside, said)) / size) : said;
+  const length = Math.max(norm(left), TINY);
+  return left.map((value) => value / length);
 }
 
 // By a matrix in the basis. Rows beyond the clip leave the variance `byClipping` in what was observed, in the mean of all directions, and

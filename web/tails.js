@@ -11,6 +11,7 @@ const FAINTEST = 1e-300; // of the largest likelihood: with many coefficients th
 const NEAR = 1.5; // standard deviations of the noise: how far from what was seen a mean square along the residual may be
 const OPEN = [0.05, 0.1, 0.2, 0.4, 0.8]; // values of rho that intervals count with, one for all scales
 const START = 0.4; // of a scale: about the squared length of its rows, which are between a fifth and four fifths of it
+const BENT = 6; // how much more of what long rows do is expected along the fit than along any other direction
 const WHOLE = 0.97; // of a row's square: at most so much lies in one direction
 const ROUGH = 1; // relative standard deviation of what a power law says
 const SURELY = 5; // standard deviations of a sum of squares that is noise alone
@@ -20,8 +21,8 @@ const sum = (values) => values.reduce((total, value) => total + value, 0);
 // A channel with as much of the outer matrices as is believed, and what the rest leaves open: the variance of what is observed, in the mean
 // of all directions, and of each coefficient how much more or less that is. `tails` and `inner`, the matrix that `seen` is the channel of, are
 // in the basis of the regression; channelOf(block, law) is the channel of any other. `directions` are the regressors less what the others
-// explain of them.
-export function withTails(tails, inner, seen, channelOf, directions) {
+// explain of them; fitOf(residual) is the direction of what they say of the label.
+export function withTails(tails, inner, seen, channelOf, directions, fitOf) {
   const shape = inner.map((row) => row.map((value) => value / tails.size));
   let [believed, residual] = [null, null];
   for (let k = 0; k < STEPS; k++) {
@@ -32,7 +33,7 @@ export function withTails(tails, inner, seen, channelOf, directions) {
     seen = channelOf(block, law);
     if (Math.max(...tails.scales.map((scale, i) => Math.abs(believed[i] - before[i]) * scale)) * tails.sd <= STEADY * law.sd_off_diagonal) break;
   }
-  return { ...seen, ...leftOpen(tails, shape, residual, believed, directions) };
+  return { ...seen, ...leftOpen(tails, shape, residual, believed, directions, fitOf(residualOf(seen))) };
 }
 
 // The view of all rounds together, with what outer matrices show beyond doubt at scales whose rows surely follow another line than `seen`,
@@ -97,7 +98,7 @@ function judged(tails, shape, residual, believed) {
 }
 
 // What is left open by what is not `believed`.
-function leftOpen(tails, shape, residual, believed, directions) {
+function leftOpen(tails, shape, residual, believed, directions, fit) {
   const { outer, scales, usual, sd, dim } = tails;
   const length = dot(residual, residual);
   const noise = 2 * sd ** 2;
@@ -118,7 +119,8 @@ function leftOpen(tails, shape, residual, believed, directions) {
     return length * average(OPEN.map(square), chance);
   };
   const byClipping = variance(usual);
-  const leaning = directions.map((each) => (byClipping > 0 ? Math.sqrt(variance(along(each)) / byClipping) : 1));
+  const bent = (each) => (1 + BENT * dot(fit, each) ** 2) / (1 + (BENT * dot(fit, fit)) / (residual.length - 1));
+  const leaning = directions.map((each) => (byClipping > 0 ? Math.sqrt((variance(along(each)) * bent(each)) / byClipping) : 1));
   return { byClipping, leaning };
 }
 

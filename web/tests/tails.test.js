@@ -15,7 +15,7 @@ const times = (factor, rows) => rows.map((row) => row.map((value) => factor * va
 const inner = matrix([[100, 3, 20], [3, 90, -10], [20, -10, 110]]);
 const tails = (outer, changes) => ({ first: inner, outer, scales: [4, 16], sizes: [0.5, 0.1], size: 100, usual: [0.5, 0.1], through: identity(3), reaches: [1, 1],
   sd: 0.2, shapeSd: 0.002, dim: 3, ...changes });
-const read = (known) => withTails(known, inner, channelOf(inner, null), channelOf, identity(2));
+const read = (known) => withTails(known, inner, channelOf(inner, null), channelOf, identity(2), () => [0, 0]);
 
 test("long rows that say the same as the others leave the shape as it is", () => {
   const outer = [0.5, 0.1].map((size) => times(size / 100, inner));
@@ -55,4 +55,13 @@ test("a coefficient is less certain along a direction in which the bounds let ro
   const through = matrix([[2, 0, 0], [0, 0.5, 0], [0, 0, 1]]);
   const { leaning } = read(tails(outer, { through, reaches: [0.95, 1.75], sd: 5 }));
   assert.ok(leaning[0] > 1 && leaning[1] < 1, `${leaning}`);
+});
+
+test("a coefficient is less certain along the fit, and no less in the mean", () => {
+  const outer = [0.5, 0.1].map((size) => times(size / 100, inner));
+  const known = tails(outer, { sd: 5 });
+  const [even, bent] = [[0, 0], [1, 0]].map((fit) => withTails(known, inner, channelOf(inner, null), channelOf, identity(2), () => fit));
+  assert.ok(bent.leaning[0] > even.leaning[0] && bent.leaning[1] < even.leaning[1]);
+  const ratios = bent.leaning.map((value, i) => (value / even.leaning[i]) ** 2);
+  assert.ok(Math.abs(ratios[0] + ratios[1] - 2) < 1e-12);
 });

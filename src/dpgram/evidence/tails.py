@@ -31,10 +31,14 @@ D_k(q) the mean square of outer rows along q, which no row can exceed (Cauchy an
 - D_k(q) has the part of it that q has in how far rows reach. A row whose cells lie anywhere at the ends of the declared bounds has the mean
   square |T'q|^2 along q, T the public map; none is longer than its scale says. So long rows are expected along columns whose bounds are
   wide, and hardly along indicators. What the matrices show of D_k(q) through their noise counts too.
+- Rows far from the fit lie where the label is expected to be far from its mean: errors grow with it, or the line bends. So the variance is
+  larger along the fit f than along other directions, by (1 + 6 (f'q)^2), and as large as before in the mean of them. On the tables that
+  estimators were developed on, the fit had three times its share of what long rows did.
 - rho is one number for all scales, averaged over its posterior.
 
-The sum of squared errors lacks sum_k R_k (1 - f_k) (D_k(v) - c_k v'Sv) as well. Estimates leave that out, as R-squared does; partial
-correlations and logits, which divide by it, count it as left open.
+Where long rows lie along v more than along other directions, the sum of squared errors lacks sum_k R_k (1 - f_k) (D_k(v) - c_k v'Sv) more
+than those of other regressions do. Estimates leave that out, as R-squared does; partial correlations and logits, which divide by it,
+count it as left open.
 
 Where all rounds are read together, a direction counts in which a difference is far larger than noise makes it, at scales whose rows surely
 follow another line. Where they follow the same line as the others, they would only bring their noise.
@@ -50,7 +54,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpgram.evidence.additive import Additive
-from dpgram.linalg.clipped import outer_sizes, rough_gain, usual_sizes, with_seen
+from dpgram.linalg.clipped import outer_sizes, usual_sizes, with_seen
 from dpgram.linalg.symmetric import eigenvalues_within
 from dpgram.terms.noise import Round, SymmetricGaussian
 
@@ -65,6 +69,7 @@ NEAR = 1.5  # standard deviations of the noise: how far from what was seen a mea
 SURELY = 5.0  # standard deviations of a sum of squares that is noise alone
 OPEN = np.array([0.05, 0.1, 0.2, 0.4, 0.8])  # values of rho that intervals count with, one for all scales
 START = 0.4  # of a scale: about the squared length of its rows, which are between a fifth and four fifths of it
+BENT = 6.0  # how much more of what long rows do is expected along the fit than along any other direction
 WHOLE = 0.97  # of a row's square: at most so much lies in one direction
 CLEAR = 3.0  # times sd sqrt(d), where 2 is the edge of pure noise: eigenvalues beyond it show something
 
@@ -75,7 +80,7 @@ class Open:
 
     variance: float  # of what is observed in a direction, in the mean of all
     along: Array  # (m,) the same in some directions
-    squares: float  # what the sum of squared errors may lack, as a root mean square
+    squares: float  # by how much more or less than others the sum of squared errors is expected to lack of long rows
 
     @property
     def leaning(self) -> Array:
@@ -206,12 +211,13 @@ class Tails:
         shares = _mean(prior / (prior + self.sd**2), chance * CAREFUL)
         return shares if believed is None else (shares + believed) / 2
 
-    def left_open(self, shape: Array, residual: Array, believed: Array, directions: Array) -> Open:
-        """What is left open by what is not ``believed``; ``directions`` (any number, m) are unit vectors in the basis."""
+    def left_open(self, shape: Array, residual: Array, believed: Array, directions: Array, fit: Array) -> Open:
+        """What is left open by what is not ``believed``. ``directions`` (any number, m) are unit vectors in the basis. So is ``fit``, that
+        of what is said of the label, or it is zero."""
         length, weights = float(residual @ residual), self.scales * (1 - believed)
         unit = residual[:, None] / math.sqrt(length)
-        noise, expected, apart = 2 * self.sd**2, self.expected_along(unit)[:, 0], self.apart(shape, residual)
-        own = with_seen(expected, self.seen_along(unit)[:, 0], noise)
+        noise, apart = 2 * self.sd**2, self.apart(shape, residual)
+        own = with_seen(self.expected_along(unit), self.seen_along(unit), noise)[:, 0]
         agreed = np.minimum(OPEN**2 + 1 / np.maximum(_rows(self.dim * self.usual, self.scales), 1.0)[:, None], 1.0)
         likely = np.sum(self._likelihood(agreed * (self.usual * own)[:, None], apart), axis=0)
         chance = np.exp(likely - likely.max()) / OPEN
@@ -221,9 +227,9 @@ class Tails:
             weights[:, None] * np.sqrt(own[:, None] * sizes)
         )  # all scales agree: long rows are of a kind
         variance = length * (chance @ sums**2) / chance.sum()
-        unsure = np.sqrt(rough_gain(expected, noise) * noise)
-        more = weights @ (own - self.sizes * float(unit[:, 0] @ shape @ unit[:, 0]))
-        return Open(float(variance[0]), variance[1:], length * math.hypot(more, float(weights @ unsure)))
+        variance[1:] *= (1 + BENT * (fit @ directions) ** 2) / (1 + BENT * float(fit @ fit) / apart.shape[1])
+        more = weights @ (own - self.usual * float(unit[:, 0] @ shape @ unit[:, 0]))
+        return Open(float(variance[0]), variance[1:], length * abs(float(more)))
 
     def _likelihood(self, prior: Array, apart: Array) -> Array:
         """(K, any number) the logarithm of the likelihood of what was seen (K, p), whose prior variances are (K, any number)."""

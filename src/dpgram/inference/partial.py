@@ -6,6 +6,9 @@ both: db_ij s_j / s_i and db_ji s_i / s_j. So its standard error is at most the 
 of noise. How much less it is follows from the law of the noise: with u_i the residual of column i in standard units and E the noise on
 sums of products, these are u_i'E u_j + r u_i'E u_i and u_i'E u_j + r u_j'E u_j.
 
+Both regressions leave too little where long rows were clipped. If the sum of squares of column i lacks a part l_i more than that of column
+j, and the two have nothing to do with each other there, the partial correlation is too large by about r l_i / 2: counted with the clipping.
+
 Normal rows give it the sampling variance (1 - r^2)^2 / n. Intervals are made for Fisher's z = artanh r, so that they stay within
 [-1, 1]."""
 

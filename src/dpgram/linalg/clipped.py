@@ -33,7 +33,7 @@ FIRST = np.geomspace(0.001, 0.12, 6)  # the mean square of the first outer matri
 DECLINES = np.array(
     [0.01, 0.05, 0.12, 0.25, 0.45]
 )  # of the mean square from one scale to the next: tails from short to very long
-FURTHER = 0.75  # the chance that rows which reach a scale reach the next one too
+FURTHER = 0.8  # the chance that rows which reach a scale reach the next one too
 ROUGH = 1.0  # relative standard deviation of what a power law says
 
 
@@ -73,14 +73,10 @@ def usual_sizes(gram: Array, outer: Array, sd: float) -> Array:
 
 
 def with_seen(sizes: Array, seen: Array, noise: float) -> Array:
-    """Sizes that a power law says, with what was ``seen`` of them through noise of this variance."""
-    return np.maximum(sizes + rough_gain(sizes, noise) * (seen - sizes), 0.0)
-
-
-def rough_gain(sizes: Array, noise: float) -> Array:
-    """How much of what was seen counts: all of it where noise is far below what a power law leaves open."""
+    """Sizes that a power law says, with what was ``seen`` of them through noise of this variance: that alone, where noise is far below what
+    the law leaves open."""
     spread = (ROUGH * sizes) ** 2
-    return spread / np.maximum(spread + noise, np.finfo(float).tiny)
+    return np.maximum(sizes + spread / np.maximum(spread + noise, np.finfo(float).tiny) * (seen - sizes), 0.0)
 
 
 def rows_before_clipping(seen: Any, *, white: bool) -> tuple[float, float]:

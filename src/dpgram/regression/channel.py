@@ -234,7 +234,7 @@ class Channel(Seen):
 
     @property
     def squares_left_open(self) -> float:
-        """What the sum of squared errors may lack of long rows, as a part of it."""
+        """By how much more or less than others the sum of squared errors may lack of long rows, as a part of it."""
         squares = self.error_variance * self.rows_left(self.rows)
         return float(self.open.squares / max(squares, self.open.squares)) if self.open.squares > 0 else 0.0
 
@@ -340,7 +340,16 @@ def _with_tails(seen: Channel, evidence: Evidence) -> Channel:
         if np.max(np.abs(believed - before) * tails.scales) * tails.sd <= STEADY * law.sd_off_diagonal:
             break
     assert believed is not None
-    return replace(seen, open=tails.left_open(shape, residual, believed, _regressors_apart(seen)))
+    return replace(seen, open=tails.left_open(shape, residual, believed, _regressors_apart(seen), _fit(seen)))
+
+
+def _fit(seen: Channel) -> Array:
+    """The direction of what the regressors say of the label, in the basis, less its mean where the regression has one; zero where that is
+    nothing."""
+    said, ones = seen.basis.along - seen.label_scale * _residual(seen)[:-1], seen.basis.ones
+    if ones is not None and (size := float(ones[:-1] @ ones[:-1])) > 0:
+        said = said - ones[:-1] * (ones[:-1] @ said) / size
+    return np.append(said, 0.0) / max(float(np.linalg.norm(said)), TINY)
 
 
 def _regressors_apart(seen: Channel) -> Array:

@@ -313,9 +313,20 @@ def conditions(evidence: Evidence, asked: Instrumented, estimator: str = TWO_STA
     lengths = np.linalg.norm(through, axis=1, keepdims=True)
     directions = np.zeros((len(residual), len(through)))
     directions[: len(seen.own)] = (through / np.where(lengths > 0, lengths, 1.0)).T
-    left = tails.left_open(shape, residual, believed, directions)
+    left = tails.left_open(shape, residual, believed, directions, _fit(evidence, frame, estimate(seen, estimator).b))
     favoured = left.leaning[:, None] * seen.to_own
     return replace(seen, by_clipping=left.variance / float(residual @ residual), leaning=np.linalg.solve(seen.to_own, favoured))
+
+
+def _fit(evidence: Evidence, frame: _Frame, b: Array) -> Array:
+    """The direction of what instruments know of the fitted label, in the basis, less its mean where there is an intercept."""
+    said = frame.columns[:, :-1] @ (frame.triangle[:-1, -1] / frame.triangle[-1, -1] + b)
+    said[len(frame.instruments) :] = 0.0
+    if evidence.intercept:
+        ones = frame.basis.T @ evidence.alone.turned(np.eye(len(evidence.gram))[0])
+        ones[len(frame.instruments) :] = 0.0
+        said = said - ones * (ones @ said) / max(float(ones @ ones), TINY)
+    return said / max(float(np.linalg.norm(said)), TINY)
 
 
 @dataclass(frozen=True, eq=False)

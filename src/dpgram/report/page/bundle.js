@@ -1046,6 +1046,7 @@ const FAINTEST = 1e-300; // of the largest likelihood: with many coefficients th
 const NEAR = 1.5; // standard deviations of the noise: how far from what was seen a mean square along the residual may be
 const OPEN = [0.05, 0.1, 0.2, 0.4, 0.8]; // values of rho that intervals count with, one for all scales
 const START = 0.4; // of a scale: about the squared length of its rows, which are between a fifth and four fifths of it
+const BENT = 6; // how much more of what long rows do is expected along the fit than along any other direction
 const WHOLE = 0.97; // of a row's square: at most so much lies in one direction
 const ROUGH = 1; // relative standard deviation of what a power law says
 const SURELY = 5; // standard deviations of a sum of squares that is noise alone
@@ -1055,8 +1056,8 @@ const sum = (values) => values.reduce((total, value) => total + value, 0);
 // A channel with as much of the outer matrices as is believed, and what the rest leaves open: the variance of what is observed, in the mean
 // of all directions, and of each coefficient how much more or less that is. `tails` and `inner`, the matrix that `seen` is the channel of, are
 // in the basis of the regression; channelOf(block, law) is the channel of any other. `directions` are the regressors less what the others
-// explain of them.
-function withTails(tails, inner, seen, channelOf, directions) {
+// explain of them; fitOf(residual) is the direction of what they say of the label.
+function withTails(tails, inner, seen, channelOf, directions, fitOf) {
   const shape = inner.map((row) => row.map((value) => value / tails.size));
   let [believed, residual] = [null, null];
   for (let k = 0; k < STEPS; k++) {
@@ -1067,7 +1068,7 @@ function withTails(tails, inner, seen, channelOf, directions) {
     seen = channelOf(block, law);
     if (Math.max(...tails.scales.map((scale, i) => Math.abs(believed[i] - before[i]) * scale)) * tails.sd <= STEADY * law.sd_off_diagonal) break;
   }
-  return { ...seen, ...leftOpen(tails, shape, residual, believed, directions) };
+  return { ...seen, ...leftOpen(tails, shape, residual, believed, directions, fitOf(residualOf(seen))) };
 }
 
 // The view of all rounds together, with what outer matrices show beyond doubt at scales whose rows surely follow another line than `seen`,
@@ -1132,7 +1133,7 @@ function judged(tails, shape, residual, believed) {
 }
 
 // What is left open by what is not `believed`.
-function leftOpen(tails, shape, residual, believed, directions) {
+function leftOpen(tails, shape, residual, believed, directions, fit) {
   const { outer, scales, usual, sd, dim } = tails;
   const length = dot(residual, residual);
   const noise = 2 * sd ** 2;
@@ -1153,7 +1154,8 @@ function leftOpen(tails, shape, residual, believed, directions) {
     return length * average(OPEN.map(square), chance);
   };
   const byClipping = variance(usual);
-  const leaning = directions.map((each) => (byClipping > 0 ? Math.sqrt(variance(along(each)) / byClipping) : 1));
+  const bent = (each) => (1 + BENT * dot(fit, each) ** 2) / (1 + (BENT * dot(fit, fit)) / (residual.length - 1));
+  const leaning = directions.map((each) => (byClipping > 0 ? Math.sqrt((variance(along(each)) * bent(each)) / byClipping) : 1));
   return { byClipping, leaning };
 }
 
@@ -1213,7 +1215,7 @@ function makeChannel(release, plan, together = false) {
   if (evidence.tails === null) return together ? channelFrom(release, plan, evidence.together).seen : last.seen;
   const inner = { first: last.inBasis(evidence.tails.first), outer: evidence.tails.outer.map(last.inBasis) };
   const tails = { ...evidence.tails, ...inner, through: multiply(transpose(last.basis), evidence.tails.through) };
-  if (!together) return withTails(tails, last.inner, last.seen, last.channelOf, last.back.map(unit));
+  if (!together) return withTails(tails, last.inner, last.seen, last.channelOf, last.back.map(unit), last.fitOf);
   return channelFrom(release, plan, togetherWith(evidence.together, tails, last.inner, last.seen)).seen;
 }
 
@@ -1230,7 +1232,18 @@ function channelFrom(release, plan, { matrix: gram, law, turn: own }) {
   const back = multiply(plan.toOwn, inverse(frame.triangle));
   const channelOf = (block, noise) => channelBy(evidence, plan, { ...frame, ones, back }, block, noise);
   const inner = inBasis(gram);
-  return { seen: channelOf(inner, law), inner, inBasis, channelOf, basis: frame.basis, back };
+  const fitOf = (residual) => fitted(frame, ones, residual);
+  return { seen: channelOf(inner, law), inner, inBasis, channelOf, basis: frame.basis, back, fitOf };
+}
+
+// The direction of what the regressors say of the label, less its mean where the regression has one; zero where that is nothing.
+function fitted({ along, labelScale }, ones, residual) {
+  const said = along.map((value, i) => value - labelScale * residual[i]);
+  const inside = ones === null ? said.map(() => 0) : ones.slice(0, said.length);
+  const size = dot(inside, inside);
+  const left = size > 0 ? said.map((value, i) => value - (inside[i] * dot(inside, said)) / size) : said;
+  const length = Math.max(norm(left), TINY);
+  return left.map((value) => value / length);
 }
 
 // By a matrix in the basis. Rows beyond the clip leave the variance `byClipping` in what was observed, in the mean of all directions, and
