@@ -21,8 +21,9 @@ export function makeChannel(release, plan, together = false) {
   const { evidence } = release;
   const last = channelFrom(release, plan, evidence.alone);
   if (evidence.tails === null) return together ? channelFrom(release, plan, evidence.together).seen : last.seen;
-  const tails = { ...evidence.tails, first: last.inBasis(evidence.tails.first), outer: evidence.tails.outer.map(last.inBasis) };
-  if (!together) return withTails(tails, last.inner, last.seen, last.channelOf);
+  const inner = { first: last.inBasis(evidence.tails.first), outer: evidence.tails.outer.map(last.inBasis) };
+  const tails = { ...evidence.tails, ...inner, through: multiply(transpose(last.basis), evidence.tails.through) };
+  if (!together) return withTails(tails, last.inner, last.seen, last.channelOf, last.back.map(unit), last.fitOf);
   return channelFrom(release, plan, togetherWith(evidence.together, tails, last.inner, last.seen)).seen;
 }
 
@@ -37,13 +38,25 @@ function channelFrom(release, plan, { matrix: gram, law, turn: own }) {
   const inBasis = (matrix) => multiply(transpose(frame.basis), multiply(matrix, frame.basis));
   const ones = release.intercept ? apply(transpose(frame.basis), unit(turn.map((row) => row[0]))) : null;
   const back = multiply(plan.toOwn, inverse(frame.triangle));
-  const channelOf = (block, noise, byClipping) => channelBy(evidence, plan, { ...frame, ones, back }, block, noise, byClipping);
+  const channelOf = (block, noise) => channelBy(evidence, plan, { ...frame, ones, back }, block, noise);
   const inner = inBasis(gram);
-  return { seen: channelOf(inner, law, 0), inner, inBasis, channelOf };
+  const fitOf = (residual) => fitted(frame, ones, residual);
+  return { seen: channelOf(inner, law), inner, inBasis, channelOf, basis: frame.basis, back, fitOf };
 }
 
-// By a matrix in the basis; rows beyond the clip leave the variance `byClipping` in what was observed, in every direction.
-function channelBy(evidence, plan, { ones, back, along, labelScale, triangle }, block, noise, byClipping) {
+// The direction of what the regressors say of the label, less its mean where the regression has one; zero where that is nothing.
+function fitted({ along, labelScale }, ones, residual) {
+  const said = along.map((value, i) => value - labelScale * residual[i]);
+  const inside = ones === null ? said.map(() => 0) : ones.slice(0, said.length);
+  const size = dot(inside, inside);
+  const left = size > 0 ? said.map((value, i) => value - (inside[i] * dot(inside, said)) / size) : said;
+  const length = Math.max(norm(left), TINY);
+  return left.map((value) => value / length);
+}
+
+// By a matrix in the basis. Rows beyond the clip leave the variance `byClipping` in what was observed, in the mean of all directions, and
+// `leaning` times its root of each coefficient: none, where nobody says more.
+function channelBy(evidence, plan, { ones, back, along, labelScale, triangle }, block, noise) {
   const p = plan.names.length;
   const { values, vectors: axes } = eigenSymmetric(block.slice(0, p).map((row) => row.slice(0, p)));
   const side = Float64Array.from({ length: p }, (_, i) => block[i][p]);
@@ -68,7 +81,9 @@ function channelBy(evidence, plan, { ones, back, along, labelScale, triangle }, 
   return {
     ...seen,
     axes,
-    byClipping,
+    byClipping: 0,
+    openSquares: 0,
+    leaning: plan.names.map(() => 1),
     estimate: seen.observed.map((value, i) => value / seen.divisor[i]),
     perRow: seen.debiased.map((x, i) => x * (drawn ? seen.weight[i] : 1)),
     explains: seen.debiased.map((x) => x * (drawn ? shift : 1)),

@@ -3,7 +3,7 @@
 import { gainBelow } from "./channel.js";
 import { eigenSymmetric } from "./eigen.js";
 import { DOUBTFUL } from "./intervals.js";
-import { dot, identity, qr, solve, transpose } from "./linalg.js";
+import { apply, dot, identity, qr, solve, transpose } from "./linalg.js";
 import { exactly, farOut, locally, profile } from "./pivot.js";
 import { pValue } from "./special.js";
 
@@ -51,8 +51,11 @@ function knownAxes(columns, hidden) {
 // How far the estimate is from the restrictions, in units of its covariance.
 function wald(seen, known, rows, wanted) {
   const along = rows.map((row) => dot(row, known.along));
+  const turn = transpose(seen.toOwn);
+  const leaning = seen.byClipping > 0 ? rows.map((row) => apply(turn, solve(turn, row).map((value, i) => value * seen.leaning[i]))) : rows;
+  const weighed = (left, right, weights) => left.reduce((total, value, j) => total + value * weights[j] * right[j], 0);
   const covariance = rows.map((left, a) => Float64Array.from(rows, (right, b) =>
-    left.reduce((total, value, j) => total + value * known.spent[j] * right[j], seen.spread * along[a] * along[b])));
+    weighed(left, right, known.byNoiseAndRows) + weighed(leaning[a], leaning[b], known.byClipping) + seen.spread * along[a] * along[b]));
   const scale = covariance.map((row, a) => Math.sqrt(row[a]));
   const away = wanted.map((value, a) => (value - dot(rows[a], seen.estimate)) / scale[a]);
   return dot(away, solve(covariance.map((row, a) => row.map((value, b) => value / scale[a] / scale[b])), away));

@@ -19,6 +19,10 @@ export const errorVariance = (seen) => Math.max(errorSquares(seen), 0) / rowsLef
 // By what to divide squares that so many rows left unexplained: each coefficient takes as many rows as the design effect says.
 export const rowsLeft = (seen, rows) => Math.max(rows - seen.designEffect * seen.gain.length, seen.designEffect);
 
+// By how much more or less than others the sum of squared errors may lack of long rows, as a part of it.
+export const squaresLeftOpen = (seen) =>
+  seen.openSquares > 0 ? seen.openSquares / Math.max(errorVariance(seen) * rowsLeft(seen, seen.rows), seen.openSquares) : 0;
+
 // The sum of weight b^2 that the table itself has, before noise: the privacy noise grows with it.
 function believedSize(seen) {
   const { estimate: b, weight, hidden, left, divisor, label, spread } = seen;
@@ -51,15 +55,19 @@ export function uncertainty(seen) {
   const p = clear.length;
   const along = clear.map((c, j) => c * seen.weight[j] * seen.estimate[j]);
   const parts = (combination) => {
-    const row = new Float64Array(p);
+    const [row, leaning] = [new Float64Array(p), new Float64Array(p)];
     combination.forEach((factor, i) => {
-      if (factor !== 0) for (let j = 0; j < p; j++) row[j] += factor * seen.toOwn[i][j];
+      if (factor === 0) return;
+      for (let j = 0; j < p; j++) {
+        row[j] += factor * seen.toOwn[i][j];
+        leaning[j] += factor * seen.leaning[i] * seen.toOwn[i][j];
+      }
     });
     let [privacy, sampling, clipping] = [seen.spread * dot(row, along) ** 2, 0, 0];
     for (let j = 0; j < p; j++) {
       privacy += row[j] ** 2 * inside.noise[j];
       sampling += row[j] ** 2 * inside.rows[j];
-      clipping += row[j] ** 2 * inside.clipping[j];
+      clipping += leaning[j] ** 2 * inside.clipping[j];
     }
     return { privacy, sampling, clipping, whole: privacy + sampling + clipping };
   };
@@ -71,6 +79,8 @@ export function uncertainty(seen) {
     believedNoise,
     byTable: byRows.map((v) => v + seen.byClipping), // the variance in what was observed that is no noise
     along,
+    byNoiseAndRows: clear.map((_, j) => inside.noise[j] + inside.rows[j]),
+    byClipping: inside.clipping,
     spent: clear.map((_, j) => inside.noise[j] + inside.rows[j] + inside.clipping[j]), // in each direction, without the rank-one part
     se: own.map((v) => Math.sqrt(v.whole)),
     sePrivacy: own.map((v) => Math.sqrt(v.privacy)),

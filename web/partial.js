@@ -4,7 +4,7 @@
 import { makeChannel } from "./channel.js";
 import { designOf, ModelError } from "./design.js";
 import { debiased } from "./estimate.js";
-import { errorVariance, rowsLeft, uncertainty, weaklyIdentified } from "./intervals.js";
+import { errorVariance, rowsLeft, squaresLeftOpen, uncertainty, weaklyIdentified } from "./intervals.js";
 import { zeros } from "./linalg.js";
 import { noiseLaw } from "./noise.js";
 import { quantile } from "./special.js";
@@ -17,7 +17,7 @@ export function partials(release, places, confidence = 0.95) {
   const { encoded } = release;
   const [slopes, noise, clip] = [zeros(p, p), zeros(p, p), zeros(p, p)];
   const known = places.map(() => new Array(p).fill(false));
-  const left = new Float64Array(p);
+  const [left, unsure] = [new Float64Array(p), new Float64Array(p)];
   const residuals = [];
   let last = null;
   places.forEach((target, i) => {
@@ -41,13 +41,15 @@ export function partials(release, places, confidence = 0.95) {
       residual[0] -= own[k + 1] * encoded[places[j]].centre;
     });
     left[i] = Math.sqrt(errorVariance(seen)) * seen.labelScale * half;
+    unsure[i] = squaresLeftOpen(seen);
     residuals.push(residual.map((value) => value / left[i]));
     last = seen;
   });
   const mean = (values, i, j) => ((left[j] / left[i]) * values[i][j] + (left[i] / left[j]) * values[j][i]) / 2;
   const less = lessNoise(release, residuals);
   const pair = (i, j) => {
-    const [r, clipping] = [mean(slopes, i, j), mean(clip, i, j)];
+    const r = mean(slopes, i, j);
+    const clipping = Math.hypot(mean(clip, i, j), (r / 2) * Math.hypot(unsure[i], unsure[j]));
     const privacy = mean(noise, i, j) * less(i, j, r);
     const identified = known[i][j] && known[j][i] && [r, privacy, clipping].every(Number.isFinite) && Math.abs(r) < LARGEST;
     const partial = Number.isFinite(r) ? Math.min(Math.max(r, -1), 1) : 0;

@@ -10,7 +10,7 @@ export function readRelease(data) {
       ...data.evidence,
       alone: inference,
       together: together === null ? inference : view(together),
-      tails: tails && { ...tails, first: whole(tails.first), outer: tails.outer.map(whole), clear: tails.clear.map((half) => half && whole(half)) },
+      tails: tails && { ...tails, first: whole(tails.first), outer: tails.outer.map(whole), clear: tails.clear.map((half) => half && whole(half)), through: rows(tails.through) },
       weighed: { matrix: whole(weighed.matrix), turn: weighed.turned ? inference.turn : null },
       repaired: whole(repaired),
       byNoise: rows(byNoise),

@@ -60,6 +60,63 @@ def test_intervals_hold_where_long_rows_say_otherwise():
     assert hits[False] <= 8
 
 
+def few(seed=0, many=40, far=8.0):
+    """A table of which a few rows, that noise hides, decide the regression: they lie far out along x, where y no longer follows."""
+    rng = np.random.default_rng(seed)
+    x, w, noise = rng.normal(size=(3, ROWS))
+    y = x + w + noise
+    x[:many] = rng.uniform(0.7 * far, 1.3 * far, size=many)
+    y[:many] = (w + noise)[:many]
+    return {"x": x, "w": np.clip(w, -5, 5), "y": y}
+
+
+FEW = dpgram.Schema(
+    unit="row", columns=[dpgram.Numeric("x", -40, 40), dpgram.Numeric("w", -5, 5), dpgram.Numeric("y", -40, 40)]
+)
+
+
+def test_intervals_allow_for_a_few_rows_that_noise_hides():
+    """Of 40 releases, the intervals of 20 hold the slope, and those of 30 the partial correlation. Of 400 releases 85 % and 98 % did: a
+    false alarm in a million runs or fewer. They were 15 % and 45 % while sizes of outer matrices were taken to fall at one pace, whatever
+    the bounds: either test then passed once in a million runs."""
+    table = few()
+    truth, hits = own_slope(table), np.zeros(2)
+    precision = np.linalg.inv(np.cov([table["x"], table["w"], table["y"]]))
+    partial = -precision[0, 2] / np.sqrt(precision[0, 0] * precision[2, 2])
+    for seed in range(40):
+        release = whitened_release(table, FEW, seed, mus=(0.3, 0.3, 1.0), room=2.0, scales=first_scales(6))
+        low, high = dpgram.regress(release, "y", ["x", "w"]).conf_int().loc["x"]
+        found = dpgram.partial_correlations(release)
+        hits += low <= truth <= high, found.lower[0, 2] <= partial <= found.upper[0, 2]
+    assert hits[0] >= 20
+    assert hits[1] >= 30
+
+
+def test_a_coefficient_is_less_certain_where_bounds_let_rows_reach_further():
+    """As wide as bounds are for x, long rows can be its own. Those of w end at five standard deviations."""
+    release = whitened_release(few(), FEW, 0, mus=(0.3, 0.3, 1.0), room=2.0, scales=first_scales(6))
+    evidence = Evidence.of(release)
+    seen = channel(evidence, design(release.schema, "y", ["x", "w"], None))
+    assert seen.leaning[1] > 1.5 * seen.leaning[2]
+
+
+def test_directions_share_out_what_a_power_law_says():
+    """In the mean of all directions, along the axes in which bounds differ most, it is what is expected of each scale."""
+    release = whitened_release(few(), FEW, 0, mus=(0.3, 0.3, 1.0), room=2.0, scales=first_scales(6))
+    tails = Evidence.of(release).tails
+    axes = np.linalg.eigh(tails.through @ tails.through.T)[1]
+    assert tails.expected_along(axes).mean(axis=1) == pytest.approx(tails.usual, rel=1e-9)
+
+
+def test_more_is_left_open_along_the_fit_and_no_more_in_the_mean():
+    tails, residual = made([np.eye(3), np.eye(3) / 5]), np.array([0.1, -0.2, 1.0])
+    believed, shape = np.zeros(2), np.eye(3)
+    even, bent = (tails.left_open(shape, residual, believed, np.eye(3)[:, :2], fit) for fit in (np.zeros(3), np.eye(3)[0]))
+    assert bent.along[0] > even.along[0]
+    assert bent.along[1] < even.along[1]
+    assert np.mean(bent.along / even.along) == pytest.approx(1.0)
+
+
 def test_what_is_seen_clearly_is_believed():
     """With little noise the coefficient is that of all rows, and clipping leaves next to nothing open."""
     table = bent()
@@ -119,11 +176,13 @@ def test_sizes_are_positive_and_fall_where_nothing_is_seen():
 @pytest.mark.parametrize("size", [0.0, 1e-12, 1e12])
 def test_no_size_breaks_it(size):
     tails = made([size * np.eye(3)] * 7)
-    believed, left = tails.judged(np.eye(3), np.array([0.1, -0.2, 1.0]), None)
+    residual = np.array([0.1, -0.2, 1.0])
+    believed = tails.judged(np.eye(3), residual, None)
+    left = tails.left_open(np.eye(3), residual, believed, np.eye(3)[:, :2], np.zeros(3))
     block, law = tails.joined(np.eye(3), believed)
     assert ((believed >= 0) & (believed <= 1)).all()
-    assert np.isfinite(left)
-    assert left >= 0
+    assert np.isfinite([left.variance, left.squares, *left.along, *left.leaning]).all()
+    assert min(left.variance, left.squares, *left.along) >= 0
     assert np.isfinite(block).all()
     assert law.sd_off_diagonal > 0
 
@@ -133,9 +192,10 @@ def test_scales_that_disagree_about_many_coefficients_leave_numbers():
     dim = 601
     agreeing = 1e6 * (np.eye(dim) + np.eye(dim)[:, -1:] @ np.ones((1, dim)) / 2 + np.ones((dim, 1)) @ np.eye(dim)[-1:] / 2)
     tails = made([agreeing, 1e6 * np.eye(dim)], dim=dim, gram=1e7)
-    believed, left = tails.judged(np.eye(dim), np.append(np.zeros(dim - 1), 1.0), None)
-    assert np.isfinite(believed).all()
-    assert np.isfinite(left)
+    residual = np.append(np.zeros(dim - 1), 1.0)
+    believed = tails.judged(np.eye(dim), residual, None)
+    left = tails.left_open(np.eye(dim), residual, believed, np.eye(dim)[:, :2], np.zeros(dim))
+    assert np.isfinite([*believed, left.variance, left.squares, *left.along]).all()
 
 
 def test_noise_alone_is_never_clear():
@@ -216,11 +276,11 @@ def test_no_tails_where_the_first_matrix_is_nothing_but_noise():
 
 @pytest.mark.parametrize("mistake", ["scales", "careful"])
 def test_mistakes_are_seen(monkeypatch, mistake):
-    """Scales that are left out of the variance, or intervals that expect as little as estimates do, make the first test fail."""
+    """Scales that are left out of the variance, or intervals that expect next to no agreement, make the first test fail."""
     if mistake == "careful":
-        monkeypatch.setattr(module, "AGREEMENT", np.full(12, 0.005))
+        monkeypatch.setattr(module, "OPEN", np.full(5, 0.001))
+        monkeypatch.setattr(module, "_rows", lambda traces, scales: np.full(len(scales), 1e9))
     else:
-        right = Tails.judged
-        monkeypatch.setattr(Tails, "judged", lambda *given: (right(*given)[0], right(*given)[1] / 1e4))
+        monkeypatch.setattr(Tails, "left_open", lambda *given: module.NOTHING_OPEN)
     with pytest.raises(AssertionError):
         test_intervals_hold_where_long_rows_say_otherwise()

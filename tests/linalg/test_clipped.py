@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dpgram.linalg.clipped import outer_sizes, rows_before_clipping
+from dpgram.linalg.clipped import outer_sizes, rows_before_clipping, usual_sizes, with_seen
 from dpgram.linalg.scales import grams
 from dpgram.mechanisms.whitening import FEW_COLUMNS
 from dpgram.terms.scales import ONE_CLIP, SWITCH, first_scales
@@ -117,3 +117,27 @@ def test_nothing_but_noise_gives_a_number(sd):
         )
         for white in (True, False):
             assert np.isfinite(rows_before_clipping(seen, white=white)).all()
+
+
+def test_usual_sizes_are_positive_where_nothing_is_seen_and_those_seen_where_all_is():
+    inner = 200.0 * np.eye(3)
+    hidden = usual_sizes(inner, np.stack([np.zeros((3, 3))] * 4), 1.0)
+    assert (hidden > 0).all()
+    assert (np.diff(hidden) < 0).all()
+    seen = usual_sizes(inner, np.stack([50.0 * np.eye(3), 40.0 * np.eye(3)]), 1e-3)
+    assert seen == pytest.approx([50.0, 40.0], rel=1e-3)
+
+
+def test_long_tails_at_scales_that_show_them_make_hidden_ones_expected_larger():
+    inner, dark = 2000.0 * np.eye(3), np.zeros((3, 3))
+    long, short = (usual_sizes(inner, np.stack([60.0 * np.eye(3), size * np.eye(3), dark]), 1.0)[2] for size in (27.0, 0.0))
+    assert long > 3 * short
+
+
+@pytest.mark.parametrize(("noise", "found"), [(0.0, 7.0), (1e300, 2.0)])
+def test_what_is_seen_counts_as_far_as_noise_lets_it(noise, found):
+    assert with_seen(np.array([2.0]), np.array([7.0]), noise) == pytest.approx([found])
+
+
+def test_sizes_are_never_negative():
+    assert with_seen(np.array([2.0, 0.0]), np.array([-7.0, -7.0]), 0.1) == pytest.approx([0.0, 0.0])

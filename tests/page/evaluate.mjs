@@ -7,7 +7,7 @@ import { moments } from "../../web/moments.js";
 import { partials } from "../../web/partial.js";
 import { readRelease } from "../../web/release.js";
 
-const { data, cases, pairs } = JSON.parse(readFileSync(0, "utf-8"));
+const { data, cases, pairs = null } = JSON.parse(readFileSync(0, "utf-8"));
 const release = readRelease(data);
 const place = (name) => release.encoded.findIndex((e) => e.name === name);
 const fits = cases.map(({ target, features, options, cells, contrasts = [], followed = [] }) => {

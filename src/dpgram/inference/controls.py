@@ -106,7 +106,8 @@ def _parts(seen: Channel, combination: Array) -> tuple[float, float, float]:
     known = uncertainty(seen)
     row = (combination @ known.back) ** 2
     noise = np.sqrt(row @ known.by_noise + (combination @ known.along) ** 2)
-    return float(noise), float(np.sqrt(row @ known.by_rows)), float(np.sqrt(row @ known.by_clipping))
+    clipping = (combination @ known.leaning) ** 2 @ known.by_clipping
+    return float(noise), float(np.sqrt(row @ known.by_rows)), float(np.sqrt(clipping))
 
 
 def influence(seen: Channel, combination: Array) -> tuple[Array, Array]:

@@ -122,7 +122,9 @@ def _wald(seen: Channel, rows: Array, wanted: Array) -> float:
     """How far the estimate is from the restrictions, in units of its covariance."""
     known = uncertainty(seen)
     along = rows @ np.where(seen.hidden, 0.0, seen.weight * seen.estimate / seen.divisor)
-    covariance = (rows * known.spent) @ rows.T + seen.spread * np.outer(along, along)
+    leaning = np.linalg.solve(seen.to_own.T, rows.T).T @ known.leaning if seen.by_clipping > 0 else rows
+    covariance = (rows * (known.by_noise + known.by_rows)) @ rows.T + (leaning * known.by_clipping) @ leaning.T
+    covariance += seen.spread * np.outer(along, along)
     away = wanted - rows @ seen.estimate
     scale = np.sqrt(np.diag(covariance))
     return float(away / scale @ np.linalg.solve(covariance / np.outer(scale, scale), away / scale))

@@ -53,6 +53,7 @@ class Uncertainty:
     by_noise: Array  # (..., p) the other part's variance in each direction
     by_rows: Array  # (..., p) what the sampling of rows adds there
     by_clipping: Array  # (..., p) what rows beyond the clip leave open there
+    leaning: Array  # (..., p, p) as ``back``, for what they leave open: they favour some directions
 
     @property
     def noise(self) -> Array:
@@ -67,7 +68,7 @@ class Uncertainty:
     @property
     def clipping(self) -> Array:
         """(..., p, p) from rows that were shrunk, as far as the release does not show what they hold."""
-        return self._turned(self.by_clipping)
+        return (self.leaning * self.by_clipping[..., None, :]) @ self.leaning.mT
 
     def _turned(self, variances: Array) -> Array:
         return (self.back * variances[..., None, :]) @ self.back.mT
@@ -78,7 +79,8 @@ class Uncertainty:
 
     def of(self, combinations: Array) -> Uncertainty:
         """That of ``combinations`` (k, p) of the coefficients."""
-        return replace(self, back=combinations @ self.back, along=self.along @ combinations.T)
+        back, leaning = combinations @ self.back, combinations @ self.leaning
+        return replace(self, back=back, along=self.along @ combinations.T, leaning=leaning)
 
     @property
     def spent(self) -> Array:
@@ -87,7 +89,8 @@ class Uncertainty:
 
     @cached_property
     def se(self) -> Array:
-        return np.sqrt((self.back**2 @ self.spent[..., None])[..., 0] + self.along**2)
+        noise_and_rows = (self.back**2 @ (self.by_noise + self.by_rows)[..., None])[..., 0]
+        return np.sqrt(noise_and_rows + (self.leaning**2 @ self.by_clipping[..., None])[..., 0] + self.along**2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +112,8 @@ def uncertainty(seen: Channel, combinations: Array | None = None) -> Uncertainty
     clear = np.where(seen.hidden, 0.0, 1 / seen.divisor)
     along = np.sqrt(seen.spread) * (seen.to_own @ (clear * seen.weight * seen.estimate)[..., None])[..., 0]
     by_noise = seen.left + clear**2 * seen.believed_noise
-    known = Uncertainty(seen.to_own, along, by_noise, clear**2 * seen.by_rows, clear**2 * seen.by_clipping)
+    by_clipping, leaning = clear**2 * seen.by_clipping, seen.leaning[..., :, None] * seen.to_own
+    known = Uncertainty(seen.to_own, along, by_noise, clear**2 * seen.by_rows, by_clipping, leaning)
     return known if combinations is None else known.of(combinations)
 
 

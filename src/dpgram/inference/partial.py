@@ -6,6 +6,9 @@ both: db_ij s_j / s_i and db_ji s_i / s_j. So its standard error is at most the 
 of noise. How much less it is follows from the law of the noise: with u_i the residual of column i in standard units and E the noise on
 sums of products, these are u_i'E u_j + r u_i'E u_i and u_i'E u_j + r u_j'E u_j.
 
+Both regressions leave too little where long rows were clipped. If the sum of squares of column i lacks a part l_i more than that of column
+j, and the two have nothing to do with each other there, the partial correlation is too large by about r l_i / 2: counted with the clipping.
+
 Normal rows give it the sampling variance (1 - r^2)^2 / n. Intervals are made for Fisher's z = artanh r, so that they stay within
 [-1, 1]."""
 
@@ -60,7 +63,7 @@ def partial_correlations(evidence: Evidence, columns: Sequence[str] | None, conf
         check_unit(part.name, part.half)
     p = len(parts)
     slopes, noise, clip, known = (np.zeros((p, p)) for _ in range(4))
-    left, residuals = np.zeros(p), np.zeros((p, len(schema.encoded)))
+    left, unsure, residuals = np.zeros(p), np.zeros(p), np.zeros((p, len(schema.encoded)))
     for i, part in enumerate(parts):
         plan = assemble(schema, part, parts[:i] + parts[i + 1 :], True)
         seen = channel(evidence, plan)
@@ -73,10 +76,12 @@ def partial_correlations(evidence: Evidence, columns: Sequence[str] | None, conf
         clip[i, others] = np.sqrt(np.diag(parted.clipping))[1:]
         known[i, others] = ~weakly_identified(seen)[1:]
         left[i] = np.sqrt(seen.error_variance) * seen.label_scale * part.half
+        unsure[i] = seen.squares_left_open
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = left[None, :] / left[:, None]
         estimate, privacy, clipping = (_mean(ratio * values) for values in (slopes, noise, clip))
         privacy = privacy * _less(evidence, residuals / left[:, None], estimate)
+        clipping = np.sqrt(clipping**2 + (estimate / 2) ** 2 * (unsure[:, None] ** 2 + unsure**2))
     identified = (known * known.T > 0) & np.isfinite(estimate) & np.isfinite(privacy) & np.isfinite(clipping)
     estimate = np.where(np.isfinite(estimate), np.clip(estimate, -1.0, 1.0), 0.0)
     privacy, clipping = (

@@ -29,6 +29,12 @@ FEWER = 0.1  # as ``DECLINE``, for a count: with more, noise alone would add row
 SHORT_TAILS, LONG_TAILS = np.array([3.0, 0.4]), np.array([2.05, 0.25])  # D_1 over the trace, and its standard deviation
 LONGER = 0.06  # the next trace over the first, for tails about in between
 FURTHER_OUT = np.array([2.95, 0.4])  # D_k over the trace, at the other scales
+FIRST = np.geomspace(0.001, 0.12, 6)  # the mean square of the first outer matrix over that of the first one, in their units
+DECLINES = np.array(
+    [0.01, 0.05, 0.12, 0.25, 0.45]
+)  # of the mean square from one scale to the next: tails from short to very long
+FURTHER = 0.8  # the chance that rows which reach a scale reach the next one too
+ROUGH = 1.0  # relative standard deviation of what a power law says
 
 
 def outer_sizes(gram: Array, outer: Array, sd: float, decline: float = DECLINE) -> tuple[Array, Array]:
@@ -45,6 +51,32 @@ def outer_sizes(gram: Array, outer: Array, sd: float, decline: float = DECLINE) 
         sizes.append(before)
         unsure.append(math.sqrt(max(second - first**2, 0.0)))
     return np.array(sizes), np.array(unsure)
+
+
+def usual_sizes(gram: Array, outer: Array, sd: float) -> Array:
+    """The mean square of each outer matrix, were rows' lengths to follow a power law that ends at one of the scales.
+
+    Where it begins, how fast it declines and where it ends are averaged over their posterior given all traces. ``outer_sizes`` looks from
+    each scale to the next alone, and expects the same decline of every table: of its estimates these are the cautious ones."""
+    dim, many = len(gram), len(outer)
+    traces, noise = np.trace(outer, axis1=1, axis2=2) / dim, 2 / dim * sd**2
+    first, decline, end = np.meshgrid(
+        FIRST * max(float(np.trace(gram)) / dim, sd / 2), DECLINES, np.arange(1, many + 1), indexing="ij"
+    )
+    place = np.arange(many)[:, None, None, None]
+    sizes = np.where(place < end, first * decline**place, 0.0)
+    spread = noise + (ROUGH * sizes) ** 2
+    likely = -0.5 * np.sum((traces[:, None, None, None] - sizes) ** 2 / spread + np.log(spread), axis=0)
+    likely += np.where(end < many, math.log(1 - FURTHER), 0.0) + (end - 1) * math.log(FURTHER)
+    chance = np.exp(likely - likely.max())
+    return with_seen(np.sum(sizes * chance, axis=(1, 2, 3)) / chance.sum(), traces, noise)
+
+
+def with_seen(sizes: Array, seen: Array, noise: float) -> Array:
+    """Sizes that a power law says, with what was ``seen`` of them through noise of this variance: that alone, where noise is far below what
+    the law leaves open."""
+    spread = (ROUGH * sizes) ** 2
+    return np.maximum(sizes + spread / np.maximum(spread + noise, np.finfo(float).tiny) * (seen - sizes), 0.0)
 
 
 def rows_before_clipping(seen: Any, *, white: bool) -> tuple[float, float]:

@@ -13,7 +13,7 @@ import numpy as np
 from dpgram.errors import ModelError
 from dpgram.evidence.evidence import Evidence, View
 from dpgram.evidence.law import TINY, Law, Seen
-from dpgram.evidence.tails import Tails
+from dpgram.evidence.tails import NOTHING_OPEN, Open, Tails
 from dpgram.linalg.shrinkage import debiased_gain, positive_moments
 from dpgram.regression.design import Design
 
@@ -58,7 +58,17 @@ class Channel(Seen):
     rows: float | Array  # the number of rows that counted: one that was shrunk counts for the square of its factor
     design_effect: float  # see evidence.design_effect
     dim: int  # of the matrix
-    by_clipping: float = 0.0  # the variance that rows beyond the clip leave in what was observed, in every direction
+    open: Open = NOTHING_OPEN  # what rows beyond the clip leave open; along the residual of each regressor on the others
+
+    @property
+    def by_clipping(self) -> float:
+        """The variance that rows beyond the clip leave in what was observed, in the mean of all directions."""
+        return self.open.variance
+
+    @property
+    def leaning(self) -> Array:
+        """(p,) what clipping leaves open of each coefficient over what it would, did long rows favour no direction; standard deviations."""
+        return self.open.leaning if len(self.open.along) else np.ones(self.gain.shape[-1])
 
     @property
     def label_scale(self) -> float | Array:
@@ -221,6 +231,12 @@ class Channel(Seen):
         """Variance of the errors of the unit label, floored at zero."""
         return np.maximum(self.error_squares(), 0.0) / self.rows_left(self.rows)
 
+    @property
+    def squares_left_open(self) -> float:
+        """By how much more or less than others the sum of squared errors may lack of long rows, as a part of it."""
+        squares = self.error_variance * self.rows_left(self.rows)
+        return float(self.open.squares / max(squares, self.open.squares)) if self.open.squares > 0 else 0.0
+
     def rows_left(self, rows: float | Array) -> float | Array:
         """By what to divide squares that ``rows`` left unexplained: each coefficient takes as many rows as the design effect says."""
         return np.maximum(rows - self.design_effect * self.gain.shape[-1], self.design_effect)
@@ -287,7 +303,7 @@ def _channel(evidence: Evidence, view: View, design: Design) -> Channel:
     return _seen(evidence, view.law, basis, design, view.matrix.shape[-1])
 
 
-def _seen(evidence: Evidence, law: Law, basis: Basis, design: Design, dim: int, by_clipping: float = 0.0) -> Channel:
+def _seen(evidence: Evidence, law: Law, basis: Basis, design: Design, dim: int) -> Channel:
     values, axes = np.linalg.eigh(basis.block[..., :-1, :-1])
     cross = (axes.mT @ basis.block[..., :-1, -1:])[..., 0]
     seen = law.seen(values, cross, basis.block[..., -1, -1], dim)
@@ -306,24 +322,39 @@ def _seen(evidence: Evidence, law: Law, basis: Basis, design: Design, dim: int, 
         rows=evidence.rows,
         design_effect=evidence.design_effect,
         dim=dim,
-        by_clipping=by_clipping,
     )
 
 
 def _with_tails(seen: Channel, evidence: Evidence) -> Channel:
-    """``seen`` with as much of the outer matrices as is believed, and the variance that the rest leaves open.
+    """``seen`` with as much of the outer matrices as is believed, and what the rest leaves open.
 
     What is believed follows from the residual, and the residual from what is believed: a few steps settle both."""
     tails, shape = _tails_of(seen, evidence)
-    believed = None
+    believed, residual = None, _residual(seen)
     for _ in range(STEPS):
-        before = 0.0 if believed is None else believed
-        believed, left = tails.judged(shape, _residual(seen), believed)
+        before, residual = 0.0 if believed is None else believed, _residual(seen)
+        believed = tails.judged(shape, residual, believed)
         block, law = tails.joined(shape, believed)
-        seen = _seen(evidence, law, replace(seen.basis, block=block), seen.design, seen.dim, left)
+        seen = _seen(evidence, law, replace(seen.basis, block=block), seen.design, seen.dim)
         if np.max(np.abs(believed - before) * tails.scales) * tails.sd <= STEADY * law.sd_off_diagonal:
             break
-    return seen
+    assert believed is not None
+    return replace(seen, open=tails.left_open(shape, residual, believed, _regressors_apart(seen), _fit(seen)))
+
+
+def _fit(seen: Channel) -> Array:
+    """The direction of what the regressors say of the label, in the basis, less its mean where the regression has one; zero where that is
+    nothing."""
+    said, ones = seen.basis.along - seen.label_scale * _residual(seen)[:-1], seen.basis.ones
+    if ones is not None and (size := float(ones[:-1] @ ones[:-1])) > 0:
+        said = said - ones[:-1] * (ones[:-1] @ said) / size
+    return np.append(said, 0.0) / max(float(np.linalg.norm(said)), TINY)
+
+
+def _regressors_apart(seen: Channel) -> Array:
+    """(p + 1, p) each regressor less what the others explain of it, in the basis, with length one."""
+    rows = seen.basis.back(seen.design, np.eye(seen.gain.shape[-1]))
+    return np.vstack([(rows / np.linalg.norm(rows, axis=1, keepdims=True)).T, np.zeros(len(rows))])
 
 
 def _tails_of(seen: Channel, evidence: Evidence) -> tuple[Tails, Array]:

@@ -101,6 +101,7 @@ class Conditions:
     instruments: Array  # (d, q) the instruments, as combinations of released columns
     rare: Rare | None
     lengths: Array  # (p + 1, p + 1) of v the squared length is v'(..)v
+    leaning: Array  # (p, p) what clipping does to b is this times what it would, did long rows favour no direction
 
     @cached_property
     def weights(self) -> Array:
@@ -191,7 +192,7 @@ def estimate(of: Conditions, estimator: str = TWO_STAGE) -> Estimate:
         kappa,
         noise,
         of.sampled(squares, p) * (inverse @ middle @ inverse.T),
-        of.by_clipping * float(v @ of.lengths @ v) * (through @ through.T),
+        of.by_clipping * float(v @ of.lengths @ v) * of.leaning @ (through @ through.T) @ of.leaning.T,
         of.sampled(squares, p) / of.design_effect,
         through,
         np.zeros((p, p)),
@@ -213,11 +214,13 @@ def _without(of: Conditions, rare: Rare, estimator: str) -> Estimate:
         base=np.zeros(free.shape[1]),
         rare=None,
         lengths=turn.T @ turn,
+        leaning=np.eye(free.shape[1]),
     )
     found = estimate(fewer, estimator)
     through = free @ found.through
     moved = through @ of.cross[:, :p] @ rare.onto - rare.onto
     noise, sampling, clipping = (free @ part @ free.T for part in (found.noise, found.sampling, found.clipping))
+    clipping = of.leaning @ clipping @ of.leaning.T
     assumed = (moved * rare.size) @ moved.T
     b = start + free @ found.b
     return Estimate(b, found.kappa, noise + assumed, sampling, clipping, found.error_variance, through, assumed)
@@ -300,12 +303,30 @@ def conditions(evidence: Evidence, asked: Instrumented, estimator: str = TWO_STA
     for _ in range(STEPS):
         before = 0.0 if believed is None else believed
         residual = frame.columns @ seen.errors(estimate(seen, estimator).b)
-        believed, left = tails.judged(shape, residual, believed)
+        believed = tails.judged(shape, residual, believed)
         joined, law = tails.joined(shape, believed)
-        seen = _seen(evidence, asked, frame, joined, law, degrees, left / float(residual @ residual))
+        seen = _seen(evidence, asked, frame, joined, law, degrees)
         if np.max(np.abs(believed - before) * tails.scales) * tails.sd <= STEADY * law.sd_off_diagonal:
             break
-    return seen
+    assert believed is not None
+    through = seen.to_own @ estimate(seen, estimator).through @ (frame.instruments @ seen.to_instruments).T
+    lengths = np.linalg.norm(through, axis=1, keepdims=True)
+    directions = np.zeros((len(residual), len(through)))
+    directions[: len(seen.own)] = (through / np.where(lengths > 0, lengths, 1.0)).T
+    left = tails.left_open(shape, residual, believed, directions, _fit(evidence, frame, estimate(seen, estimator).b))
+    favoured = left.leaning[:, None] * seen.to_own
+    return replace(seen, by_clipping=left.variance / float(residual @ residual), leaning=np.linalg.solve(seen.to_own, favoured))
+
+
+def _fit(evidence: Evidence, frame: _Frame, b: Array) -> Array:
+    """The direction of what instruments know of the fitted label, in the basis, less its mean where there is an intercept."""
+    said = frame.columns[:, :-1] @ (frame.triangle[:-1, -1] / frame.triangle[-1, -1] + b)
+    said[len(frame.instruments) :] = 0.0
+    if evidence.intercept:
+        ones = frame.basis.T @ evidence.alone.turned(np.eye(len(evidence.gram))[0])
+        ones[len(frame.instruments) :] = 0.0
+        said = said - ones * (ones @ said) / max(float(ones @ ones), TINY)
+    return said / max(float(np.linalg.norm(said)), TINY)
 
 
 @dataclass(frozen=True, eq=False)
@@ -370,9 +391,7 @@ def _hidden(evidence: Evidence, asked: Instrumented) -> _Hidden | None:
     return _Hidden(seen.axes[:, rare].T @ triangle, seen.plausible[rare], seen.axes[:, rare], others)
 
 
-def _seen(
-    evidence: Evidence, asked: Instrumented, frame: _Frame, block: Array, law: Law, degrees: float, by_clipping: float = 0.0
-) -> Conditions:
+def _seen(evidence: Evidence, asked: Instrumented, frame: _Frame, block: Array, law: Law, degrees: float) -> Conditions:
     q, design = len(frame.instruments), asked.design
     clean = block - law.shift * np.eye(len(block))
     own, axes = np.linalg.eigh(clean[:q, :q])
@@ -388,7 +407,7 @@ def _seen(
         noise_own=np.diag(products)[:q],
         noise_cross=products[:q, q:],
         noise_square=products[q:, q:],
-        by_clipping=by_clipping,
+        by_clipping=0.0,
         triangle=frame.triangle[:-1, :-1],
         to_own=size * to_own,
         base=to_own @ along + design.offset,
@@ -400,6 +419,7 @@ def _seen(
         instruments=frame.used,
         rare=frame.rare,
         lengths=np.eye(len(frame.triangle)),
+        leaning=np.eye(len(frame.triangle) - 1),
     )
 
 

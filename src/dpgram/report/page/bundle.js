@@ -1039,7 +1039,7 @@ const module_tails = (() => {
 // What rows beyond the clip hold, as far as the outer matrices of the last round show it, and how far that moves a regression. As
 // dpgram.evidence.tails, which has the mathematics; names are the same.
 
-const { apply, dot } = module_linalg;
+const { apply, dot, transpose } = module_linalg;
 
 const AGREEMENT = Array.from({ length: 12 }, (_, k) => 0.005 ** (1 - k / 11)); // how far long rows may agree on a direction
 const EXPECTED = AGREEMENT.map((rho) => rho ** -0.2); // prior weights of them
@@ -1047,25 +1047,32 @@ const RISING = AGREEMENT.map((rho) => rho ** -2); // the same of those that are 
 const CAREFUL = AGREEMENT.map((rho) => 1 / rho); // further weights, for estimates
 const FAINTEST = 1e-300; // of the largest likelihood: with many coefficients the others are no floats any more
 const NEAR = 1.5; // standard deviations of the noise: how far from what was seen a mean square along the residual may be
+const OPEN = [0.05, 0.1, 0.2, 0.4, 0.8]; // values of rho that intervals count with, one for all scales
+const START = 0.4; // of a scale: about the squared length of its rows, which are between a fifth and four fifths of it
+const BENT = 6; // how much more of what long rows do is expected along the fit than along any other direction
+const WHOLE = 0.97; // of a row's square: at most so much lies in one direction
+const ROUGH = 1; // relative standard deviation of what a power law says
 const SURELY = 5; // standard deviations of a sum of squares that is noise alone
 const [STEPS, STEADY] = [6, 0.05]; // of what is believed of outer matrices: at most so many; enough when a step changes less of the noise
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 
-// A channel with as much of the outer matrices as is believed, and the variance that the rest leaves open. `tails` and `inner`, the matrix
-// that `seen` is the channel of, are in the basis of the regression; channelOf(block, law, byClipping) is the channel of any other.
-function withTails(tails, inner, seen, channelOf) {
+// A channel with as much of the outer matrices as is believed, and what the rest leaves open: the variance of what is observed, in the mean
+// of all directions, of each coefficient how much more or less that is, and by how much more or less than others the sum of squared errors may
+// lack of long rows. `tails` and `inner`, the matrix that `seen` is the channel of, are
+// in the basis of the regression; channelOf(block, law) is the channel of any other. `directions` are the regressors less what the others
+// explain of them; fitOf(residual) is the direction of what they say of the label.
+function withTails(tails, inner, seen, channelOf, directions, fitOf) {
   const shape = inner.map((row) => row.map((value) => value / tails.size));
-  let believed = null;
+  let [believed, residual] = [null, null];
   for (let k = 0; k < STEPS; k++) {
-    const residual = residualOf(seen);
+    residual = residualOf(seen);
     const before = believed ?? tails.scales.map(() => 0);
-    const { shares, left } = judged(tails, shape, residual, believed);
-    believed = shares;
+    believed = judged(tails, shape, residual, believed);
     const { block, law } = joined(tails, shape, believed);
-    seen = channelOf(block, law, left);
+    seen = channelOf(block, law);
     if (Math.max(...tails.scales.map((scale, i) => Math.abs(believed[i] - before[i]) * scale)) * tails.sd <= STEADY * law.sd_off_diagonal) break;
   }
-  return seen;
+  return { ...seen, ...leftOpen(tails, shape, residual, believed, directions, fitOf(residualOf(seen))) };
 }
 
 // The view of all rounds together, with what outer matrices show beyond doubt at scales whose rows surely follow another line than `seen`,
@@ -1101,32 +1108,73 @@ function joined({ first, outer, scales, sizes, sd, shapeSd }, shape, believed) {
   return { block, law: { name: "symmetric-gaussian", sd_off_diagonal: whole, sd_diagonal: Math.SQRT2 * whole, shift: 0 } };
 }
 
-// The share to believe of each outer matrix, and the variance that the rest leaves open in what a regression observes. Shares that were
-// `believed` before are gone away from by half.
-function judged({ outer, scales, sizes, sd, dim }, shape, residual, believed) {
+const rowsOf = (trace, scale, scales) => Math.max(trace * (scale === scales[0] ? 9 : 3.5), 1);
+const loglikelihood = (prior, sd, apart) => {
+  const total = prior + sd ** 2;
+  return -0.5 * (apart.length * Math.log(total) + dot(apart, apart) / total);
+};
+
+// The share to believe of each outer matrix. Shares that were `believed` before are gone away from by half.
+function judged(tails, shape, residual, believed) {
+  const { outer, scales, sizes, sd, dim } = tails;
   const length = dot(residual, residual);
-  const within = apply(shape, residual);
-  const p = residual.length - 1;
   const seen = outer.map((matrix, k) => {
-    const there = apply(matrix, residual);
-    const apart = there.map((value, i) => value - sizes[k] * within[i]).slice(0, p);
-    const along = dot(residual, there) / length;
+    const along = dot(residual, apply(matrix, residual)) / length;
     const near = Math.min(Math.max(sizes[k], along - NEAR * Math.SQRT2 * sd), along + NEAR * Math.SQRT2 * sd);
     const own = Math.min(Math.max(near, 0), dim * sizes[k]); // no direction has more than the trace
-    const rows = Math.max(dim * sizes[k] * (scales[k] === scales[0] ? 9 : 3.5), 1);
+    const rows = rowsOf(dim * sizes[k], scales[k], scales);
     const prior = AGREEMENT.map((rho) => Math.min(rho ** 2 + 1 / rows, 1) * sizes[k] * own);
-    const total = prior.map((value) => value + sd ** 2);
-    const likely = total.map((value) => -0.5 * (p * Math.log(value) + dot(apart, apart) / length / value));
+    const apart = apartFrom(tails, k, shape, residual);
+    const likely = prior.map((value) => loglikelihood(value, sd, apart));
     const highest = Math.max(...likely);
-    return { prior, total, chance: likely.map((value) => Math.max(Math.exp(value - highest), FAINTEST)) };
+    return { prior, chance: likely.map((value) => Math.max(Math.exp(value - highest), FAINTEST)) };
   });
-  const parts = rising(seen.map(({ chance }) => chance)).map((chance, k) => {
-    const { prior, total } = seen[k];
-    const share = average(prior.map((value, i) => value / total[i]), chance.map((value, i) => value * CAREFUL[i]));
-    const kept = believed === null ? share : (share + believed[k]) / 2;
-    return { share: kept, left: (scales[k] * (1 - kept)) ** 2 * average(prior, chance) };
+  return rising(seen.map(({ chance }) => chance)).map((chance, k) => {
+    const { prior } = seen[k];
+    const share = average(prior.map((value) => value / (value + sd ** 2)), chance.map((value, i) => value * CAREFUL[i]));
+    return believed === null ? share : (share + believed[k]) / 2;
   });
-  return { shares: parts.map(({ share }) => share), left: length * sum(parts.map(({ left }) => left)) };
+}
+
+// What is left open by what is not `believed`.
+function leftOpen(tails, shape, residual, believed, directions, fit) {
+  const { outer, scales, usual, sd, dim } = tails;
+  const length = dot(residual, residual);
+  const noise = 2 * sd ** 2;
+  const weights = scales.map((scale, k) => scale * (1 - believed[k]));
+  const along = (direction) => {
+    const vector = Float64Array.from(residual, (_, i) => direction[i] ?? 0);
+    const expected = expectedAlong(tails, vector);
+    return outer.map((matrix, k) => withSeen(expected[k], dot(vector, apply(matrix, vector)), noise));
+  };
+  const unit = residual.map((value) => value / Math.sqrt(length));
+  const own = along(unit);
+  const agreed = scales.map((scale, k) => OPEN.map((rho) => Math.min(rho ** 2 + 1 / rowsOf(dim * usual[k], scale, scales), 1)));
+  const apart = scales.map((_, k) => apartFrom(tails, k, shape, residual));
+  const likely = OPEN.map((_, i) => sum(scales.map((_, k) => loglikelihood(agreed[k][i] * usual[k] * own[k], sd, apart[k]))));
+  const highest = Math.max(...likely);
+  const chance = likely.map((value, i) => Math.exp(value - highest) / OPEN[i]);
+  const variance = (sizes) => {
+    const square = (_, i) => sum(scales.map((_, k) => weights[k] * Math.sqrt(agreed[k][i] * own[k] * sizes[k]))) ** 2; // all scales agree
+    return length * average(OPEN.map(square), chance);
+  };
+  const byClipping = variance(usual);
+  const bent = (each) => (1 + BENT * dot(fit, each) ** 2) / (1 + (BENT * dot(fit, fit)) / (residual.length - 1));
+  const leaning = directions.map((each) => (byClipping > 0 ? Math.sqrt((variance(along(each)) * bent(each)) / byClipping) : 1));
+  const inside = dot(unit, apply(shape, unit));
+  const openSquares = length * Math.abs(sum(scales.map((_, k) => weights[k] * (own[k] - usual[k] * inside))));
+  return { byClipping, leaning, openSquares };
+}
+
+// Mean squares of the outer matrices along a unit vector by a power law, shared out as the declared bounds let rows reach.
+function expectedAlong({ scales, usual, through, reaches, dim }, direction) {
+  const cells = apply(transpose(through), direction);
+  return scales.map((scale, k) => usual[k] * Math.min(Math.min(dot(cells, cells), START * scale) / reaches[k], WHOLE * dim));
+}
+
+function withSeen(size, seen, noise) {
+  const spread = (ROUGH * size) ** 2;
+  return Math.max(size + (spread / Math.max(spread + noise, Number.MIN_VALUE)) * (seen - size), 0);
 }
 
 // The posterior of how far rows agree at each scale: before anything is seen, it is at least that of the scale before.
@@ -1171,8 +1219,9 @@ function makeChannel(release, plan, together = false) {
   const { evidence } = release;
   const last = channelFrom(release, plan, evidence.alone);
   if (evidence.tails === null) return together ? channelFrom(release, plan, evidence.together).seen : last.seen;
-  const tails = { ...evidence.tails, first: last.inBasis(evidence.tails.first), outer: evidence.tails.outer.map(last.inBasis) };
-  if (!together) return withTails(tails, last.inner, last.seen, last.channelOf);
+  const inner = { first: last.inBasis(evidence.tails.first), outer: evidence.tails.outer.map(last.inBasis) };
+  const tails = { ...evidence.tails, ...inner, through: multiply(transpose(last.basis), evidence.tails.through) };
+  if (!together) return withTails(tails, last.inner, last.seen, last.channelOf, last.back.map(unit), last.fitOf);
   return channelFrom(release, plan, togetherWith(evidence.together, tails, last.inner, last.seen)).seen;
 }
 
@@ -1187,13 +1236,25 @@ function channelFrom(release, plan, { matrix: gram, law, turn: own }) {
   const inBasis = (matrix) => multiply(transpose(frame.basis), multiply(matrix, frame.basis));
   const ones = release.intercept ? apply(transpose(frame.basis), unit(turn.map((row) => row[0]))) : null;
   const back = multiply(plan.toOwn, inverse(frame.triangle));
-  const channelOf = (block, noise, byClipping) => channelBy(evidence, plan, { ...frame, ones, back }, block, noise, byClipping);
+  const channelOf = (block, noise) => channelBy(evidence, plan, { ...frame, ones, back }, block, noise);
   const inner = inBasis(gram);
-  return { seen: channelOf(inner, law, 0), inner, inBasis, channelOf };
+  const fitOf = (residual) => fitted(frame, ones, residual);
+  return { seen: channelOf(inner, law), inner, inBasis, channelOf, basis: frame.basis, back, fitOf };
 }
 
-// By a matrix in the basis; rows beyond the clip leave the variance `byClipping` in what was observed, in every direction.
-function channelBy(evidence, plan, { ones, back, along, labelScale, triangle }, block, noise, byClipping) {
+// The direction of what the regressors say of the label, less its mean where the regression has one; zero where that is nothing.
+function fitted({ along, labelScale }, ones, residual) {
+  const said = along.map((value, i) => value - labelScale * residual[i]);
+  const inside = ones === null ? said.map(() => 0) : ones.slice(0, said.length);
+  const size = dot(inside, inside);
+  const left = size > 0 ? said.map((value, i) => value - (inside[i] * dot(inside, said)) / size) : said;
+  const length = Math.max(norm(left), TINY);
+  return left.map((value) => value / length);
+}
+
+// By a matrix in the basis. Rows beyond the clip leave the variance `byClipping` in what was observed, in the mean of all directions, and
+// `leaning` times its root of each coefficient: none, where nobody says more.
+function channelBy(evidence, plan, { ones, back, along, labelScale, triangle }, block, noise) {
   const p = plan.names.length;
   const { values, vectors: axes } = eigenSymmetric(block.slice(0, p).map((row) => row.slice(0, p)));
   const side = Float64Array.from({ length: p }, (_, i) => block[i][p]);
@@ -1218,7 +1279,9 @@ function channelBy(evidence, plan, { ones, back, along, labelScale, triangle }, 
   return {
     ...seen,
     axes,
-    byClipping,
+    byClipping: 0,
+    openSquares: 0,
+    leaning: plan.names.map(() => 1),
     estimate: seen.observed.map((value, i) => value / seen.divisor[i]),
     perRow: seen.debiased.map((x, i) => x * (drawn ? seen.weight[i] : 1)),
     explains: seen.debiased.map((x) => x * (drawn ? shift : 1)),
@@ -1768,6 +1831,10 @@ const errorVariance = (seen) => Math.max(errorSquares(seen), 0) / rowsLeft(seen,
 // By what to divide squares that so many rows left unexplained: each coefficient takes as many rows as the design effect says.
 const rowsLeft = (seen, rows) => Math.max(rows - seen.designEffect * seen.gain.length, seen.designEffect);
 
+// By how much more or less than others the sum of squared errors may lack of long rows, as a part of it.
+const squaresLeftOpen = (seen) =>
+  seen.openSquares > 0 ? seen.openSquares / Math.max(errorVariance(seen) * rowsLeft(seen, seen.rows), seen.openSquares) : 0;
+
 // The sum of weight b^2 that the table itself has, before noise: the privacy noise grows with it.
 function believedSize(seen) {
   const { estimate: b, weight, hidden, left, divisor, label, spread } = seen;
@@ -1800,15 +1867,19 @@ function uncertainty(seen) {
   const p = clear.length;
   const along = clear.map((c, j) => c * seen.weight[j] * seen.estimate[j]);
   const parts = (combination) => {
-    const row = new Float64Array(p);
+    const [row, leaning] = [new Float64Array(p), new Float64Array(p)];
     combination.forEach((factor, i) => {
-      if (factor !== 0) for (let j = 0; j < p; j++) row[j] += factor * seen.toOwn[i][j];
+      if (factor === 0) return;
+      for (let j = 0; j < p; j++) {
+        row[j] += factor * seen.toOwn[i][j];
+        leaning[j] += factor * seen.leaning[i] * seen.toOwn[i][j];
+      }
     });
     let [privacy, sampling, clipping] = [seen.spread * dot(row, along) ** 2, 0, 0];
     for (let j = 0; j < p; j++) {
       privacy += row[j] ** 2 * inside.noise[j];
       sampling += row[j] ** 2 * inside.rows[j];
-      clipping += row[j] ** 2 * inside.clipping[j];
+      clipping += leaning[j] ** 2 * inside.clipping[j];
     }
     return { privacy, sampling, clipping, whole: privacy + sampling + clipping };
   };
@@ -1820,6 +1891,8 @@ function uncertainty(seen) {
     believedNoise,
     byTable: byRows.map((v) => v + seen.byClipping), // the variance in what was observed that is no noise
     along,
+    byNoiseAndRows: clear.map((_, j) => inside.noise[j] + inside.rows[j]),
+    byClipping: inside.clipping,
     spent: clear.map((_, j) => inside.noise[j] + inside.rows[j] + inside.clipping[j]), // in each direction, without the rank-one part
     se: own.map((v) => Math.sqrt(v.whole)),
     sePrivacy: own.map((v) => Math.sqrt(v.privacy)),
@@ -1919,7 +1992,7 @@ const intervalBy = (seen, of, confidence, one) => (of === null ? waldOf(seen, co
 function automatic(seen, known, confidence) {
   return tests(seen, known, "auto").map((of, place) => intervalBy(seen, of, confidence, coefficientAt(seen, known, place)));
 }
-return { DOUBTFUL, errorVariance, rowsLeft, uncertainty, wald, coefficientAt, combination, fieller, weaklyIdentified, tests, intervalBy, automatic };
+return { DOUBTFUL, errorVariance, rowsLeft, squaresLeftOpen, uncertainty, wald, coefficientAt, combination, fieller, weaklyIdentified, tests, intervalBy, automatic };
 })();
 
 const module_noise = (() => {
@@ -2036,7 +2109,7 @@ const module_hypotheses = (() => {
 const { gainBelow } = module_channel;
 const { eigenSymmetric } = module_eigen;
 const { DOUBTFUL } = module_intervals;
-const { dot, identity, qr, solve, transpose } = module_linalg;
+const { apply, dot, identity, qr, solve, transpose } = module_linalg;
 const { exactly, farOut, locally, profile } = module_pivot;
 const { pValue } = module_special;
 
@@ -2084,8 +2157,11 @@ function knownAxes(columns, hidden) {
 // How far the estimate is from the restrictions, in units of its covariance.
 function wald(seen, known, rows, wanted) {
   const along = rows.map((row) => dot(row, known.along));
+  const turn = transpose(seen.toOwn);
+  const leaning = seen.byClipping > 0 ? rows.map((row) => apply(turn, solve(turn, row).map((value, i) => value * seen.leaning[i]))) : rows;
+  const weighed = (left, right, weights) => left.reduce((total, value, j) => total + value * weights[j] * right[j], 0);
   const covariance = rows.map((left, a) => Float64Array.from(rows, (right, b) =>
-    left.reduce((total, value, j) => total + value * known.spent[j] * right[j], seen.spread * along[a] * along[b])));
+    weighed(left, right, known.byNoiseAndRows) + weighed(leaning[a], leaning[b], known.byClipping) + seen.spread * along[a] * along[b]));
   const scale = covariance.map((row, a) => Math.sqrt(row[a]));
   const away = wanted.map((value, a) => (value - dot(rows[a], seen.estimate)) / scale[a]);
   return dot(away, solve(covariance.map((row, a) => row.map((value, b) => value / scale[a] / scale[b])), away));
@@ -2469,7 +2545,7 @@ const module_partial = (() => {
 const { makeChannel } = module_channel;
 const { designOf, ModelError } = module_design;
 const { debiased } = module_estimate;
-const { errorVariance, rowsLeft, uncertainty, weaklyIdentified } = module_intervals;
+const { errorVariance, rowsLeft, squaresLeftOpen, uncertainty, weaklyIdentified } = module_intervals;
 const { zeros } = module_linalg;
 const { noiseLaw } = module_noise;
 const { quantile } = module_special;
@@ -2482,7 +2558,7 @@ function partials(release, places, confidence = 0.95) {
   const { encoded } = release;
   const [slopes, noise, clip] = [zeros(p, p), zeros(p, p), zeros(p, p)];
   const known = places.map(() => new Array(p).fill(false));
-  const left = new Float64Array(p);
+  const [left, unsure] = [new Float64Array(p), new Float64Array(p)];
   const residuals = [];
   let last = null;
   places.forEach((target, i) => {
@@ -2506,13 +2582,15 @@ function partials(release, places, confidence = 0.95) {
       residual[0] -= own[k + 1] * encoded[places[j]].centre;
     });
     left[i] = Math.sqrt(errorVariance(seen)) * seen.labelScale * half;
+    unsure[i] = squaresLeftOpen(seen);
     residuals.push(residual.map((value) => value / left[i]));
     last = seen;
   });
   const mean = (values, i, j) => ((left[j] / left[i]) * values[i][j] + (left[i] / left[j]) * values[j][i]) / 2;
   const less = lessNoise(release, residuals);
   const pair = (i, j) => {
-    const [r, clipping] = [mean(slopes, i, j), mean(clip, i, j)];
+    const r = mean(slopes, i, j);
+    const clipping = Math.hypot(mean(clip, i, j), (r / 2) * Math.hypot(unsure[i], unsure[j]));
     const privacy = mean(noise, i, j) * less(i, j, r);
     const identified = known[i][j] && known[j][i] && [r, privacy, clipping].every(Number.isFinite) && Math.abs(r) < LARGEST;
     const partial = Number.isFinite(r) ? Math.min(Math.max(r, -1), 1) : 0;
@@ -2879,7 +2957,7 @@ function readRelease(data) {
       ...data.evidence,
       alone: inference,
       together: together === null ? inference : view(together),
-      tails: tails && { ...tails, first: whole(tails.first), outer: tails.outer.map(whole), clear: tails.clear.map((half) => half && whole(half)) },
+      tails: tails && { ...tails, first: whole(tails.first), outer: tails.outer.map(whole), clear: tails.clear.map((half) => half && whole(half)), through: rows(tails.through) },
       weighed: { matrix: whole(weighed.matrix), turn: weighed.turned ? inference.turn : null },
       repaired: whole(repaired),
       byNoise: rows(byNoise),

@@ -95,7 +95,8 @@ def _clear(evidence: Evidence) -> list[Any]:
 def _tails(tails: Tails) -> dict[str, Any]:
     first, *outer = (_lower_half(matrix) for matrix in (tails.first, *tails.outer))
     numbers = {"sd": tails.sd, "size": tails.size, "shapeSd": tails.shape_sd, "dim": tails.dim}
-    return {"first": first, "outer": outer, "scales": tails.scales.tolist(), "sizes": tails.sizes.tolist(), **numbers}
+    lists = {name: getattr(tails, name).tolist() for name in ("scales", "sizes", "usual", "reaches", "through")}
+    return {"first": first, "outer": outer, **lists, **numbers}
 
 
 def _lower_half(matrix: np.ndarray) -> list[list[float]]:
