@@ -28,6 +28,9 @@ PAGES = [
     "controls",
 ]
 MAKING_THEIR_OWN = {"five-minutes", "custodian", "analyst"}  # pages that make release.json
+# Releases of guides are random. The noise alone makes one in sixty say something of a coefficient that analyst.md shows as unknown, so three
+# in a row do with a chance of 5e-6. What is really untrue on a page is so each time.
+TRIES = 3
 WRITTEN = {
     "five-minutes": ("demo/flights.parquet", "release.json", "report.html", "release-from-python.json"),
     "custodian": (
@@ -57,15 +60,26 @@ def demo(tmp_path_factory) -> Path:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_guide_runs_and_prints_what_it_shows(page, demo, tmp_path):
-    shutil.copytree(demo / "demo", tmp_path / "demo")
-    if page not in MAKING_THEIR_OWN:
-        shutil.copy(demo / "release.json", tmp_path)
-    for shown in guide_output.run_guide((ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8"), tmp_path):
-        assert shown.is_true, (
-            f"`python tools/guide_output.py docs/{page}.md` renews this:\n{shown.text}\nprinted:\n{shown.printed[0]}{shown.printed[1]}"
-        )
+    for attempt in range(TRIES):
+        folder = tmp_path / str(attempt)
+        untrue = not_shown(page, demo, folder)
+        if untrue is None:
+            break
+    assert untrue is None, (
+        f"`python tools/guide_output.py docs/{page}.md` renews this:\n{untrue.text}\nprinted:\n{untrue.printed[0]}{untrue.printed[1]}"
+    )
     for name in WRITTEN.get(page, ()):
-        assert (tmp_path / name).stat().st_size > 0
+        assert (folder / name).stat().st_size > 0
+
+
+def not_shown(page: str, demo: Path, folder: Path) -> Shown | None:
+    """The first output that is not the one on the page, run in a new ``folder``; None where all are."""
+    folder.mkdir()
+    shutil.copytree(demo / "demo", folder / "demo")
+    if page not in MAKING_THEIR_OWN:
+        shutil.copy(demo / "release.json", folder)
+    shown = guide_output.run_guide((ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8"), folder)
+    return next((one for one in shown if not one.is_true), None)
 
 
 def test_the_guides_show_output():

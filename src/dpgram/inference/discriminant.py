@@ -9,7 +9,8 @@ class), to first order, by
 
 c_k the row of class k and e the intercept: bilinear forms, whose covariance every kind of noise knows. The gradient of the squared distance
 of two classes is 2 (p_a - p_b) for one and its opposite for the other. Normal rows give such a function the sampling variance
-sum_k g_k'g_k / n_k + 2 tr(A A) / n, A the symmetric part of g'P / 2.
+sum_k g_k'g_k / n_k + 2 tr(A A) / n, A the symmetric part of g'P / 2. What was clipped from long rows moves means and
+covariance too. A regression of each coordinate on the classes says how far.
 
 The share of a class is the coefficient of a regression of its indicator on the intercept alone. So its standard error has the noise, the
 sampling of rows, and what clipping may have done to the share: rows of a rare class are long in whitened coordinates. Noise moves share and
@@ -42,6 +43,7 @@ ROWS = 30_000  # of all classes together, whose scores are compared where there 
 FEWER_ROWS = 6_000  # to find out where on the ellipse the ends are
 TINY = np.finfo(float).tiny
 ANGLES = np.arange(32) * (np.pi / 16)
+FAINT = 1e-20  # of a gradient's squares: a coordinate with less does not matter
 FLAT = 1e-3  # change of the error rate by a factor between all points: below it, the spread of the points says how well it is known
 
 
@@ -97,7 +99,7 @@ def classes(
     turn = white.T @ axes.T  # T
     rest = unit[x].T @ turn - z.T @ (regression @ turn)  # w(T), a column for each of the points' coordinates
     forms = np.vstack([of_classes @ np.linalg.solve(within, z), rest.T, z])
-    points = _Points(evidence, shares, left * lengths, forms, count)
+    points = _Points(evidence, shares, left * lengths, forms, count, indicators, of_classes, unit[x].T @ turn)
     reach = quantile(confidence, np.inf)
     distance, lower, upper = points.distances(reach)
     half, centre = (np.array([getattr(e, side) for e in encoded]) for side in ("half", "centre"))
@@ -156,6 +158,9 @@ class _Points:
     points: Array  # (k, r)
     forms: Array  # (k + r + k, d)
     count: float
+    indicators: Sequence[DesignColumn]
+    of_classes: Array  # (k, k) the mean of each class as a combination of the intercept and the indicators' coefficients
+    coordinates: Array  # (d, r) each of them as a combination of released columns
 
     @cached_property
     def _law(self) -> tuple[Array, float, Array]:
@@ -185,12 +190,15 @@ class _Points:
         """How far a function of the points, a combination of squared distances, reaches down and up, in parts of its ``value``.
 
         Upwards it is more than a multiple of the standard error. What noise there is in the means adds to distances, not to their squares.
-        And noise in the covariance adds to what distances are divided by: where it may be all there is, they have no upper end."""
+        And noise in the covariance adds to what distances are divided by: where it may be all there is, they have no upper end. What was
+        clipped is missing there, so it cannot be all there is."""
         noise = np.maximum(np.diag(self._noise(self._of_points(gradient), self._of_points(gradient, means=False))), 0.0)
-        whole, of_spread = reach / value * np.sqrt(noise + np.array([self._sampling(gradient), 0.0]))
-        of_means = np.sqrt(max(whole**2 - of_spread**2, 0.0))
-        upwards = of_spread / (1 - of_spread) if of_spread < 1 else np.inf
-        return float(whole), float(np.hypot((1 + of_means / 2) ** 2 - 1, upwards))
+        by_means, by_spread = self._clipping(gradient)
+        whole = np.sqrt(noise[0] + self._sampling(gradient) + by_means**2 + by_spread**2)
+        whole, of_noise, of_clipping = reach / value * np.array([whole, np.sqrt(noise[1]), by_spread])
+        of_means = np.sqrt(max(whole**2 - of_noise**2 - of_clipping**2, 0.0))
+        upwards = of_noise / (1 - of_noise) if of_noise < 1 else np.inf
+        return float(whole), float(np.hypot(np.hypot((1 + of_means / 2) ** 2 - 1, upwards), of_clipping))
 
     @cached_property
     def _of_shares(self) -> list[Array]:
@@ -214,10 +222,30 @@ class _Points:
 
     def _sampling(self, gradient: Array) -> float:
         """Variance by the sampling of rows, of a function of the points."""
-        bent = gradient.T @ self.points / 2
-        bent = (bent + bent.T) / 2
+        bent = _bent(gradient, self.points)
         means = np.sum(gradient**2 / self.shares.values[:, None])
         return float((means + 2 * np.sum(bent**2)) / self.evidence.effective_rows)
+
+    def _clipping(self, gradient: Array) -> tuple[float, float]:
+        """What long rows leave open of a function of the points, as standard deviations: by way of the means, and of the covariance.
+
+        A coordinate is explained by the classes in a regression. It knows what clipping may have done to the means, and to the variance
+        within classes. Coordinates are those in which no covariance matters, and are taken to agree."""
+        if self.evidence.tails is None:
+            return 0.0, 0.0
+        sizes, axes = np.linalg.eigh(_bent(gradient, self.points))
+        by_means, by_spread = 0.0, 0.0
+        for size, axis in zip(sizes.tolist(), axes.T, strict=True):
+            along = gradient @ axis
+            if np.sum(along**2) <= FAINT * np.sum(gradient**2):
+                continue
+            weights = self.coordinates @ axis
+            score = DesignColumn("score", "score", {int(j): float(weights[j]) for j in np.flatnonzero(weights)})
+            seen = channel(self.evidence, assemble(self.evidence.schema, score, self.indicators, True))
+            means = uncertainty(seen, along[None, :] @ self.of_classes).clipping
+            by_means += float(np.sqrt(max(means[0, 0], 0.0)))
+            by_spread += abs(size) * seen.squares_left_open
+        return by_means, by_spread
 
     def distances(self, reach: float) -> tuple[Array, Array, Array]:
         """(k, k) the distances of the points, and the ends of their intervals."""
@@ -264,6 +292,12 @@ class _Points:
         low, high = (at(ANGLES[place], ROWS) for place in (int(np.argmin(rates)), int(np.argmax(rates))))
         here = error_rate(self.points, priors)
         return min(low, here), max(high, here)
+
+
+def _bent(gradient: Array, points: Array) -> Array:
+    """A in what the covariance within classes does to a function of the ``points``: -tr(A dS), where S is one."""
+    bent = gradient.T @ points / 2
+    return np.asarray((bent + bent.T) / 2)
 
 
 def pair_error(distance: float, first: float, second: float) -> float:
