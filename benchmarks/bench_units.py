@@ -37,6 +37,11 @@ WAYS = {
 }
 
 
+def without_ids(way: str) -> str:
+    """The pass that a way is compared with: that of the same weights, or of none."""
+    return "weights" if "weight" in WAYS[way] and "unit_id" in WAYS[way] else "no ids"
+
+
 def write_table(path: Path, rows: int, width: int) -> None:
     """Columns of numbers, ids four times, as numbers and as texts, and weights."""
     rng, writer = np.random.default_rng(1), None
@@ -92,7 +97,7 @@ def bench(rows: int, width: int, seconds: float, folder: Path) -> dict:
         "units": rows // ROWS_PER_UNIT,
         "ways": {
             way: {
-                **{f"over_none_{threads}": times[threads][way] / times[threads]["no ids"] for threads in times},
+                **{f"over_none_{threads}": times[threads][way] / times[threads][without_ids(way)] for threads in times},
                 "seconds_2": times[2][way],
                 "peak_mb": memory[way],
                 "mb_beside": memory[way] - memory["no ids"],
@@ -105,15 +110,15 @@ def bench(rows: int, width: int, seconds: float, folder: Path) -> dict:
 def table(result: dict) -> None:
     print(f"{result['rows']:,} rows by {result['columns']} columns in Parquet, about {ROWS_PER_UNIT} rows a unit")
     print_table(
-        ["rows count by", "1 thread, over no ids", "2 threads, over no ids", "s, 2 threads", "peak MB", "MB beside the pass"],
+        ["rows count by", "1 thread, over none", "2 threads, over none", "s, 2 threads", "peak MB", "MB beside the pass"],
         [
             [name, way["over_none_1"], way["over_none_2"], way["seconds_2"], way["peak_mb"], way["mb_beside"]]
             for name, way in result["ways"].items()
         ],
     )
-    ids = result["ways"]["whole numbers as ids"]
-    worst = max(ids["over_none_1"], ids["over_none_2"])
-    print(f"Whole numbers as ids: {worst:.2f} times the pass without, where at most {LIMIT} is wanted.")
+    ids = [way for name, way in result["ways"].items() if name.startswith("whole numbers as ids")]
+    worst = max(way[f"over_none_{threads}"] for way in ids for threads in (1, 2))
+    print(f"Whole numbers as ids: at most {worst:.2f} times the pass without, where at most {LIMIT} is wanted.")
 
 
 def main() -> None:

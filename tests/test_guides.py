@@ -28,8 +28,8 @@ PAGES = [
     "controls",
 ]
 MAKING_THEIR_OWN = {"five-minutes", "custodian", "analyst"}  # pages that make release.json
-# Releases of guides are random. The noise alone makes one in sixty say something of a coefficient that analyst.md shows as unknown, so three
-# in a row do with a chance of 5e-6. What is really untrue on a page is so each time.
+# Releases of guides are random. The noise alone makes one in sixty say something of a coefficient that analyst.md shows as unknown, so
+# three in a row do with a chance of 5e-6. What is really untrue on a page is so each time.
 TRIES = 3
 WRITTEN = {
     "five-minutes": ("demo/flights.parquet", "release.json", "report.html", "release-from-python.json"),

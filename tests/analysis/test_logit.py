@@ -16,6 +16,7 @@ from dpgram.errors import ModelError, UnknownColumnError
 from dpgram.mechanisms.registry import MECHANISMS
 from dpgram.sampling.seeded import SeededSource
 from experiments.yes_no.study import SCHEMA, coverage, sample, silent, truth
+from experiments.yes_no.study import released as yes_no_release
 from experiments.yes_no.tables import load
 from tests.analysis.test_fit import released
 from tests.conftest import small_schema, small_table
@@ -169,6 +170,38 @@ def test_derived_indicators_are_targets():
     assert dpgram.logit(release, "both[b]", ["x"]).names == ("(intercept)", "x")
     with pytest.raises(ModelError, match="'slope' can be other than 0 or 1"):
         dpgram.logit(release, "slope", ["y"])
+
+
+def test_what_noise_hides_may_explain_what_is_left(monkeypatch):
+    """With bounds of five standard deviations, at epsilon 0.3, the noise hides one feature or two, which explain a fifth of the target.
+    Intervals of the intercept, which is divided by what is left, hold. Were that taken as it is, a quarter of them would not."""
+    true = truth(0.3)[0][0]
+
+    def share_held():
+        ends = []
+        for seed in range(40):
+            made = yes_no_release(sample(0.3, seed), SCHEMA, "gaussian-noise", 0.3, seed)
+            ends.append(np.asarray(dpgram.logit(made, "y").conf_int())[0])
+        return np.mean([lower <= true <= upper for lower, upper in ends])
+
+    assert share_held() >= 0.9
+    monkeypatch.setattr("dpgram.regression.channel.Channel.squares_hidden", 0.0)
+    assert share_held() <= 0.8
+
+
+def test_a_level_that_noise_hides_leaves_the_logit_as_it_is():
+    """A handful of rows explains next to nothing, whatever its effect."""
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=20_000), rng.random(20_000) < 0.4
+    columns = [dpgram.Numeric("x", -5, 5), dpgram.Boolean("rare"), dpgram.Boolean("y")]
+    table = {"x": np.clip(x + 0.7 * y, -5, 5), "rare": np.arange(20_000) < 5, "y": y}
+    made = dpgram.release(
+        table, dpgram.Schema(unit="p", columns=columns), epsilon=1.0, delta=1e-6, mechanism="gaussian-noise", insecure_seed=1
+    )
+    with_it, without = (dpgram.logit(made, "y", features).conf_int() for features in (["x", "rare"], ["x"]))
+    assert not np.isfinite(np.asarray(with_it)[2]).any()
+    wide, narrow = (np.asarray(ends)[:2] for ends in (with_it, without))
+    assert np.diff(wide, axis=1) == pytest.approx(np.diff(narrow, axis=1), rel=0.3)
 
 
 def test_refusals(exact):

@@ -10,7 +10,8 @@ So slopes and their noise follow from those of b and of s. The sampling variance
 Cov(b) / s^2 + 2 beta beta' / n: that of a ratio, as if b and s were independent and the errors normal. With M = (m1 + m0) / 2,
 D = beta'S beta and c = 1 / (n p q), alpha + M'beta has the variance c (1 + D/4), and the covariance -c (q - p) beta / 2 with beta.
 
-s is that of clipped rows. What it may lack of long ones counts as a standard error of s, and with the clipping of beta.
+s is that of clipped rows. What it may lack of long ones counts as a standard error of s, and with the clipping of beta. So does what hidden
+features may explain of it, with the noise: where they may explain all, no interval has both ends.
 
 The hypothesis beta_j = t is b_j - t s = 0, which is linear in what was estimated. So intervals are Fieller's: all t that a test does not
 reject. Where s may be zero the set is the whole line."""
@@ -96,13 +97,13 @@ def logistic(evidence: Evidence, design: Design) -> Logistic:
     back[0, 1:] = -middle
     return Logistic(
         np.concatenate([[alpha], beta]),
-        by_noise,
+        by_noise + (s * seen.squares_hidden) ** 2 * np.outer(turn[:, -2], turn[:, -2]),
         back @ inner @ back.T,
         known.clipping / s**2 + (s * seen.squares_left_open) ** 2 * np.outer(turn[:, -2], turn[:, -2]),
         share,
         share_se,
         s,
-        float(np.sqrt(noise[-2, -2] + 2 * effect * s**2 / rows + (s * seen.squares_left_open) ** 2)),
+        float(np.sqrt(noise[-2, -2] + s**2 * (2 * effect / rows + seen.squares_left_open**2 + seen.squares_hidden**2))),
         distance,
         mixed,
         apart,

@@ -28,6 +28,8 @@ enum {
     WHOLE_NUMBER = 16    /* the last byte of a key: this, or how long a short text is, or at least 128; zero where there is no id */
 };
 
+_Static_assert(FEWEST * (100 - FULL) >= 200, "a table that is nearly full has a slot that is free, where every search ends");
+
 enum failure { NONE, NO_ROOM, NO_MEMORY };
 
 struct key {

@@ -30,6 +30,7 @@ class UnitTable:
         weakref.finalize(self, self._functions.dpgram_units_free, self._units)
         self._of_thread = threading.local()
         self._countings: list[int] = []  # of all threads
+        self._failed = False  # for want of memory: rows are lost then, so nothing may be asked any more
 
     def number_keys(self, cells: tuple[int, int, int], rows: int, *, signed: bool) -> Array:
         """Keys of whole numbers of 64 bits. ``cells`` are the addresses of the numbers and of validity bits, zero if none is missing,
@@ -59,6 +60,7 @@ class UnitTable:
         if not hasattr(self._of_thread, "counting"):
             counting = self._functions.dpgram_counting_new(self._units)
             if not counting:
+                self._failed = True
                 raise MemoryError
             weakref.finalize(self, self._functions.dpgram_counting_free, counting)
             self._of_thread.counting = counting
@@ -66,12 +68,15 @@ class UnitTable:
         return self._of_thread.counting
 
     def _went_well(self, failure: int) -> bool:
-        if failure not in (0, NO_ROOM):
+        self._failed |= failure not in (0, NO_ROOM)
+        if self._failed:
             raise MemoryError
         return failure == 0
 
     def counts(self, keys: Array) -> tuple[Array, int] | None:
         """How many rows have each of the keys, zero where a cell is missing, and their mark; None if a key was never counted."""
+        if self._failed:
+            raise MemoryError
         counts, mark = np.empty(len(keys), np.int64), np.zeros(1, np.uint64)
         at = counts.ctypes.data, mark.ctypes.data
         unknown = self._functions.dpgram_units_counts(self._units, keys.ctypes.data, len(keys), *at)

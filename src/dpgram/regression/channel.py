@@ -237,6 +237,16 @@ class Channel(Seen):
         squares = self.error_variance * self.rows_left(self.rows)
         return float(self.open.squares / max(squares, self.open.squares)) if self.open.squares > 0 else 0.0
 
+    @property
+    def squares_hidden(self) -> float:
+        """By how much less the sum of squared errors may be, as a part of it, if what the noise hides explains as much as is plausible."""
+        if not self.hidden.any():
+            return 0.0
+        gain, _ = positive_moments(self.expected[0], self.gain_sd)
+        explained = float(np.sum(np.where(self.hidden, gain * self.explaining * (self.estimate**2 + self.left), 0.0)))
+        squares = float(self.error_variance * self.rows_left(self.rows))
+        return explained / max(squares, explained) if explained > 0 else 0.0
+
     def rows_left(self, rows: float | Array) -> float | Array:
         """By what to divide squares that ``rows`` left unexplained: each coefficient takes as many rows as the design effect says."""
         return np.maximum(rows - self.design_effect * self.gain.shape[-1], self.design_effect)
