@@ -4,7 +4,7 @@
 import { addToDiagonal, apply, dot, identity, inverse, multiply, norm, qr, transpose } from "./linalg.js";
 import { eigenSymmetric } from "./eigen.js";
 import { debiasedGain, positiveMoments, symmetricShrinkage, wishartShrinkage } from "./shrinkage.js";
-import { ModelError } from "./design.js";
+import { INTERCEPT, ModelError } from "./design.js";
 import { togetherWith, withTails } from "./tails.js";
 
 const TINY = 1e-300;
@@ -40,7 +40,7 @@ function channelFrom(release, plan, { matrix: gram, law, turn: own }) {
   const back = multiply(plan.toOwn, inverse(frame.triangle));
   const channelOf = (block, noise) => channelBy(evidence, plan, { ...frame, ones, back }, block, noise);
   const inner = inBasis(gram);
-  const fitOf = (residual) => fitted(frame, ones, residual);
+  const fitOf = (residual) => fitted(frame, plan.names[0] === INTERCEPT ? ones : null, residual);
   return { seen: channelOf(inner, law), inner, inBasis, channelOf, basis: frame.basis, back, fitOf };
 }
 
@@ -48,8 +48,8 @@ function channelFrom(release, plan, { matrix: gram, law, turn: own }) {
 function fitted({ along, labelScale }, ones, residual) {
   const said = along.map((value, i) => value - labelScale * residual[i]);
   const inside = ones === null ? said.map(() => 0) : ones.slice(0, said.length);
-  const size = dot(inside, inside);
-  const left = size > 0 ? said.map((value, i) => value - (inside[i] * dot(inside, said)) / size) : said;
+  const mean = dot(inside, said) / Math.max(dot(inside, inside), TINY);
+  const left = said.map((value, i) => value - inside[i] * mean);
   const length = Math.max(norm(left), TINY);
   return left.map((value) => value / length);
 }

@@ -70,11 +70,11 @@ export function picture(release, found, choice) {
 }
 
 // Coefficients with their intervals below each other, each multiplied by its factor. Percentages instead of pixels: the picture follows the
-// width of the page, on a phone and on paper.
-export function bars(shown, factor, caption, unit) {
+// width of the page, on a phone and on paper. Where the axis need not have its zero it shows differences between the lines better.
+export function bars(shown, factor, caption, unit, withZero = true) {
   const known = shown.filter((c) => c.identified);
   const points = (c) => [c.coefficient, c.lower, c.upper, ...(c.shrunk === undefined ? [] : [c.shrunk])];
-  const [low, high] = domain(known.map((c) => points(c).map((v) => v * factor(c))));
+  const [low, high] = domain(known.map((c) => points(c).map((v) => v * factor(c))), withZero);
   const at = (value) => (100 * (value - low)) / (high - low);
   const place = (value) => `${Math.min(Math.max(at(value), 0), 100).toFixed(3)}%`;
   const rows = shown.map((c) => {
@@ -83,7 +83,7 @@ export function bars(shown, factor, caption, unit) {
     const words = c.identified ? `${c.name}: ${number(c.coefficient)}, ${interval([c.lower, c.upper])}${shrunk}` : `${c.name}: ${LOST}`;
     const track = draw("svg", { class: "track", role: "img", "aria-label": words }, draw("title", {}, words));
     const zero = place(0);
-    track.append(draw("line", { class: "zero", x1: zero, x2: zero, y1: "0", y2: "100%" }));
+    if (low <= 0 && high >= 0) track.append(draw("line", { class: "zero", x1: zero, x2: zero, y1: "0", y2: "100%" }));
     if (c.identified) {
       const sure = c.lower > 0 || c.upper < 0;
       const [a, b] = [c.lower * by, c.upper * by];
@@ -121,22 +121,30 @@ export function bars(shown, factor, caption, unit) {
   );
 }
 
-function legend(found) {
-  const mark = (kind, words) => make("span", { class: "key" }, make("i", { class: kind }), words);
-  return make(
-    "span", { class: "legend" },
-    mark("dot sure", `debiased, ${100 * found.confidence} % interval without zero`), mark("dot", "interval with zero"), mark("dash", "shrunk, for prediction"),
-  );
-}
+const mark = (kind, words) => make("span", { class: "key" }, make("i", { class: kind }), words);
+
+// What filled and hollow dots mean.
+export const surely = (found) =>
+  make("span", { class: "legend" }, mark("dot sure", `debiased, ${100 * found.confidence} % interval without zero`), mark("dot", "interval with zero"));
+
+const legend = (found) => [surely(found), mark("dash", "shrunk, for prediction")];
 
 // What a coefficient is multiplied by to show what the whole range of its column does.
 const spanOf = (e) => (e.centre || e.half !== 1 ? 2 * e.half : 1);
 
 // An axis that shows most intervals whole, with zero on it, and every coefficient that is not zero for sure; what is far wider is cut off,
-// with an arrow.
-function domain(sets) {
+// with an arrow. Without zero, it is about the median of the coefficients, and shows all of them.
+function domain(sets, withZero) {
   if (!sets.length) return [-1, 1];
-  const sure = sets.filter(([, low, high]) => low > 0 || high < 0).map(([b]) => Math.abs(b));
+  if (!withZero) {
+    const middle = sets.map(([b]) => b).sort((a, b) => a - b)[Math.floor(sets.length / 2)];
+    return axisOf(sets.map((set) => set.map((value) => value - middle)), () => true).map((end) => end + middle);
+  }
+  return axisOf(sets, ([, low, high]) => low > 0 || high < 0);
+}
+
+function axisOf(sets, whole) {
+  const sure = sets.filter(whole).map(([b]) => Math.abs(b));
   const ends = sets.map(([, low, high]) => Math.max(Math.abs(low), Math.abs(high))).sort((a, b) => a - b);
   const usual = ends[Math.floor(0.8 * (ends.length - 1))];
   const limit = Math.max(1.3 * usual, 1.2 * Math.max(0, ...sure)) || 1;

@@ -8,6 +8,10 @@ export const INTERCEPT = "(intercept)";
 // A regression that has no meaning, in words for the reader.
 export class ModelError extends Error {}
 
+// What a reader is told of a failure.
+export const failed = (problem, what) =>
+  (problem instanceof ModelError ? problem.message : `${what} could not be computed here (${problem.message}). Use Python instead.`);
+
 // The declared columns with an indicator whose cells decide those of an encoded column, unless it is an indicator itself.
 const filledFrom = (release, e) => (e.absent ? [] : release.encoded.filter((one) => one.absent && e.sources.includes(one.column)).map((one) => one.column));
 

@@ -54,14 +54,17 @@ function tridiagonal(matrix) {
   };
 }
 
+// An entry beside the diagonal is nothing where it adds nothing to its neighbours on the diagonal. Both of these may be rounding errors around
+// zero, as of a projection: it is nothing, too, where it is a rounding error of the whole matrix.
 function implicitQL(diagonal, off, axes) {
   const n = diagonal.length;
+  const rounding = (Number.EPSILON / 2) * diagonal.reduce((most, value, i) => Math.max(most, Math.abs(value) + Math.abs(off[i])), 0);
   for (let start = 0; start < n; start++) {
     for (let sweep = 0; ; sweep++) {
       let end = start;
       for (; end + 1 < n; end++) {
         const size = Math.abs(diagonal[end]) + Math.abs(diagonal[end + 1]);
-        if (size + Math.abs(off[end]) === size) break;
+        if (size + Math.abs(off[end]) === size || Math.abs(off[end]) <= rounding) break;
       }
       if (end === start) break;
       if (sweep === MOST_SWEEPS) throw new Error("the eigenvalues of a matrix were not found");

@@ -1,9 +1,8 @@
 // Correlations, or partial ones, as a heat map: orange is positive, blue negative, strength is opacity, so that it follows the page's colours
 // and prints.
 
-import { ModelError, relation } from "./design.js";
+import { failed, relation } from "./design.js";
 import { draw, dropDown, make, shorten } from "./dom.js";
-import { interval } from "./format.js";
 import { partials } from "./partial.js";
 import { partialCode } from "./python.js";
 
@@ -13,16 +12,20 @@ const NAMED = 20; // letters of a name
 const MANY = 120; // columns, beyond which only those of the model are drawn
 const MANY_PARTIAL = 40; // ... and beyond which a reader would wait for partial correlations: each column has a regression of its own
 
-// { root, follow }: `follow` draws again where only the model's columns are shown.
+// { root, follow }: `follow` draws again what depends on the model, or on its confidence level.
 export function heatmap(release, found, choice) {
   const view = { which: found.names.length > MANY ? "model" : "all", kind: "plain", hide: false };
-  const said = make("p", { class: "readout", role: "status" }, POINT);
-  const frame = make("div", { class: "scroll map" });
+  const said = make("p", { class: "readout", role: "status" });
+  const [above, frame, below] = [make("div", {}), make("div", { class: "scroll map" }), make("div", {})];
   const redraw = () => {
-    const wanted = new Set([release.encoded[choice.target].column, ...choice.features]);
-    const places = [...found.names.keys()].filter((k) => view.which === "all" || wanted.has(release.encoded[k + 1].column));
-    said.textContent = POINT;
-    frame.replaceChildren(...(view.kind === "plain" ? [drawing(plainly(found, places), view.hide, said)] : partly(release, places, view.hide, said)));
+    const wanted = (j) => j === choice.target || choice.features.has(release.encoded[j].column);
+    const places = [...found.names.keys()].filter((k) => view.which === "all" || wanted(k + 1));
+    const { words = [], picture, code } = view.kind === "plain" ? { picture: plainly(found, places) } : partly(release, places, choice.confidence);
+    view.confidence = choice.confidence;
+    above.replaceChildren(...words.map(small));
+    frame.replaceChildren(...(picture ? [drawing(picture, view.hide, said)] : []));
+    below.replaceChildren(...(code ? [small("In Python: ", make("code", {}, code))] : []));
+    said.textContent = picture ? POINT : "";
   };
   const choose = (name) => (value) => {
     view[name] = value;
@@ -42,12 +45,17 @@ export function heatmap(release, found, choice) {
     ),
   );
   redraw();
-  return { root: make("div", { class: "heat" }, tools, scale(), frame, said), follow: () => view.which === "model" && redraw() };
+  return {
+    root: make("div", { class: "heat" }, tools, scale(), above, frame, said, below),
+    follow: () => (view.which === "model" || (view.kind === "partial" && view.confidence !== choice.confidence)) && redraw(),
+  };
 }
 
-const POINT = "Point at a cell, or move through the cells with the arrow keys.";
+const POINT = "Point at a cell or tap on it, or move through the cells with the arrow keys.";
 
-// What a picture shows: names, a title, and for each pair { r, se, sure, words }.
+const small = (...words) => make("p", { class: "small" }, ...words);
+
+// What a picture shows: names, a title, and for each pair { r, sure, words }, or { lost, words } where nothing is known.
 const plainly = (found, places) => ({
   names: places.map((k) => found.names[k]),
   title: "Correlations",
@@ -57,32 +65,37 @@ const plainly = (found, places) => ({
   })),
 });
 
-// Of each pair given all the other columns that are shown; words where there are too many, or too few.
-function partly(release, places, hide, said) {
+// Of each pair given all the other columns that are shown: a picture, its line of Python, and words; these alone where there are too many
+// columns, or too few.
+function partly(release, places, confidence) {
   const all = places.map((k) => k + 1); // in the matrix, whose first column is the intercept
-  const say = (words) => [make("p", { class: "small" }, words)];
+  const say = (words) => ({ words: [words] });
   if (all.length < 2) return say("This needs two columns or more.");
   if (all.length > MANY_PARTIAL) return say(`There are ${all.length} columns. Show those of the model, and choose ${MANY_PARTIAL} or fewer, to see partial correlations here.`);
   const columns = new Set(all.map((j) => release.encoded[j].column));
   const computed = all.some((j) => [...columns].some((column) => relation(release, j, column) === "same cells"));
   let found = null;
   try {
-    found = partials(release, all);
+    found = partials(release, all, confidence);
   } catch (problem) {
-    return say(problem instanceof ModelError ? problem.message : `This could not be computed here (${problem.message}). Use Python instead.`);
+    return say(failed(problem, "This"));
   }
   const { names, pairs } = found;
   const shown = pairs.map((row, i) => row.map(({ partial, se, lower, upper, identified }, j) => {
-    const words = identified ? `${partial.toFixed(3)}, standard error ${se.toFixed(3)}, 95 % interval ${interval([lower, upper])}` : "not identified at this budget";
-    return { r: identified ? partial : 0, sure: i === j || Math.abs(partial) >= 2 * se, words: i === j ? "1.000" : words };
+    const ends = `${100 * confidence} % interval [${lower.toFixed(3)}, ${upper.toFixed(3)}]`;
+    const words = identified ? `${partial.toFixed(3)}, standard error ${se.toFixed(3)}, ${ends}` : "not identified at this budget";
+    return { r: partial, lost: !identified, sure: i === j || Math.abs(partial) >= 2 * se, words: i === j ? "1.000" : words };
   }));
   const lost = pairs.flatMap((row, i) => row.slice(0, i)).filter((pair) => !pair.identified).length;
-  return [
-    make("p", { class: "small" }, `Each pair given the other ${all.length - 2} columns${lost ? `; ${lost} of ${(all.length * (all.length - 1)) / 2} are not identified at this budget and left white` : ""}.`),
-    ...(computed ? [make("p", { class: "small" }, "Some of these columns are computed from others, so partial correlations between them say little. Show those of a model without such columns.")] : []),
-    drawing({ names, title: "Partial correlations", pairs: shown }, hide, said),
-    make("p", { class: "small" }, "In Python: ", make("code", {}, partialCode(release, all))),
-  ];
+  const others = all.length - 2;
+  const given = others ? `Each pair given the other ${others === 1 ? "column" : `${others} columns`}. ` : "With two columns, nothing else is given. ";
+  const crossed = lost ? `${lost} of ${(all.length * (all.length - 1)) / 2} pairs are not identified at this budget, and crossed out.` : "";
+  const warned = "Some of these columns are computed from others, so partial correlations between them say little. Choose a model without such columns, and show those of the model.";
+  return {
+    words: [given + crossed, ...(computed ? [warned] : [])],
+    picture: { names, title: "Partial correlations", pairs: shown },
+    code: partialCode(release, all, confidence),
+  };
 }
 
 function drawing({ names, title, pairs }, hide, said) {
@@ -104,11 +117,16 @@ function drawing({ names, title, pairs }, hide, said) {
       draw("text", { transform: `translate(${along} ${margin - 4}) rotate(-90)`, dy: "0.35em" }, draw("title", {}, whole), name),
     );
   });
-  pairs.forEach((row, i) => row.forEach(({ r, sure }, j) => {
+  pairs.forEach((row, i) => row.forEach(({ r, sure, lost }, j) => {
+    const [x, y] = [margin + j * size, margin + i * size];
+    if (lost) {
+      map.append(draw("path", { class: "unknown", d: `M${x} ${y}l${size} ${size}m0 ${-size}l${-size} ${size}` }));
+      return;
+    }
     const strength = hide && !sure ? 0 : Math.abs(r);
     if (strength < 0.004) return;
     map.append(draw("rect", {
-      class: r > 0 ? "positive" : "negative", x: margin + j * size, y: margin + i * size, width: size, height: size, "fill-opacity": strength.toFixed(3),
+      class: r > 0 ? "positive" : "negative", x, y, width: size, height: size, "fill-opacity": strength.toFixed(3),
     }));
   }));
   const cursor = draw("rect", { class: "cursor", width: size, height: size, visibility: "hidden" });
@@ -122,11 +140,13 @@ function drawing({ names, title, pairs }, hide, said) {
     cursor.setAttribute("visibility", "visible");
     said.textContent = `${names[i]} and ${names[j]}: ${pairs[i][j].words}`;
   };
-  map.addEventListener("pointermove", (event) => {
+  const pointed = (event) => {
     const box = map.getBoundingClientRect();
     const unit = side / box.width;
     tell(Math.floor(((event.clientY - box.top) * unit - margin) / size), Math.floor(((event.clientX - box.left) * unit - margin) / size));
-  });
+  };
+  map.addEventListener("pointermove", pointed);
+  map.addEventListener("click", pointed); // also a tap, after which the focus has come
   map.addEventListener("keydown", (event) => {
     const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
     if (!move) return;

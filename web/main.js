@@ -3,7 +3,7 @@
 import { chooser, startChoice } from "./chooser.js";
 import { coefficientTable, factList, noteList, picture, testTable, viewChoices } from "./coefficients.js";
 import { controlsView, differenceView } from "./controls.js";
-import { columnsOf, ModelError } from "./design.js";
+import { columnsOf, failed, ModelError } from "./design.js";
 import { byId, make } from "./dom.js";
 import { findBootstrap, fit } from "./fit.js";
 import { heatmap } from "./heatmap.js";
@@ -40,16 +40,17 @@ function start() {
       found = fit(release, choice.target, columns, options(release, choice, columns));
     } catch (problem) {
       found = null;
-      const words = problem instanceof ModelError ? problem.message : `This model could not be computed here (${problem.message}). Use Python instead.`;
-      byId("facts").replaceChildren(make("p", { class: "warning" }, words));
-      ["picture", "table", "notes", "difference-of", "moves"].forEach((id) => byId(id).replaceChildren());
+      byId("facts").replaceChildren(make("p", { class: "warning" }, failed(problem, "This model")));
+      ["picture", "table", "notes"].forEach((id) => byId(id).replaceChildren());
+      ["difference-of", "moves"].forEach((id) => byId(id).replaceChildren(make("p", { class: "small" }, "There is no model to show.")));
     }
+    views.hidden = !found;
     if (found) {
       byId("facts").replaceChildren(factList(release, found));
       byId("notes").replaceChildren(noteList(found));
+      show();
       byId("difference-of").replaceChildren(differenceView(release, found, choice));
       byId("moves").replaceChildren(controlsView(release, found, choice));
-      show();
     }
     byId("predict").replaceChildren(said, cellForm(release, columns, cells, predict));
     predict();

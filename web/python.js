@@ -39,10 +39,10 @@ export function controlsCode(release, choice) {
 }
 
 // Partial correlations of whole columns, which are at these places of the matrix.
-export function partialCode(release, places) {
+export function partialCode(release, places, confidence) {
   const columns = [...new Set(places.map((j) => release.encoded[j].column))];
   const listed = columns.length === columnsOf(release).length ? "" : `, [${columns.map(text).join(", ")}]`;
-  return `dpgram.partial_correlations(release${listed})`;
+  return `dpgram.partial_correlations(release${listed}${confidence === 0.95 ? "" : `, confidence=${confidence}`})`;
 }
 
 // The difference of two coefficients, by their names.

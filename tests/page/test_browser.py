@@ -295,7 +295,8 @@ def test_a_coefficient_moves_as_the_others_enter(open_page, folder, releases, mo
         rows = page.evaluate(
             """() => [...document.querySelectorAll("#steps tbody tr")].map((row) => [...row.children].map((one) => one.textContent))"""
         )
-        assert [row[0] for row in rows] == ["no controls", *(f"+ {name}" for name in groups)]
+        assert rows[0][0] == shortened(", ".join(features) or "no controls")
+        assert [row[0] for row in rows[1:]] == [f"+ {name}" for name in groups]
         for row, step in zip(rows, moved.steps, strict=True):
             for text, value in zip(row[1:], (step.coefficient, step.se, step.lower, step.upper), strict=True):
                 assert matches(text, value)
@@ -307,6 +308,25 @@ def test_a_coefficient_moves_as_the_others_enter(open_page, folder, releases, mo
     page.locator(".features label", has=page.get_by_text("region", exact=True)).click()  # what is followed has left the model
     assert page.locator("#followed option:checked").text_content() == "age"
     keep(page, "moves")
+
+
+def shortened(name: str, length: int = 30) -> str:
+    return name if len(name) <= length else f"{name[: length - 1 - length // 4]}\u2026{name[-(length // 4) :]}"
+
+
+def test_steps_beside_simulated_intervals_have_their_own(open_page, releases):
+    """Intervals of whole models alone are simulated: the line of Python asks for others, too, and the page says so."""
+    page = open_page("kinds")
+    page.select_option("#target", label="cost")
+    page.select_option("#intervals", "bootstrap")
+    assert "Simulated intervals are there for whole models only" in page.locator("#moves").text_content()
+    moved = eval(page.locator("#moves code").text_content(), {"dpgram": dpgram, "release": releases["kinds"]})
+    rows = page.evaluate(
+        """() => [...document.querySelectorAll("#steps tbody tr")].map((row) => [...row.children].map((one) => one.textContent))"""
+    )
+    for row, step in zip(rows, moved.steps, strict=True):
+        for text, value in zip(row[1:], (step.coefficient, step.se, step.lower, step.upper), strict=True):
+            assert matches(text, value)
 
 
 def test_two_coefficients_are_compared(open_page, releases):
@@ -326,9 +346,20 @@ def test_two_coefficients_are_compared(open_page, releases):
         wanted = [np.asarray(tested.effect)[0], np.asarray(tested.sd)[0], *np.asarray(tested.conf_int())[0]]
         assert found == pytest.approx([float(one) for one in wanted], rel=6e-5)
     page.select_option("#first", label="region[south]")
-    assert page.locator("#difference").text_content() == "Choose two coefficients."
+    assert page.locator("#difference").text_content() == "Choose two different coefficients."
     page.click("#none")
     assert "two coefficients or more" in page.locator("#difference-of").text_content()
+
+
+def test_what_cannot_be_computed_is_said_and_the_rest_is_drawn(open_page):
+    """A failure in the steps leaves the model, and the next choice, as they are."""
+    page = open_page("kinds")
+    page.select_option("#target", label="cost")
+    names = page.locator("#table th[scope=row]").all_text_contents()
+    page.evaluate("() => { Math.hypot = () => { throw new Error('planted'); }; }")
+    page.select_option("#followed", index=1)
+    assert page.locator("#moves").text_content().endswith("This could not be computed here (planted). Use Python instead.")
+    assert page.locator("#table th[scope=row]").all_text_contents() == names
 
 
 def test_the_copied_code_gives_the_same_model(open_page, folder, releases, monkeypatch, capsys):
@@ -405,6 +436,9 @@ def test_the_heat_map_has_the_correlations(open_page, releases):
     page.locator(".heatmap").hover(position={"x": box["width"] - 8, "y": box["height"] - 8})
     last = found.names[-1]
     assert page.locator(".readout").text_content() == f"{last} and {last}: 1.000"
+    touched = open_page("kinds", has_touch=True)
+    touched.locator(".heatmap").tap(position={"x": box["width"] - 8, "y": box["height"] - 8})
+    assert touched.locator(".readout").text_content() == f"{last} and {last}: 1.000"
     page.select_option("#which", "model")
     page.click("#none")
     assert page.locator(".heatmap rect.positive").count() == 1

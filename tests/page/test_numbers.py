@@ -137,6 +137,19 @@ def test_fits_that_count_what_was_clipped_are_those_of_python(mus, neighbours):
     assert methods == {"wald", "fieller"}
 
 
+def test_what_was_clipped_counts_as_in_python_without_an_intercept_too():
+    """The regressors know nothing of the mean then. In one round its direction is orthogonal to theirs, but for rounding errors."""
+    release = dpgram.release(table(5000, 1), every_kind(), epsilon=0.1, delta=1e-5, mechanism="whitened-noise", insecure_seed=1)
+    asked = {
+        "target": "seen",
+        "features": ["urban", "region_weight", "in_summer"],
+        "options": {"intercept": False},
+        "cells": [],
+    }
+    (found,) = evaluate(page_data(release), [asked])["fits"]
+    compare(found, dpgram.regress(release, "seen", asked["features"], intercept=False))
+
+
 @pytest.mark.parametrize("wrong", [None, {"scales": [4.0, 4.0, 4.0]}, {"sizes": [1e-9, 1e-9, 1e-9]}])
 def test_a_script_that_reads_outer_matrices_otherwise_is_noticed(wrong):
     release = tailed_release()

@@ -33,6 +33,14 @@ for (const n of [1, 2, 3, 20, 61]) {
   });
 }
 
+test("eigenvalues of projections are zero and one, and are found", () => {
+  for (let seed = 1; seed <= 12; seed++) {
+    const { q } = qr(matrix(120, 60, seed));
+    const { values } = eigenSymmetric(multiply(q, transpose(q)));
+    values.forEach((value, k) => assert.ok(Math.abs(value - Number(k >= 60)) < 1e-12));
+  }
+});
+
 test("eigenvalues that are equal, zero or far apart are found", () => {
   assert.deepEqual([...eigenSymmetric(identity(5)).values], [1, 1, 1, 1, 1]);
   assert.deepEqual([...eigenSymmetric([[0, 0], [0, 0]].map((row) => Float64Array.from(row))).values], [0, 0]);

@@ -11,7 +11,7 @@ Cov(b) / s^2 + 2 beta beta' / n: that of a ratio, as if b and s were independent
 D = beta'S beta and c = 1 / (n p q), alpha + M'beta has the variance c (1 + D/4), and the covariance -c (q - p) beta / 2 with beta.
 
 s is that of clipped rows. What it may lack of long ones counts as a standard error of s, and with the clipping of beta. So does what hidden
-features may explain of it, with the noise: where they may explain all, no interval has both ends.
+features may explain of it, with the noise: any part, from nothing to all that is plausible.
 
 The hypothesis beta_j = t is b_j - t s = 0, which is linear in what was estimated. So intervals are Fieller's: all t that a test does not
 reject. Where s may be zero the set is the whole line."""
@@ -30,6 +30,8 @@ from dpgram.regression.channel import Channel, channel, channel_of_shrunk
 from dpgram.regression.design import Design
 
 Array = np.ndarray
+
+REACHED = 0.5  # of what hidden features may explain, as a standard error: 95 % intervals then reach as far as all of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +78,7 @@ def logistic(evidence: Evidence, design: Design) -> Logistic:
             f"the noise of the release hides what the features leave of {target!r}, so there is no logit at this budget. Use fewer "
             f"features, or a release with a larger budget."
         )
+    hidden = REACHED * seen.squares_hidden
     p, q, a, b = share, 1 - share, theta[0], theta[1:]
     beta = b / s
     apart = np.log(p / q) + (1 / p - 1 / q) / 2
@@ -97,13 +100,13 @@ def logistic(evidence: Evidence, design: Design) -> Logistic:
     back[0, 1:] = -middle
     return Logistic(
         np.concatenate([[alpha], beta]),
-        by_noise + (s * seen.squares_hidden) ** 2 * np.outer(turn[:, -2], turn[:, -2]),
+        by_noise + (s * hidden) ** 2 * np.outer(turn[:, -2], turn[:, -2]),
         back @ inner @ back.T,
         known.clipping / s**2 + (s * seen.squares_left_open) ** 2 * np.outer(turn[:, -2], turn[:, -2]),
         share,
         share_se,
         s,
-        float(np.sqrt(noise[-2, -2] + s**2 * (2 * effect / rows + seen.squares_left_open**2 + seen.squares_hidden**2))),
+        float(np.sqrt(noise[-2, -2] + s**2 * (2 * effect / rows + seen.squares_left_open**2 + hidden**2))),
         distance,
         mixed,
         apart,

@@ -16,6 +16,7 @@ from dpgram.evidence.law import TINY, Law, Seen
 from dpgram.evidence.tails import NOTHING_OPEN, Open, Tails
 from dpgram.linalg.shrinkage import debiased_gain, positive_moments
 from dpgram.regression.design import Design
+from dpgram.terms.schema import INTERCEPT
 
 Array = np.ndarray
 
@@ -356,8 +357,8 @@ def _fit(seen: Channel) -> Array:
     """The direction of what the regressors say of the label, in the basis, less its mean where the regression has one; zero where that is
     nothing."""
     said, ones = seen.basis.along - seen.label_scale * _residual(seen)[:-1], seen.basis.ones
-    if ones is not None and (size := float(ones[:-1] @ ones[:-1])) > 0:
-        said = said - ones[:-1] * (ones[:-1] @ said) / size
+    if ones is not None and seen.design.names[0] == INTERCEPT:
+        said = said - ones[:-1] * (ones[:-1] @ said) / max(float(ones[:-1] @ ones[:-1]), TINY)
     return np.append(said, 0.0) / max(float(np.linalg.norm(said)), TINY)
 
 

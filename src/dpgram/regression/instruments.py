@@ -36,6 +36,7 @@ from dpgram.evidence.law import TINY, Law
 from dpgram.linalg.symmetric import positive_part
 from dpgram.regression.channel import DEPENDENT, STEADY, STEPS, channel, check_independent
 from dpgram.regression.design import Design, Weights
+from dpgram.terms.schema import INTERCEPT
 
 Array = np.ndarray
 
@@ -313,16 +314,16 @@ def conditions(evidence: Evidence, asked: Instrumented, estimator: str = TWO_STA
     lengths = np.linalg.norm(through, axis=1, keepdims=True)
     directions = np.zeros((len(residual), len(through)))
     directions[: len(seen.own)] = (through / np.where(lengths > 0, lengths, 1.0)).T
-    left = tails.left_open(shape, residual, believed, directions, _fit(evidence, frame, estimate(seen, estimator).b))
+    left = tails.left_open(shape, residual, believed, directions, _fit(evidence, asked, frame, estimate(seen, estimator).b))
     favoured = left.leaning[:, None] * seen.to_own
     return replace(seen, by_clipping=left.variance / float(residual @ residual), leaning=np.linalg.solve(seen.to_own, favoured))
 
 
-def _fit(evidence: Evidence, frame: _Frame, b: Array) -> Array:
-    """The direction of what instruments know of the fitted label, in the basis, less its mean where there is an intercept."""
+def _fit(evidence: Evidence, asked: Instrumented, frame: _Frame, b: Array) -> Array:
+    """The direction of what instruments know of the fitted label, in the basis, less its mean where the regression has one."""
     said = frame.columns[:, :-1] @ (frame.triangle[:-1, -1] / frame.triangle[-1, -1] + b)
     said[len(frame.instruments) :] = 0.0
-    if evidence.intercept:
+    if asked.design.names[0] == INTERCEPT:
         ones = frame.basis.T @ evidence.alone.turned(np.eye(len(evidence.gram))[0])
         ones[len(frame.instruments) :] = 0.0
         said = said - ones * (ones @ said) / max(float(ones @ ones), TINY)

@@ -132,6 +132,10 @@ const INTERCEPT = "(intercept)";
 // A regression that has no meaning, in words for the reader.
 class ModelError extends Error {}
 
+// What a reader is told of a failure.
+const failed = (problem, what) =>
+  (problem instanceof ModelError ? problem.message : `${what} could not be computed here (${problem.message}). Use Python instead.`);
+
 // The declared columns with an indicator whose cells decide those of an encoded column, unless it is an indicator itself.
 const filledFrom = (release, e) => (e.absent ? [] : release.encoded.filter((one) => one.absent && e.sources.includes(one.column)).map((one) => one.column));
 
@@ -218,7 +222,7 @@ function designOf(release, target, places, intercept) {
     indicators: [...(constant ? [false] : []), ...parts.map((part) => part.indicator)], // which regressors are 0/1 columns
   };
 }
-return { INTERCEPT, ModelError, targets, unmarked, madeUp, columnsOf, placesOf, relation, defaultFeatures, makeDesign, designOf };
+return { INTERCEPT, ModelError, failed, targets, unmarked, madeUp, columnsOf, placesOf, relation, defaultFeatures, makeDesign, designOf };
 })();
 
 const module_dom = (() => {
@@ -505,11 +509,11 @@ function picture(release, found, choice) {
 }
 
 // Coefficients with their intervals below each other, each multiplied by its factor. Percentages instead of pixels: the picture follows the
-// width of the page, on a phone and on paper.
-function bars(shown, factor, caption, unit) {
+// width of the page, on a phone and on paper. Where the axis need not have its zero it shows differences between the lines better.
+function bars(shown, factor, caption, unit, withZero = true) {
   const known = shown.filter((c) => c.identified);
   const points = (c) => [c.coefficient, c.lower, c.upper, ...(c.shrunk === undefined ? [] : [c.shrunk])];
-  const [low, high] = domain(known.map((c) => points(c).map((v) => v * factor(c))));
+  const [low, high] = domain(known.map((c) => points(c).map((v) => v * factor(c))), withZero);
   const at = (value) => (100 * (value - low)) / (high - low);
   const place = (value) => `${Math.min(Math.max(at(value), 0), 100).toFixed(3)}%`;
   const rows = shown.map((c) => {
@@ -518,7 +522,7 @@ function bars(shown, factor, caption, unit) {
     const words = c.identified ? `${c.name}: ${number(c.coefficient)}, ${interval([c.lower, c.upper])}${shrunk}` : `${c.name}: ${LOST}`;
     const track = draw("svg", { class: "track", role: "img", "aria-label": words }, draw("title", {}, words));
     const zero = place(0);
-    track.append(draw("line", { class: "zero", x1: zero, x2: zero, y1: "0", y2: "100%" }));
+    if (low <= 0 && high >= 0) track.append(draw("line", { class: "zero", x1: zero, x2: zero, y1: "0", y2: "100%" }));
     if (c.identified) {
       const sure = c.lower > 0 || c.upper < 0;
       const [a, b] = [c.lower * by, c.upper * by];
@@ -556,22 +560,30 @@ function bars(shown, factor, caption, unit) {
   );
 }
 
-function legend(found) {
-  const mark = (kind, words) => make("span", { class: "key" }, make("i", { class: kind }), words);
-  return make(
-    "span", { class: "legend" },
-    mark("dot sure", `debiased, ${100 * found.confidence} % interval without zero`), mark("dot", "interval with zero"), mark("dash", "shrunk, for prediction"),
-  );
-}
+const mark = (kind, words) => make("span", { class: "key" }, make("i", { class: kind }), words);
+
+// What filled and hollow dots mean.
+const surely = (found) =>
+  make("span", { class: "legend" }, mark("dot sure", `debiased, ${100 * found.confidence} % interval without zero`), mark("dot", "interval with zero"));
+
+const legend = (found) => [surely(found), mark("dash", "shrunk, for prediction")];
 
 // What a coefficient is multiplied by to show what the whole range of its column does.
 const spanOf = (e) => (e.centre || e.half !== 1 ? 2 * e.half : 1);
 
 // An axis that shows most intervals whole, with zero on it, and every coefficient that is not zero for sure; what is far wider is cut off,
-// with an arrow.
-function domain(sets) {
+// with an arrow. Without zero, it is about the median of the coefficients, and shows all of them.
+function domain(sets, withZero) {
   if (!sets.length) return [-1, 1];
-  const sure = sets.filter(([, low, high]) => low > 0 || high < 0).map(([b]) => Math.abs(b));
+  if (!withZero) {
+    const middle = sets.map(([b]) => b).sort((a, b) => a - b)[Math.floor(sets.length / 2)];
+    return axisOf(sets.map((set) => set.map((value) => value - middle)), () => true).map((end) => end + middle);
+  }
+  return axisOf(sets, ([, low, high]) => low > 0 || high < 0);
+}
+
+function axisOf(sets, whole) {
+  const sure = sets.filter(whole).map(([b]) => Math.abs(b));
   const ends = sets.map(([, low, high]) => Math.max(Math.abs(low), Math.abs(high))).sort((a, b) => a - b);
   const usual = ends[Math.floor(0.8 * (ends.length - 1))];
   const limit = Math.max(1.3 * usual, 1.2 * Math.max(0, ...sure)) || 1;
@@ -629,7 +641,7 @@ function noteList(found) {
     text.length <= LONG ? text : make("details", {}, make("summary", {}, `${text.slice(0, LONG - 40)} \u2026`), text);
   return make("ul", { class: "notes" }, words.map((text) => make("li", { class: /^(NOT|CONDITIONAL|Not)/.test(text) ? "strong" : null }, folded(text))));
 }
-return { NAMED, rowsThatCounted, factList, ordered, viewChoices, picture, bars, coefficientTable, testTable, noteList };
+return { NAMED, rowsThatCounted, factList, ordered, viewChoices, picture, bars, surely, coefficientTable, testTable, noteList };
 })();
 
 const module_eigen = (() => {
@@ -689,14 +701,17 @@ function tridiagonal(matrix) {
   };
 }
 
+// An entry beside the diagonal is nothing where it adds nothing to its neighbours on the diagonal. Both of these may be rounding errors around
+// zero, as of a projection: it is nothing, too, where it is a rounding error of the whole matrix.
 function implicitQL(diagonal, off, axes) {
   const n = diagonal.length;
+  const rounding = (Number.EPSILON / 2) * diagonal.reduce((most, value, i) => Math.max(most, Math.abs(value) + Math.abs(off[i])), 0);
   for (let start = 0; start < n; start++) {
     for (let sweep = 0; ; sweep++) {
       let end = start;
       for (; end + 1 < n; end++) {
         const size = Math.abs(diagonal[end]) + Math.abs(diagonal[end + 1]);
-        if (size + Math.abs(off[end]) === size) break;
+        if (size + Math.abs(off[end]) === size || Math.abs(off[end]) <= rounding) break;
       }
       if (end === start) break;
       if (sweep === MOST_SWEEPS) throw new Error("the eigenvalues of a matrix were not found");
@@ -1202,7 +1217,7 @@ const module_channel = (() => {
 const { addToDiagonal, apply, dot, identity, inverse, multiply, norm, qr, transpose } = module_linalg;
 const { eigenSymmetric } = module_eigen;
 const { debiasedGain, positiveMoments, symmetricShrinkage, wishartShrinkage } = module_shrinkage;
-const { ModelError } = module_design;
+const { INTERCEPT, ModelError } = module_design;
 const { togetherWith, withTails } = module_tails;
 
 const TINY = 1e-300;
@@ -1238,7 +1253,7 @@ function channelFrom(release, plan, { matrix: gram, law, turn: own }) {
   const back = multiply(plan.toOwn, inverse(frame.triangle));
   const channelOf = (block, noise) => channelBy(evidence, plan, { ...frame, ones, back }, block, noise);
   const inner = inBasis(gram);
-  const fitOf = (residual) => fitted(frame, ones, residual);
+  const fitOf = (residual) => fitted(frame, plan.names[0] === INTERCEPT ? ones : null, residual);
   return { seen: channelOf(inner, law), inner, inBasis, channelOf, basis: frame.basis, back, fitOf };
 }
 
@@ -1246,8 +1261,8 @@ function channelFrom(release, plan, { matrix: gram, law, turn: own }) {
 function fitted({ along, labelScale }, ones, residual) {
   const said = along.map((value, i) => value - labelScale * residual[i]);
   const inside = ones === null ? said.map(() => 0) : ones.slice(0, said.length);
-  const size = dot(inside, inside);
-  const left = size > 0 ? said.map((value, i) => value - (inside[i] * dot(inside, said)) / size) : said;
+  const mean = dot(inside, said) / Math.max(dot(inside, inside), TINY);
+  const left = said.map((value, i) => value - inside[i] * mean);
   const length = Math.max(norm(left), TINY);
   return left.map((value) => value / length);
 }
@@ -2380,10 +2395,10 @@ function controlsCode(release, choice) {
 }
 
 // Partial correlations of whole columns, which are at these places of the matrix.
-function partialCode(release, places) {
+function partialCode(release, places, confidence) {
   const columns = [...new Set(places.map((j) => release.encoded[j].column))];
   const listed = columns.length === columnsOf(release).length ? "" : `, [${columns.map(text).join(", ")}]`;
-  return `dpgram.partial_correlations(release${listed})`;
+  return `dpgram.partial_correlations(release${listed}${confidence === 0.95 ? "" : `, confidence=${confidence}`})`;
 }
 
 // The difference of two coefficients, by their names.
@@ -2426,23 +2441,26 @@ const module_controls = (() => {
 // How one coefficient moves as the other features enter a regression, and how far two coefficients are apart. As dpgram.controls and
 // Fit.t_test.
 
-const { bars, NAMED } = module_coefficients;
-const { columnsOf, INTERCEPT } = module_design;
+const { bars, NAMED, surely } = module_coefficients;
+const { columnsOf, failed, INTERCEPT, placesOf } = module_design;
 const { dropDown, make, shorten } = module_dom;
 const { fit } = module_fit;
 const { interval, number, probability } = module_format;
 const { controlsCode, differenceCode } = module_python;
 
 const MANY = 30; // regressions, beyond which nobody reads the picture
+const SLOW = 40; // coefficients of a model, beyond which a reader waits for its steps, and is told so
+const MOST = 100; // ... and beyond which the wait is too long
 
 // The regression of the target on the column of a coefficient alone, then with one more of the other features at a time, in their order.
 function steps(release, target, columns, followed, options) {
   const { column } = release.encoded[followed];
   const others = columns.filter((one) => one !== column);
+  const alone = placesOf(release, column).filter((j) => j !== followed).map((j) => release.encoded[j].name).join(", ") || "no controls";
   return [null, ...others].map((added, k) => {
     const found = fit(release, target, [column, ...others.slice(0, k)], options);
     const { coefficient, se, lower, upper, identified } = found.coefficients.find((c) => c.place === followed);
-    return { name: added === null ? "no controls" : `+ ${added}`, coefficient, se, lower, upper, identified };
+    return { name: added === null ? alone : `+ ${added}`, coefficient, se, lower, upper, identified };
   });
 }
 
@@ -2452,13 +2470,17 @@ const slopesOf = (found) => found.coefficients.filter((c) => c.name !== INTERCEP
 function controlsView(release, found, choice) {
   const slopes = slopesOf(found).filter((c) => !release.encoded[c.place].absent);
   const columns = columnsOf(release).filter((column) => choice.features.has(column));
-  if (columns.length < 2) return make("p", { class: "small" }, "This needs a model of two features or more.");
-  if (columns.length > MANY) return make("p", { class: "small" }, `The model has ${columns.length} features. Choose ${MANY} or fewer to see this.`);
+  if (columns.length < 2) return small("This needs a model of two features or more.");
+  if (columns.length > MANY) return small(`The model has ${columns.length} features. Choose ${MANY} or fewer to see this.`);
+  if (slopes.length > MOST) return small(`The model has ${slopes.length} coefficients. Choose features with ${MOST} or fewer to see this.`);
   const at = slopes.find((c) => c.place === choice.followed) ?? slopes[0];
   const result = make("div", {});
+  const fill = () => result.replaceChildren(...attempted(() => drawn(release, found, choice, columns)));
   const show = (place) => {
     choice.followed = Number(place);
-    result.replaceChildren(...drawn(release, found, choice, columns));
+    if (slopes.length <= SLOW) return fill();
+    result.replaceChildren(small("Computing \u2026"));
+    return setTimeout(() => result.isConnected && choice.followed === Number(place) && fill(), 30);
   };
   const named = slopes.map((c) => [String(c.place), c.name]);
   show(at.place);
@@ -2466,9 +2488,10 @@ function controlsView(release, found, choice) {
 }
 
 function drawn(release, found, choice, columns) {
-  const options = { confidence: found.confidence, intervals: simple(found.intervals), intercept: choice.intercept };
+  const intervals = found.intervals === "bootstrap" ? "auto" : found.intervals; // simulated ones are there for whole models only
+  const options = { confidence: found.confidence, intervals, intercept: choice.intercept };
   const moved = steps(release, choice.target, columns, choice.followed, options);
-  const { name } = release.encoded[choice.followed];
+  const { name, column } = release.encoded[choice.followed];
   const tail = (1 - found.confidence) / 2;
   const heads = ["features", "coef", "std err", `[${number(tail, 4)}`, `${number(1 - tail, 4)}]`];
   const rows = moved.map((step) => make(
@@ -2476,31 +2499,41 @@ function drawn(release, found, choice, columns) {
     [step.coefficient, step.se, ...(step.identified ? [step.lower, step.upper] : [-Infinity, Infinity])].map((value, k) =>
       make("td", { "data-column": heads[k + 1] }, number(value))),
   ));
-  const caption = `The coefficient of ${name}: first without controls, then with one feature more in every line. ${100 * found.confidence} % intervals.`;
+  const first = placesOf(release, column).length > 1 ? `with the rest of ${column} alone` : "without controls";
+  const caption = `The coefficient of ${name}: first ${first}, then with one feature more in every line.`;
   return [
-    bars(moved, () => 1, caption, `coefficient of ${name} in the regression of ${found.target}, in own units`),
+    bars(moved, () => 1, [make("span", {}, caption), surely(found)], `coefficient of ${name} in the regression of ${found.target}, in own units`, false),
+    ...(intervals === found.intervals ? [] : [small("Simulated intervals are there for whole models only. These are chosen as usual (auto).")]),
     make(
       "div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "The coefficient at each step" },
       make("table", { class: "numbers", id: "steps" }, make("thead", {}, make("tr", {}, heads.map((head) => make("th", { scope: "col" }, head)))), make("tbody", {}, rows)),
     ),
-    inPython(controlsCode(release, choice)),
+    inPython(controlsCode(release, { ...choice, intervals })),
   ];
 }
 
-const inPython = (code) => make("p", { class: "small" }, "In Python: ", make("code", {}, code));
+const small = (...words) => make("p", { class: "small" }, ...words);
 
-// Simulated intervals are there for whole models only.
-const simple = (intervals) => (intervals === "bootstrap" ? "auto" : intervals);
+const inPython = (code) => small("In Python, with the lines at the end: ", make("code", {}, code));
+
+// Elements, or words where they cannot be computed.
+function attempted(compute) {
+  try {
+    return compute();
+  } catch (problem) {
+    return [small(failed(problem, "This"))];
+  }
+}
 
 // One coefficient less another.
 function differenceView(release, found, choice) {
   const slopes = slopesOf(found);
-  if (slopes.length < 2) return make("p", { class: "small" }, "This needs a model of two coefficients or more.");
+  if (slopes.length < 2) return small("This needs a model of two coefficients or more.");
   const places = new Set(slopes.map((c) => c.place));
   const [first, second] = pairOf(release, slopes);
   if (!places.has(choice.first) || !places.has(choice.second)) [choice.first, choice.second] = [first.place, second.place];
   const said = make("div", { id: "difference", role: "status" });
-  const show = () => said.replaceChildren(...words(found, choice));
+  const show = () => said.replaceChildren(...attempted(() => words(found, choice)));
   const pick = (which) => (value) => {
     choice[which] = Number(value);
     show();
@@ -2520,14 +2553,15 @@ function differenceView(release, found, choice) {
 
 // Two levels of one category, which are in one unit, where the model has them.
 function pairOf(release, slopes) {
-  const columnOf = (c) => release.encoded[c.place].column;
-  const first = slopes.find((c) => slopes.some((other) => other !== c && columnOf(other) === columnOf(c))) ?? slopes[0];
-  return [first, slopes.find((c) => c !== first && columnOf(c) === columnOf(first)) ?? slopes.find((c) => c !== first)];
+  const levels = slopes.filter((c) => !release.encoded[c.place].absent);
+  const beside = (c) => levels.find((other) => other !== c && release.encoded[other.place].column === release.encoded[c.place].column);
+  const first = levels.find(beside) ?? slopes[0];
+  return [first, beside(first) ?? slopes.find((c) => c !== first)];
 }
 
 function words(found, { first, second }) {
   const [one, other] = [first, second].map((place) => found.coefficients.find((c) => c.place === place).name);
-  if (first === second) return [make("p", {}, "Choose two coefficients.")];
+  if (first === second) return [make("p", {}, "Choose two different coefficients.")];
   const weights = found.coefficients.map((c) => Number(c.place === first) - Number(c.place === second));
   const apart = found.contrast(weights);
   const test = apart.identified ? `, P>|z| ${probability(apart.pValue)}` : "";
@@ -2630,9 +2664,8 @@ const module_heatmap = (() => {
 // Correlations, or partial ones, as a heat map: orange is positive, blue negative, strength is opacity, so that it follows the page's colours
 // and prints.
 
-const { ModelError, relation } = module_design;
+const { failed, relation } = module_design;
 const { draw, dropDown, make, shorten } = module_dom;
-const { interval } = module_format;
 const { partials } = module_partial;
 const { partialCode } = module_python;
 
@@ -2642,16 +2675,20 @@ const NAMED = 20; // letters of a name
 const MANY = 120; // columns, beyond which only those of the model are drawn
 const MANY_PARTIAL = 40; // ... and beyond which a reader would wait for partial correlations: each column has a regression of its own
 
-// { root, follow }: `follow` draws again where only the model's columns are shown.
+// { root, follow }: `follow` draws again what depends on the model, or on its confidence level.
 function heatmap(release, found, choice) {
   const view = { which: found.names.length > MANY ? "model" : "all", kind: "plain", hide: false };
-  const said = make("p", { class: "readout", role: "status" }, POINT);
-  const frame = make("div", { class: "scroll map" });
+  const said = make("p", { class: "readout", role: "status" });
+  const [above, frame, below] = [make("div", {}), make("div", { class: "scroll map" }), make("div", {})];
   const redraw = () => {
-    const wanted = new Set([release.encoded[choice.target].column, ...choice.features]);
-    const places = [...found.names.keys()].filter((k) => view.which === "all" || wanted.has(release.encoded[k + 1].column));
-    said.textContent = POINT;
-    frame.replaceChildren(...(view.kind === "plain" ? [drawing(plainly(found, places), view.hide, said)] : partly(release, places, view.hide, said)));
+    const wanted = (j) => j === choice.target || choice.features.has(release.encoded[j].column);
+    const places = [...found.names.keys()].filter((k) => view.which === "all" || wanted(k + 1));
+    const { words = [], picture, code } = view.kind === "plain" ? { picture: plainly(found, places) } : partly(release, places, choice.confidence);
+    view.confidence = choice.confidence;
+    above.replaceChildren(...words.map(small));
+    frame.replaceChildren(...(picture ? [drawing(picture, view.hide, said)] : []));
+    below.replaceChildren(...(code ? [small("In Python: ", make("code", {}, code))] : []));
+    said.textContent = picture ? POINT : "";
   };
   const choose = (name) => (value) => {
     view[name] = value;
@@ -2671,12 +2708,17 @@ function heatmap(release, found, choice) {
     ),
   );
   redraw();
-  return { root: make("div", { class: "heat" }, tools, scale(), frame, said), follow: () => view.which === "model" && redraw() };
+  return {
+    root: make("div", { class: "heat" }, tools, scale(), above, frame, said, below),
+    follow: () => (view.which === "model" || (view.kind === "partial" && view.confidence !== choice.confidence)) && redraw(),
+  };
 }
 
-const POINT = "Point at a cell, or move through the cells with the arrow keys.";
+const POINT = "Point at a cell or tap on it, or move through the cells with the arrow keys.";
 
-// What a picture shows: names, a title, and for each pair { r, se, sure, words }.
+const small = (...words) => make("p", { class: "small" }, ...words);
+
+// What a picture shows: names, a title, and for each pair { r, sure, words }, or { lost, words } where nothing is known.
 const plainly = (found, places) => ({
   names: places.map((k) => found.names[k]),
   title: "Correlations",
@@ -2686,32 +2728,37 @@ const plainly = (found, places) => ({
   })),
 });
 
-// Of each pair given all the other columns that are shown; words where there are too many, or too few.
-function partly(release, places, hide, said) {
+// Of each pair given all the other columns that are shown: a picture, its line of Python, and words; these alone where there are too many
+// columns, or too few.
+function partly(release, places, confidence) {
   const all = places.map((k) => k + 1); // in the matrix, whose first column is the intercept
-  const say = (words) => [make("p", { class: "small" }, words)];
+  const say = (words) => ({ words: [words] });
   if (all.length < 2) return say("This needs two columns or more.");
   if (all.length > MANY_PARTIAL) return say(`There are ${all.length} columns. Show those of the model, and choose ${MANY_PARTIAL} or fewer, to see partial correlations here.`);
   const columns = new Set(all.map((j) => release.encoded[j].column));
   const computed = all.some((j) => [...columns].some((column) => relation(release, j, column) === "same cells"));
   let found = null;
   try {
-    found = partials(release, all);
+    found = partials(release, all, confidence);
   } catch (problem) {
-    return say(problem instanceof ModelError ? problem.message : `This could not be computed here (${problem.message}). Use Python instead.`);
+    return say(failed(problem, "This"));
   }
   const { names, pairs } = found;
   const shown = pairs.map((row, i) => row.map(({ partial, se, lower, upper, identified }, j) => {
-    const words = identified ? `${partial.toFixed(3)}, standard error ${se.toFixed(3)}, 95 % interval ${interval([lower, upper])}` : "not identified at this budget";
-    return { r: identified ? partial : 0, sure: i === j || Math.abs(partial) >= 2 * se, words: i === j ? "1.000" : words };
+    const ends = `${100 * confidence} % interval [${lower.toFixed(3)}, ${upper.toFixed(3)}]`;
+    const words = identified ? `${partial.toFixed(3)}, standard error ${se.toFixed(3)}, ${ends}` : "not identified at this budget";
+    return { r: partial, lost: !identified, sure: i === j || Math.abs(partial) >= 2 * se, words: i === j ? "1.000" : words };
   }));
   const lost = pairs.flatMap((row, i) => row.slice(0, i)).filter((pair) => !pair.identified).length;
-  return [
-    make("p", { class: "small" }, `Each pair given the other ${all.length - 2} columns${lost ? `; ${lost} of ${(all.length * (all.length - 1)) / 2} are not identified at this budget and left white` : ""}.`),
-    ...(computed ? [make("p", { class: "small" }, "Some of these columns are computed from others, so partial correlations between them say little. Show those of a model without such columns.")] : []),
-    drawing({ names, title: "Partial correlations", pairs: shown }, hide, said),
-    make("p", { class: "small" }, "In Python: ", make("code", {}, partialCode(release, all))),
-  ];
+  const others = all.length - 2;
+  const given = others ? `Each pair given the other ${others === 1 ? "column" : `${others} columns`}. ` : "With two columns, nothing else is given. ";
+  const crossed = lost ? `${lost} of ${(all.length * (all.length - 1)) / 2} pairs are not identified at this budget, and crossed out.` : "";
+  const warned = "Some of these columns are computed from others, so partial correlations between them say little. Choose a model without such columns, and show those of the model.";
+  return {
+    words: [given + crossed, ...(computed ? [warned] : [])],
+    picture: { names, title: "Partial correlations", pairs: shown },
+    code: partialCode(release, all, confidence),
+  };
 }
 
 function drawing({ names, title, pairs }, hide, said) {
@@ -2733,11 +2780,16 @@ function drawing({ names, title, pairs }, hide, said) {
       draw("text", { transform: `translate(${along} ${margin - 4}) rotate(-90)`, dy: "0.35em" }, draw("title", {}, whole), name),
     );
   });
-  pairs.forEach((row, i) => row.forEach(({ r, sure }, j) => {
+  pairs.forEach((row, i) => row.forEach(({ r, sure, lost }, j) => {
+    const [x, y] = [margin + j * size, margin + i * size];
+    if (lost) {
+      map.append(draw("path", { class: "unknown", d: `M${x} ${y}l${size} ${size}m0 ${-size}l${-size} ${size}` }));
+      return;
+    }
     const strength = hide && !sure ? 0 : Math.abs(r);
     if (strength < 0.004) return;
     map.append(draw("rect", {
-      class: r > 0 ? "positive" : "negative", x: margin + j * size, y: margin + i * size, width: size, height: size, "fill-opacity": strength.toFixed(3),
+      class: r > 0 ? "positive" : "negative", x, y, width: size, height: size, "fill-opacity": strength.toFixed(3),
     }));
   }));
   const cursor = draw("rect", { class: "cursor", width: size, height: size, visibility: "hidden" });
@@ -2751,11 +2803,13 @@ function drawing({ names, title, pairs }, hide, said) {
     cursor.setAttribute("visibility", "visible");
     said.textContent = `${names[i]} and ${names[j]}: ${pairs[i][j].words}`;
   };
-  map.addEventListener("pointermove", (event) => {
+  const pointed = (event) => {
     const box = map.getBoundingClientRect();
     const unit = side / box.width;
     tell(Math.floor(((event.clientY - box.top) * unit - margin) / size), Math.floor(((event.clientX - box.left) * unit - margin) / size));
-  });
+  };
+  map.addEventListener("pointermove", pointed);
+  map.addEventListener("click", pointed); // also a tap, after which the focus has come
   map.addEventListener("keydown", (event) => {
     const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
     if (!move) return;
@@ -3069,7 +3123,7 @@ const module_main = (() => {
 const { chooser, startChoice } = module_chooser;
 const { coefficientTable, factList, noteList, picture, testTable, viewChoices } = module_coefficients;
 const { controlsView, differenceView } = module_controls;
-const { columnsOf, ModelError } = module_design;
+const { columnsOf, failed, ModelError } = module_design;
 const { byId, make } = module_dom;
 const { findBootstrap, fit } = module_fit;
 const { heatmap } = module_heatmap;
@@ -3106,16 +3160,17 @@ function start() {
       found = fit(release, choice.target, columns, options(release, choice, columns));
     } catch (problem) {
       found = null;
-      const words = problem instanceof ModelError ? problem.message : `This model could not be computed here (${problem.message}). Use Python instead.`;
-      byId("facts").replaceChildren(make("p", { class: "warning" }, words));
-      ["picture", "table", "notes", "difference-of", "moves"].forEach((id) => byId(id).replaceChildren());
+      byId("facts").replaceChildren(make("p", { class: "warning" }, failed(problem, "This model")));
+      ["picture", "table", "notes"].forEach((id) => byId(id).replaceChildren());
+      ["difference-of", "moves"].forEach((id) => byId(id).replaceChildren(make("p", { class: "small" }, "There is no model to show.")));
     }
+    views.hidden = !found;
     if (found) {
       byId("facts").replaceChildren(factList(release, found));
       byId("notes").replaceChildren(noteList(found));
+      show();
       byId("difference-of").replaceChildren(differenceView(release, found, choice));
       byId("moves").replaceChildren(controlsView(release, found, choice));
-      show();
     }
     byId("predict").replaceChildren(said, cellForm(release, columns, cells, predict));
     predict();
