@@ -22,7 +22,7 @@ export function heatmap(release, found, choice) {
     const places = [...found.names.keys()].filter((k) => view.which === "all" || wanted(k + 1));
     const { words = [], picture, code } = view.kind === "plain" ? { picture: plainly(found, places) } : partly(release, places, choice.confidence);
     view.confidence = choice.confidence;
-    above.replaceChildren(...words.map(small));
+    above.replaceChildren(...words.map((text) => small(text)));
     frame.replaceChildren(...(picture ? [drawing(picture, view.hide, said)] : []));
     below.replaceChildren(...(code ? [small("In Python: ", make("code", {}, code))] : []));
     said.textContent = picture ? POINT : "";

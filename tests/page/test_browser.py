@@ -456,6 +456,11 @@ def test_the_heat_map_has_partial_correlations_of_the_model(open_page, releases,
     page.select_option("#which", "model")
     found = dpgram.partial_correlations(releases["kinds"], ["age", "region", "urban", "cost"])
     assert "are computed from others" not in page.locator("#heatmap").text_content()
+    lost, pairs = int(np.sum(~found.identified)) // 2, len(found.names) * (len(found.names) - 1) // 2
+    crossed = f"{lost} of {pairs} pairs are not identified at this budget, and crossed out." if lost else ""
+    given = page.locator("#heatmap .heat > div p").first.text_content()
+    assert given == f"Each pair given the other {len(found.names) - 2} columns. {crossed}"
+    assert page.locator(".heatmap path.unknown").count() == 2 * lost
     expected = int(np.sum(found.identified & (np.abs(found.estimate) >= 0.004)))
     assert page.locator(".heatmap rect.positive, .heatmap rect.negative").count() == expected
     page.click("#hide")
