@@ -125,6 +125,18 @@ def test_whitened_releases_count_clipping():
     assert "clipping" in str(found)
 
 
+def test_what_is_not_identified_has_no_clipping_where_nothing_was_clipped(table, schema):
+    """Gaussian noise has no clipping, but a part of 1 was told, and so a standard error of the square root of two."""
+    release = dpgram.release(table, schema, epsilon=0.01, delta=1e-6, mechanism="gaussian-noise", insecure_seed=3)
+    found = dpgram.partial_correlations(release)
+    unknown = (found.estimate == 0) & ~found.identified
+    assert unknown.any()
+    assert (found.privacy[unknown] == 1).all()
+    assert (found.clipping == 0).all()
+    assert found.se[unknown] == pytest.approx(1, abs=1e-2)
+    assert "clipping" not in str(found)
+
+
 def test_units_and_weights_widen_them():
     release = released()
     one, four = (dpgram.partial_correlations(release, ["x", "y"], design_effect=effect) for effect in (1.0, 4.0))

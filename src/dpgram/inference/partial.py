@@ -84,9 +84,9 @@ def partial_correlations(evidence: Evidence, columns: Sequence[str] | None, conf
         clipping = np.sqrt(clipping**2 + (estimate / 2) ** 2 * (unsure[:, None] ** 2 + unsure**2))
     identified = (known * known.T > 0) & np.isfinite(estimate) & np.isfinite(privacy) & np.isfinite(clipping)
     estimate = np.where(np.isfinite(estimate), np.clip(estimate, -1.0, 1.0), 0.0)
-    privacy, clipping = (
-        np.where(np.isfinite(part), part, 1.0) for part in (privacy, clipping)
-    )  # nothing is known: as far as it goes
+    clipped = ~(clip + clip.T + unsure[:, None] + unsure == 0)
+    privacy = np.where(np.isfinite(privacy), privacy, 1.0)  # nothing is known: as far as it goes
+    clipping = np.where(np.isfinite(clipping), clipping, 1.0 * clipped)
     identified &= np.abs(estimate) < LARGEST
     sampling = (1 - estimate**2) * np.sqrt(seen.design_effect / seen.rows_left(evidence.rows))
     inner = np.where(identified, estimate, 0.0)
