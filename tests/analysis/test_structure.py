@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 import dpgram
@@ -190,6 +191,18 @@ def test_the_picture_has_a_line_for_each_edge_and_every_name(exact):
     assert {text.get_text() for text in ax.texts} == set(NAMES)
     assert len({(round(t.get_position()[0], 6), round(t.get_position()[1], 6)) for t in ax.texts}) == 5
     assert "NOT PRIVATE" in ax.get_title()
+    positive, negative = (
+        next(line for line in ax.lines if line.get_label().startswith(sign)) for sign in ("positive", "negative")
+    )
+    assert (
+        to_rgb(positive.get_color())[0] > 0.8 > 0.2 > to_rgb(negative.get_color())[0]
+    )  # red ones and blue ones, as in a heat map
+    for edge in graph.edges:
+        place = {text.get_text(): np.array(text.get_position()) / 1.08 for text in ax.texts}
+        ends = np.array([place[edge["first"]], place[edge["second"]]]).T
+        drawn = next(line for line in lines if np.allclose([line.get_xdata(), line.get_ydata()], ends))
+        like = positive if edge["penalised"] > 0 else negative
+        assert edge["same_column"] or drawn.get_color() == like.get_color()
     assert sum(edge["same_column"] for edge in graph.edges) == 1  # c[b] and c[other]
 
 
