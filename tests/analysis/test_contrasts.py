@@ -32,6 +32,7 @@ def test_contrasts_are_those_of_least_squares_when_noise_is_nil(clear):
     assert tested.tvalue.iloc[0] == pytest.approx(z, rel=1e-3)
     assert tested.pvalue.iloc[0] == pytest.approx(2 * stats.norm.sf(abs(z)), rel=1e-2, abs=1e-300)
     low, high = tested.conf_int(alpha=0.1).iloc[0]
+    assert (tested.conf_int(alpha=np.float32(0.25)) == tested.conf_int(alpha=0.25)).all(axis=None)
     reach = stats.norm.isf(0.05) * wanted[1]
     assert (low, high) == pytest.approx((wanted[0] - reach, wanted[0] + reach), rel=1e-3)
     assert tested.names == ("x - 2*c[other] + 0.5*b = 0.3", "c[b] = c[other]")

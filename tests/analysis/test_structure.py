@@ -168,6 +168,13 @@ def test_refusals(exact):
         dpgram.graph(exact).summary(1.5)
     with pytest.raises(ModelError, match="confidence is 2 and must be a number between 0 and 1"):
         dpgram.partial_correlations(exact, confidence=2)
+    for function in (dpgram.partial_correlations, dpgram.graph, dpgram.covariance, dpgram.pca):
+        with pytest.raises(ModelError, match="^columns is 'x' and must be a list of names"):
+            function(exact, "x")
+        with pytest.raises(ModelError, match="^column 'x' is named twice"):
+            function(exact, ["x", "y", "x"])
+        with pytest.raises(ModelError, match=r"^'\(intercept\)' is not a column. The intercept is added automatically\.$"):
+            function(exact, ["x", "(intercept)"])
 
 
 def test_dependent_columns_are_refused_or_not_identified():

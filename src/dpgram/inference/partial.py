@@ -52,10 +52,10 @@ class Partials:
 
 def partial_correlations(evidence: Evidence, columns: Sequence[str] | None, confidence: float) -> Partials:
     """The partial correlations of ``columns``, declared or encoded ones; of all where left out."""
-    check_confidence(confidence)
+    confidence = check_confidence(confidence)
     if not evidence.intercept:
         raise ModelError("partial correlations need the intercept column, but the release was made without one.")
-    schema, places = evidence.schema, feature_places(evidence.schema, columns, [])
+    schema, places = evidence.schema, feature_places(evidence.schema, columns, [], "columns")
     if len(places) < 2:
         raise ModelError("a partial correlation needs at least two columns. Name another one.")
     parts = encoded_parts(schema, places)
