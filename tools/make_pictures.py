@@ -1,4 +1,4 @@
-"""Renew the pictures of the README and the guides: coefficients, label and models from `dpgram demo`, and the figure of a plan.
+"""Renew the pictures of the README and the guides: coefficients, label, models and graph from `dpgram demo`, and the figure of a plan.
 
 Needs the extras plot and browser, and a Chromium on the path:  python tools/make_pictures.py"""
 
@@ -19,6 +19,7 @@ PLAN = (
     "--table-rows 300000 --epsilon 1 --delta 1e-7 --target arr_delay --features dep_delay,month,carrier"  # as in docs/plan.md
 )
 FIT = "--target arr_delay --features dep_delay,distance,carrier"  # as in docs/analyst.md
+GRAPH = "--columns arr_delay,dep_delay,distance,air_time,month,hour,temp,visib,wind_speed,seats,plane_year,origin"
 LABEL, MODELS = {"width": 1160, "height": 1000}, {"width": 1180, "height": 980}
 
 
@@ -27,8 +28,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         script.run(Path(folder))
         shutil.copy(Path(folder) / "coefficients.png", IMAGES / "coefficients.png")
-        app.run(["plan", "--schema", str(script.SCHEMA), *PLAN.split(), "--plot", str(IMAGES / "plan.png")])
-        app.run(["regress", str(Path(folder) / "release.json"), *FIT.split(), "--plot", str(IMAGES / "fit.png")])
+        app.run(["plan", "--schema", str(script.SCHEMA), *PLAN.split(), "--plot", str(IMAGES / "plan.png"), "--overwrite"])
+        app.run(["regress", str(Path(folder) / "release.json"), *FIT.split(), "--plot", str(IMAGES / "fit.png"), "--overwrite"])
+        app.run(
+            ["graph", str(Path(folder) / "release.json"), *GRAPH.split(), "--plot", str(IMAGES / "graph.png"), "--overwrite"]
+        )
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
             page = browser.new_page(viewport=LABEL, color_scheme="light")

@@ -54,7 +54,8 @@ export function partials(release, places, confidence = 0.95) {
     const identified = known[i][j] && known[j][i] && [r, privacy, clipping].every(Number.isFinite) && Math.abs(r) < LARGEST;
     const partial = Number.isFinite(r) ? Math.min(Math.max(r, -1), 1) : 0;
     const sampling = (1 - partial ** 2) * Math.sqrt(last.designEffect / rowsLeft(last, last.rows));
-    const se = Math.hypot(sampling, ...[privacy, clipping].map((part) => (Number.isFinite(part) ? part : 1)));
+    const clipped = clip[i][j] + clip[j][i] + unsure[i] + unsure[j] === 0 ? 0 : 1;
+    const se = Math.hypot(sampling, Number.isFinite(privacy) ? privacy : 1, Number.isFinite(clipping) ? clipping : clipped);
     if (!identified) return { partial, se, lower: -1, upper: 1, identified };
     const reach = (quantile(confidence, last.degrees) * se) / (1 - partial ** 2);
     const [lower, upper] = [-reach, reach].map((step) => Math.tanh(Math.atanh(partial) + step));

@@ -32,6 +32,7 @@ def test_contrasts_are_those_of_least_squares_when_noise_is_nil(clear):
     assert tested.tvalue.iloc[0] == pytest.approx(z, rel=1e-3)
     assert tested.pvalue.iloc[0] == pytest.approx(2 * stats.norm.sf(abs(z)), rel=1e-2, abs=1e-300)
     low, high = tested.conf_int(alpha=0.1).iloc[0]
+    assert (tested.conf_int(alpha=np.float32(0.25)) == tested.conf_int(alpha=0.25)).all(axis=None)
     reach = stats.norm.isf(0.05) * wanted[1]
     assert (low, high) == pytest.approx((wanted[0] - reach, wanted[0] + reach), rel=1e-3)
     assert tested.names == ("x - 2*c[other] + 0.5*b = 0.3", "c[b] = c[other]")
@@ -54,9 +55,30 @@ def test_lincom_is_one_combination(clear):
     by_text, by_dict = clear.lincom("x + 10*b"), clear.lincom({"x": 1, "b": 10})
     assert by_text.effect.tolist() == by_dict.effect.tolist()
     assert by_dict.names == ("x + 10*b",)
-    for wrong in ("x = 1", "x, b", "c"):
+    for wrong in ("x = 1", "x = b", "x - b = 0", ["x = b"], "x, b", "c"):
         with pytest.raises(ModelError, match="lincom takes one combination without '='"):
             clear.lincom(wrong)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("size", [1e-49, 1e-20, 1e20, 1e49])
+@pytest.mark.parametrize("intervals", RULES)
+@pytest.mark.parametrize("epsilon", [0.05, 5.0])
+def test_the_size_of_weights_changes_nothing_but_the_unit(table, schema, epsilon, intervals, size):
+    """Far beyond, squares of weights leave double precision: 1e-160 made z larger by a tenth, and 1e-170 infinite."""
+    release = dpgram.release(table, schema, epsilon=epsilon, delta=1e-6, mechanism="gaussian-noise", insecure_seed=3)
+    fit = dpgram.regress(release, "y", intervals=intervals)
+    one, other = (fit.t_test([{"x": of}, {"x": of, "b": -2 * of}]) for of in (1.0, size))
+    for name in ("effect", "sd"):
+        assert getattr(other, name).to_numpy() / size == pytest.approx(getattr(one, name).to_numpy(), rel=1e-6)
+    assert other.tvalue.to_numpy() == pytest.approx(one.tvalue.to_numpy(), rel=1e-6)
+    assert other.pvalue.to_numpy() == pytest.approx(one.pvalue.to_numpy(), rel=1e-6, abs=1e-300)
+    assert other.conf_int().to_numpy() / size == pytest.approx(one.conf_int().to_numpy(), rel=1e-6)
+    one, other = (fit.wald_test([{"x": of}, {"b": -2 * of}]) for of in (1.0, size))
+    assert (other.degrees, other.statistic) == (one.degrees, pytest.approx(one.statistic, rel=1e-6))
+    for far in (1e160, 1e-170, 1e-160):
+        with pytest.raises(ModelError, match="numbers of a size that cannot be computed with"):
+            fit.t_test({"x": far})
 
 
 @pytest.mark.parametrize("intervals", RULES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -282,3 +283,22 @@ def test_on_a_public_table_slopes_are_near_those_of_maximum_likelihood():
     assert list(fit.params.to_numpy()) == pytest.approx(by_groups(x[:, 1:], frame["inlf"].to_numpy()), rel=1e-5)
     likely = Logit(frame["inlf"], x).fit(disp=0)
     assert list(fit.params.to_numpy())[1:] == pytest.approx(likely.params.to_numpy()[1:], rel=0.35)
+
+
+@pytest.mark.parametrize("only", [0, 1])
+@pytest.mark.parametrize("epsilon", [0.01, 5.0])
+def test_a_constant_target_is_told(schema, epsilon, only):
+    """A larger budget was advised, and a share of -9.16e+05 was told. Where noise leaves a share, nothing is identified."""
+    told = rf"^the release cannot tell .* 'b' is 1 from {only} \(standard error 0.00\d+\).* Perhaps all rows are {only}\. If some are"
+    hidden = "^the noise of the release hides in what share of the rows 'b' is 1, so there is no logit at this budget"
+    cells, refused = small_table().set_column(3, "b", [[bool(only)] * 4000]), 0
+    for seed in range(6):
+        release = dpgram.release(cells, schema, epsilon=epsilon, delta=1e-6, mechanism="gaussian-noise", insecure_seed=seed)
+        try:
+            fit = dpgram.logit(release, "b", ["x", "y"])
+        except ModelError as said:
+            assert re.search(told if epsilon > 1 else hidden, str(said))  # noqa: PT017
+            refused += 1
+        else:
+            assert fit.not_identified == fit.names
+    assert refused >= 3

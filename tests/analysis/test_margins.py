@@ -195,7 +195,7 @@ def test_what_cannot_be_asked(column, at, message):
 
 @pytest.mark.parametrize(("column", "at"), [(None, None), (["age"], None), (5, None), ("age", {5: [1]})])
 def test_a_column_has_a_name(column, at):
-    with pytest.raises(ModelError, match="but it must be the name of a column"):
+    with pytest.raises(ModelError, match="^the name of a column must be text, such as 'age', but it is "):
         FIT.marginal_effects(column, at=at)
 
 

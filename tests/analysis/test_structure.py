@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 import dpgram
@@ -125,6 +126,18 @@ def test_whitened_releases_count_clipping():
     assert "clipping" in str(found)
 
 
+def test_what_is_not_identified_has_no_clipping_where_nothing_was_clipped(table, schema):
+    """Gaussian noise has no clipping, but a part of 1 was told, and so a standard error of the square root of two."""
+    release = dpgram.release(table, schema, epsilon=0.01, delta=1e-6, mechanism="gaussian-noise", insecure_seed=3)
+    found = dpgram.partial_correlations(release)
+    unknown = (found.estimate == 0) & ~found.identified
+    assert unknown.any()
+    assert (found.privacy[unknown] == 1).all()
+    assert (found.clipping == 0).all()
+    assert found.se[unknown] == pytest.approx(1, abs=1e-2)
+    assert "clipping" not in str(found)
+
+
 def test_units_and_weights_widen_them():
     release = released()
     one, four = (dpgram.partial_correlations(release, ["x", "y"], design_effect=effect) for effect in (1.0, 4.0))
@@ -155,6 +168,13 @@ def test_refusals(exact):
         dpgram.graph(exact).summary(1.5)
     with pytest.raises(ModelError, match="confidence is 2 and must be a number between 0 and 1"):
         dpgram.partial_correlations(exact, confidence=2)
+    for function in (dpgram.partial_correlations, dpgram.graph, dpgram.covariance, dpgram.pca):
+        with pytest.raises(ModelError, match="^columns is 'x' and must be a list of names"):
+            function(exact, "x")
+        with pytest.raises(ModelError, match="^column 'x' is named twice"):
+            function(exact, ["x", "y", "x"])
+        with pytest.raises(ModelError, match=r"^'\(intercept\)' is not a column. The intercept is added automatically\.$"):
+            function(exact, ["x", "(intercept)"])
 
 
 def test_dependent_columns_are_refused_or_not_identified():
@@ -178,6 +198,18 @@ def test_the_picture_has_a_line_for_each_edge_and_every_name(exact):
     assert {text.get_text() for text in ax.texts} == set(NAMES)
     assert len({(round(t.get_position()[0], 6), round(t.get_position()[1], 6)) for t in ax.texts}) == 5
     assert "NOT PRIVATE" in ax.get_title()
+    positive, negative = (
+        next(line for line in ax.lines if line.get_label().startswith(sign)) for sign in ("positive", "negative")
+    )
+    assert (
+        to_rgb(positive.get_color())[0] > 0.8 > 0.2 > to_rgb(negative.get_color())[0]
+    )  # red ones and blue ones, as in a heat map
+    for edge in graph.edges:
+        place = {text.get_text(): np.array(text.get_position()) / 1.08 for text in ax.texts}
+        ends = np.array([place[edge["first"]], place[edge["second"]]]).T
+        drawn = next(line for line in lines if np.allclose([line.get_xdata(), line.get_ydata()], ends))
+        like = positive if edge["penalised"] > 0 else negative
+        assert edge["same_column"] or drawn.get_color() == like.get_color()
     assert sum(edge["same_column"] for edge in graph.edges) == 1  # c[b] and c[other]
 
 

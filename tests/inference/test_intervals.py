@@ -1,6 +1,7 @@
 """Intervals: against closed forms, optimisers and simulated noise; and what must hold of any interval."""
 
 import dataclasses
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -239,6 +240,15 @@ def test_confidence_lies_between_zero_and_one(confidence):
     for method in (wald, fieller, automatic):
         with pytest.raises(ModelError, match="confidence is .* and must be a number between 0 and 1"):
             method(seen("gaussian"), confidence)
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64, Fraction])
+def test_confidence_may_be_any_number(kind):
+    """NumPy's own numbers of single precision were refused as none."""
+    for method in (wald, fieller, automatic):
+        one, other = (method(seen("gaussian"), level) for level in (kind(0.75), 0.75))
+        assert (one.lower == other.lower).all()
+        assert (one.upper == other.upper).all()
 
 
 @pytest.mark.parametrize("seed", [36, 205, 393])

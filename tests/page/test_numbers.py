@@ -307,6 +307,16 @@ def test_partial_correlations_that_noise_hides_are_the_same_ones():
     assert known[0] > known[2]
 
 
+@pytest.mark.parametrize("mechanism", ["gaussian-noise", "whitened-noise"])
+def test_partial_correlations_of_which_nothing_is_known_are_those_of_python(mechanism):
+    """A standard error of one, and of more only where rows were clipped."""
+    found = compare_partials(release_of(mechanism, "replace", epsilon=0.01), PAIRS)
+    unknown = ~found.identified & (found.estimate == 0)
+    assert unknown.any()
+    assert (found.privacy[unknown] == 1).all()
+    assert (found.clipping[unknown] == (mechanism == "whitened-noise")).all()
+
+
 def test_the_edge_is_where_noise_alone_ends():
     """Of a matrix that is noise and nothing else, nearly all eigenvalues lie below the edge, and the largest lies near it."""
     d = 60

@@ -134,6 +134,7 @@ def test_assumptions_about_units_and_weights_are_told_and_checked():
         ({"counted": 0}, "counted share is 0"),
         ({"counted": 1.2}, "counted share is 1.2"),
         ({"design_effect": 0}, "design effect is 0"),
+        ({"design_effect": 1e300}, "design effect is 1e\\+300 and must be a positive number from 1e-09 to 1,000,000,000"),
     ):
         with pytest.raises(PlanError, match=words):
             Assumptions(**wrong)

@@ -269,11 +269,33 @@ def test_every_group_that_columns_tell_has_the_design_effect_of_its_own():
     assert design_effect(cells[0], []) < 0.8  # no column tells this cell
 
 
-@pytest.mark.parametrize("given", [0, -1.0, np.nan, np.inf, True, "2"])
+@pytest.mark.parametrize("given", [0, -1.0, np.nan, np.inf, True, "2", 1e300, 1e-300, 1e7])
 def test_a_design_effect_is_a_positive_number(given):
     release = weighted_release(panel()[1], np.ones(len(panel()[0])), schema_of(), units=600)
     with pytest.raises(ModelError, match="design_effect is .* and must be a positive number"):
         dpgram.regress(release, "y", ["x"], design_effect=given)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda made, by: dpgram.regress(made, "y", ["x"], design_effect=by),
+        lambda made, by: dpgram.partial_correlations(made, ["x", "y"], design_effect=by),
+        lambda made, by: dpgram.graph(made, ["x", "y"], design_effect=by),
+        lambda made, by: dpgram.controls(made, "y", "x", ["b"], design_effect=by),
+        lambda made, by: dpgram.logit(made, "b", ["x"], design_effect=by),
+        lambda made, by: dpgram.lda(made, "b", ["x"], design_effect=by),
+    ],
+)
+def test_a_design_effect_is_at_most_the_number_of_rows(small_release, ask):
+    """Beyond, squares of it overflowed. If all rows are alike it is their number."""
+    rows = small_release.rows
+    ask(small_release, 1e-9)
+    ask(small_release, rows)
+    for given in (1e300, rows + 1):
+        with pytest.raises(ModelError, match=rf"design_effect is .* from 1e-09 to {rows:,}, the number of rows, such as 1"):
+            ask(small_release, given)
 
 
 def test_a_design_effect_that_is_given_is_used_and_shown_and_changes_no_other_fit():

@@ -125,8 +125,8 @@ def test_plain_asks_only_about_the_chosen_columns(small_release):
     [
         ("z", None, UnknownColumnError, "no column 'z'.*The columns are 'x', 'y', 'c', 'b'"),
         ("y", ["xx"], UnknownColumnError, "no column 'xx'. Did you mean 'x'"),
-        (None, None, ModelError, "None is a NoneType, but it must be the name of a column"),
-        ("y", [1], ModelError, "1 is a int, but it must be the name of a column"),
+        (None, None, ModelError, "^the name of a column must be text, such as 'age', but it is None"),
+        ("y", [1], ModelError, "^the name of a column must be text, such as 'age', but it is 1"),
         ("y", 3, ModelError, "features is 3 and must be a list"),
         ("y", ["x", "y"], ModelError, "'y' is the target, so it cannot be a feature too"),
         ("y", ["x", "x"], ModelError, "feature 'x' is named twice"),

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpgram.errors import ModelError
-from dpgram.regression.restrictions import restrictions
+from dpgram.regression.restrictions import is_equation, restrictions
 
 NAMES = ("(intercept)", "x", "dep_delay", "dep_delay[missing]", "c[a b]", "c[x]", "I(age / 10)", "age:female", "wage, in 1,000")
 GROUPS = {"x": (1,), "c": (4, 5)}
@@ -90,8 +90,9 @@ def test_numbers_are_rows_in_the_order_of_the_coefficients():
         ("x < 1", "'x < 1' is not a sum of coefficients"),
         ("x = True", "no coefficient 'True'"),
         ("__import__('os')", "is not a sum of coefficients"),
-        ("x =", "'' is not a sum of coefficients"),
-        ("x == 1", "'' is not a sum of coefficients"),
+        ("x =", "there is nothing on one side of '='"),
+        ("= 1", "there is nothing on one side of '='"),
+        ("x == 1", "it has '==' where one '=' is wanted"),
         ("c - x", r"'c' has several coefficients. Name one of c\[a b\], c\[x\]"),
         ("dep_delai = 0", "no coefficient 'dep_delai'. Did you mean 'dep_delay'?"),
         ("c[y] = 0", r"no coefficient 'c\[y\]'. Did you mean 'c\[x\]'?"),
@@ -104,7 +105,15 @@ def test_numbers_are_rows_in_the_order_of_the_coefficients():
         ("(" * 300 + "x" + ")" * 300, "is not a sum of coefficients|nested too deeply"),
         ("-" * 3000 + "x", "is not a sum of coefficients|nested too deeply"),
         ("x + " * 4000 + "x", "At most 10,000 are read"),
-        ({}, "is about no coefficient"),
+        ({}, r"^the dict of weights is empty. Give a weight for a coefficient, such as \{.*: 1\}\.$"),
+        ({"x": 0}, "^all weights in the dict are zero"),
+        ({"x": 1e160}, r"the restriction '1e\+160\*x' has numbers of a size that cannot be computed with"),
+        ({"x": -1e-170}, "with weights between 1e-50 and 1e\\+50, and a value of at most 1e\\+50"),
+        ("x = -1e160", "numbers of a size that cannot be computed with"),
+        ("x*1e-60 = 0", "numbers of a size that cannot be computed with"),
+        (1e60 * np.eye(9)[1], "numbers of a size that cannot be computed with"),
+        ((np.eye(9)[1], [1e60]), "numbers of a size that cannot be computed with"),
+        (["x", {"x": 1e60}], "numbers of a size that cannot be computed with"),
         ({"x": True}, "the weight of 'x' is True and must be a finite number"),
         ({"x": np.nan}, "the weight of 'x' is nan"),
         ({"q": 1}, "no coefficient 'q'"),
@@ -121,6 +130,26 @@ def test_numbers_are_rows_in_the_order_of_the_coefficients():
 def test_what_cannot_be_read_is_told_in_one_sentence(asked, message):
     with pytest.raises(ModelError, match=message):
         read(asked)
+
+
+def test_a_small_weight_beside_others_is_no_mistake():
+    assert read({"x": 1, "dep_delay": 1e-170}).matrix[0, 2] == 1e-170
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("x - dep_delay", False),
+        ("x = dep_delay", True),
+        ("x - dep_delay = 0", True),
+        (["x = dep_delay"], True),
+        ({"x": 1}, False),
+        (np.eye(9)[1], False),
+        ("k[p=q]", False),
+    ],
+)
+def test_an_equation_is_told_from_a_combination(asked, said):
+    assert is_equation(asked, [*NAMES, "k[p=q]"], {}) == said
 
 
 def test_a_message_does_not_list_hundreds_of_names():

@@ -318,13 +318,13 @@ def controls(
     place = int(fits[0].names[0] == INTERCEPT)
     seen = [fit.channel for fit in fits]
     start = "no controls" if len(first) == 1 else ", ".join(first[1:])
-    moved = changes(evidence, seen, place, confidence)
+    moved = changes(evidence, seen, place, fits[0].confidence)
     names, added_features = (start, *named), ((), *map(tuple, named.values()))
     steps = tuple(
         _step(name, added, fit, place, _at(moved, k - 1) if k else (None,) * 4)
         for k, (name, added, fit) in enumerate(zip(names, added_features, fits, strict=True))
     )
-    parts = _parts(evidence, schema, fits, named, place, confidence)
+    parts = _parts(evidence, schema, fits, named, place, fits[0].confidence)
     listed = tuple(Contribution(name, *_at(parts, k)) for k, name in enumerate(named))  # type: ignore[arg-type]
     return Controls(fits[0].target, fits[0].names[place], steps, listed, tuple(fits))
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -106,7 +107,7 @@ class Fit(Fitted):
         coefficients: Array | None = None,
         **options: float | None,
     ):
-        check_confidence(confidence)
+        confidence = check_confidence(confidence)
         _check_method(intervals)
         self.release, self.design, self._evidence = release, design, Evidence.of(release).assuming(design_effect)
         self.estimator, self.intervals, self.confidence = estimator, intervals, float(confidence)
@@ -302,7 +303,7 @@ class Fit(Fitted):
         return self._made[how, level]
 
     def _intervals_by(self, how: str, level: float, combinations: Array | None = None) -> Intervals:
-        check_confidence(level)
+        level = check_confidence(level)
         _check_method(how)
         if how == BOOTSTRAP:
             return self._refits.intervals(self.channel, level, combinations)
@@ -447,8 +448,7 @@ class Fit(Fitted):
             return predicted
         if interval not in ("mean", "observation"):
             raise ModelError(f'interval is {interval!r} and must be "mean" or "observation".')
-        level = self.confidence if confidence is None else confidence
-        check_confidence(level)
+        level = self.confidence if confidence is None else check_confidence(confidence)
         residual = self.goodness.residual_variance if interval == "observation" else 0.0
         centre, reach = predictions(self.channel, features, residual, level)
         return {"prediction": predicted, "debiased": centre, "lower": centre - reach, "upper": centre + reach}
@@ -687,12 +687,12 @@ def confidence_of(alpha: float, confidence: float | None) -> float:
     """The confidence level that ``alpha`` asks for."""
     if confidence is not None:
         raise ModelError("alpha and confidence are both given, and say the same thing. Leave one of them out.")
-    if isinstance(alpha, bool) or not isinstance(alpha, float | int) or not 0 < alpha <= 0.5:
+    if isinstance(alpha, bool) or not isinstance(alpha, Real) or not 0 < float(alpha) <= 0.5:
         raise ModelError(
             f"alpha is {alpha!r} and must be a number above 0, and 0.5 at most, such as 0.05 for 95 % intervals. "
             f"To give the confidence level itself, write confidence=0.95."
         )
-    return 1 - alpha
+    return 1 - float(alpha)
 
 
 def _finite(end: float) -> float | None:

@@ -13,7 +13,7 @@ from dpgram.artifact.release import GramRelease
 from dpgram.errors import ModelError
 from dpgram.inference.intervals import Intervals
 from dpgram.regression.design import Design
-from dpgram.regression.restrictions import Restrictions, restrictions
+from dpgram.regression.restrictions import Restrictions, is_equation, restrictions
 
 Array = np.ndarray
 
@@ -156,7 +156,7 @@ class Fitted(ABC):
         Parameters
         ----------
         combination : str or dict
-            A sum such as ``"age + 10*weight"``, or a dict with a weight for each coefficient.
+            A sum such as ``"age + 10*weight"``, without ``=``, or a dict with a weight for each coefficient.
 
         Returns
         -------
@@ -166,7 +166,7 @@ class Fitted(ABC):
         Raises
         ------
         ModelError
-            If the fit has no such coefficient, or if this is not one combination.
+            If the fit has no such coefficient, or if this is not one combination. ``t_test`` takes text with ``=``.
 
         Examples
         --------
@@ -181,7 +181,7 @@ class Fitted(ABC):
         True
         """
         asked = self._asked(combination)
-        if len(asked.texts) != 1 or asked.values[0] != 0:
+        if len(asked.texts) != 1 or asked.values[0] != 0 or is_equation(combination, self.names, dict(self.design.groups)):
             given = " ".join(repr(combination).split())
             raise ModelError(f"lincom takes one combination without '=', such as 'age + 10*weight'. Use t_test for {given}.")
         return Contrasts(self, asked)

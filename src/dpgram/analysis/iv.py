@@ -97,12 +97,12 @@ class IVFit(Summarised, Fitted):
         confidence: float = 0.95,
         design_effect: float | None = None,
     ):
-        check_confidence(confidence)
+        confidence = check_confidence(confidence)
         if estimator not in ESTIMATORS:
             raise ModelError(f"there is no estimator named {estimator!r} for instruments. Use one of {', '.join(ESTIMATORS)}.")
         self.release, self.asked, self._evidence = release, asked, Evidence.of(release).assuming(design_effect)
         self.design = asked.design
-        self.estimator, self.intervals, self.confidence = estimator, intervals, float(confidence)
+        self.estimator, self.intervals, self.confidence = estimator, intervals, confidence
         self._conditions: Conditions = conditions(self._evidence, asked, estimator)
         self._estimate: Estimate = estimate(self._conditions, estimator)
         self._test = Test(self._conditions, self._estimate)

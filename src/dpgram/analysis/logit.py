@@ -65,9 +65,8 @@ class Logit(Summarised):
     """
 
     def __init__(self, release: GramRelease, design: Design, *, confidence: float, design_effect: float | None):
-        check_confidence(confidence)
-        self.release, self.design, self.confidence = release, design, float(confidence)
-        self.linear = Fit(release, design, confidence=confidence, design_effect=design_effect)
+        self.release, self.design, self.confidence = release, design, check_confidence(confidence)
+        self.linear = Fit(release, design, confidence=self.confidence, design_effect=design_effect)
         self._evidence = Evidence.of(release).assuming(design_effect)
         self._made: Logistic = logistic(self._evidence, design)
 
@@ -169,8 +168,7 @@ class Logit(Summarised):
         return labelled_ends(self.names, made.lower, made.upper)
 
     def _intervals(self, confidence: float | None = None) -> Intervals:
-        level = self.confidence if confidence is None else confidence
-        check_confidence(level)
+        level = self.confidence if confidence is None else check_confidence(confidence)
         return intervals(self.linear.channel, self._made, level)
 
     @property
@@ -216,8 +214,7 @@ class Logit(Summarised):
         """
         from dpgram.analysis.frames import own_features  # brings Arrow along, which a fit alone does not need
 
-        level = self.confidence if confidence is None else confidence
-        check_confidence(level)
+        level = self.confidence if confidence is None else check_confidence(confidence)
         features = own_features(self.release.schema, self.design, frame)
         found, lower, upper = probabilities(self.linear.channel, self._made, features, level)
         return {"probability": found, "lower": lower, "upper": upper} if interval else found

@@ -221,7 +221,7 @@ Point = Mapping[str, Array]
 
 def marginal_effects(fit: Fit, column: str, at: Mapping[str, Any] | None, confidence: float) -> MarginalEffects:
     """The effects of ``column`` for every combination of the values in ``at``."""
-    check_confidence(confidence)
+    confidence = check_confidence(confidence)
     schema = fit.release.schema
     declared = _declared(schema, column)
     places = np.flatnonzero(np.any(fit.design.regressors != 0, axis=1))
@@ -283,7 +283,7 @@ def _declared(schema: Schema, name: str) -> Column:
 
 def _named(name: object) -> str:
     if not isinstance(name, str):
-        raise ModelError(f"{name!r} is a {type(name).__name__}, but it must be the name of a column.")
+        raise ModelError(f"the name of a column must be text, such as 'age', but it is {name!r}.")
     return name
 
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 Array = np.ndarray
 
 MUCH = 1.1  # times the q of all rows: intervals that are 5 % too narrow for a group are let be
+LEAST, MOST = 1e-9, 1e9  # of a design effect that is given
 SURELY = 3.0  # standard deviations of the noise
 
 
@@ -107,11 +108,12 @@ def _indicators(column: Column, places: tuple[int, ...], schema: Schema, unit: A
     return np.stack([own[place - 1] if place else unit[0] - own.sum(axis=0) for place in places]) if places else own
 
 
-def check_design_effect(given: object) -> float:
-    """The design effect that an analyst gave."""
-    if isinstance(given, bool) or not isinstance(given, Real) or not 0 < float(given) < math.inf:
+def check_design_effect(given: object, rows: float | None) -> float:
+    """The design effect that an analyst gave. It is as large as the number of ``rows``, where that is public, if all of them are alike."""
+    most, why = (rows, ", the number of rows") if rows is not None and rows < MOST else (MOST, "")
+    if isinstance(given, bool) or not isinstance(given, Real) or not LEAST <= float(given) <= most:
         raise ModelError(
-            f"design_effect is {given!r} and must be a positive number, such as 1 for independent rows. Leave it out to use the worst "
-            f"case that the units and weights of the release allow."
+            f"design_effect is {given!r} and must be a positive number from {LEAST:g} to {most:,.0f}{why}, such as 1 for independent rows. "
+            f"Leave it out to use the worst case that the units and weights of the release allow."
         )
     return float(given)

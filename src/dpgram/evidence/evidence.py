@@ -243,7 +243,7 @@ class Evidence:
         if design_effect is None:
             return self
         assumed = copy.copy(self)
-        assumed.design_effect = check_design_effect(design_effect)
+        assumed.design_effect = check_design_effect(design_effect, self.most_rows)
         return assumed
 
     @property

@@ -356,7 +356,7 @@ def confidence_sets(
 ) -> tuple[ConfidenceSet, ...]:
     """One set for each coefficient, or for each of ``combinations`` (k, p) of them in own units: Wald's where instruments are strong beyond
     doubt, else that of the test."""
-    check_confidence(confidence)
+    confidence = check_confidence(confidence)
     rows, base = in_directions(test.of, combinations)
     estimate = rows @ test.at.b + base
     reach = quantile(confidence, test.of.degrees) * standard_errors(test.of, test.at.covariance, combinations)

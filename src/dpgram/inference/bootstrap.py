@@ -58,7 +58,7 @@ class Simulated:
 
     def intervals(self, seen: Channel, confidence: float, combinations: Array | None = None) -> Intervals:
         """Intervals around the debiased estimate, as many standard errors wide as refits need."""
-        check_confidence(confidence)
+        confidence = check_confidence(confidence)
         estimate = valued(combinations, debiased(seen))
         # The fitted matrix was made positive definite, so simulated regressions are better conditioned than the one at hand may be: their
         # quantile alone is too small where noise has few degrees of freedom.

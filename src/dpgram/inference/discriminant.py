@@ -81,7 +81,7 @@ def classes(
     evidence: Evidence, indicators: Sequence[DesignColumn], features: list[int], names: Sequence[str], confidence: float
 ) -> Classes:
     """The classes with these ``indicators``, for all but the first, by the ``features`` at these places of the Gram."""
-    check_confidence(confidence)
+    confidence = check_confidence(confidence)
     encoded, x = [evidence.schema.encoded[j] for j in features], features
     shares = _Shares.of(evidence, indicators, names)
     gram = evidence.whole

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Real
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
@@ -134,7 +135,7 @@ def quantile(confidence: float, degrees: float) -> float:
 
 
 def wald(seen: Channel, confidence: float, combinations: Array | None = None) -> Intervals:
-    check_confidence(confidence)
+    confidence = check_confidence(confidence)
     estimate = valued(combinations, seen.own(seen.estimate))
     reach = quantile(confidence, seen.degrees) * uncertainty(seen, combinations).se
     return Intervals(estimate - reach, estimate + reach, (WALD,) * len(reach))
@@ -149,7 +150,7 @@ def inverted(seen: Channel, of: Pivot, confidence: float, combinations: Array | 
     """The values that the test of ``of`` does not reject, the estimate and all between; the whole line where it has no end on either side.
 
     Where noise hides a direction the estimate is shrunk, so that at a low confidence the test may reject it."""
-    check_confidence(confidence)
+    confidence = check_confidence(confidence)
     rows, se = turned(seen, combinations), uncertainty(seen, combinations).se
     base, limit = valued(combinations, seen.base), quantile(confidence, seen.degrees) ** 2
     origin = rows @ of.estimate
@@ -262,6 +263,8 @@ def predictions(seen: Channel, features: Array, residual: float, confidence: flo
     return features @ seen.own(seen.estimate), np.where(weakly_identified(seen, features), np.inf, reach)
 
 
-def check_confidence(confidence: object) -> None:
-    if isinstance(confidence, bool) or not isinstance(confidence, float | int) or not 0 < confidence < 1:
+def check_confidence(confidence: object) -> float:
+    """The confidence level that was given, in double precision."""
+    if isinstance(confidence, bool) or not isinstance(confidence, Real) or not 0 < float(confidence) < 1:
         raise ModelError(f"confidence is {confidence!r} and must be a number between 0 and 1, such as 0.95.")
+    return float(confidence)

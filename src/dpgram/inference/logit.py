@@ -32,6 +32,8 @@ from dpgram.regression.design import Design
 Array = np.ndarray
 
 REACHED = 0.5  # of what hidden features may explain, as a standard error: 95 % intervals then reach as far as all of it
+UNCLEAR = 2.0  # standard errors: a share that is so close to 0 or 1 may well be that
+HIDDEN = 0.25  # a standard error of a share that leaves nothing known of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,11 +70,10 @@ def logistic(evidence: Evidence, design: Design) -> Logistic:
     noise = factor[:, None] * noise * factor
     share_se = float(np.sqrt(noise[-1, -1] + effect * max(share * (1 - share), 0.0) / rows))
     if not 0 < share < 1:
-        raise ModelError(
-            f"the release says that {target!r} is 1 in a share {share:.3g} of the rows, with a standard error of {share_se:.2g}. A logit "
-            f"needs a share between 0 and 1: use a release with a larger budget."
-        )
+        raise _without_share(target, share, share_se)
     s = float(plain.error_squares()) / rows * float(plain.label_scale) ** 2
+    if not s > 0 and min(share, 1 - share) < UNCLEAR * share_se:
+        raise _without_share(target, share, share_se)
     if not s > 0:
         raise ModelError(
             f"the noise of the release hides what the features leave of {target!r}, so there is no logit at this budget. Use fewer "
@@ -110,6 +111,20 @@ def logistic(evidence: Evidence, design: Design) -> Logistic:
         distance,
         mixed,
         apart,
+    )
+
+
+def _without_share(target: str, share: float, se: float) -> ModelError:
+    """The error where the share of ones may be 0, or 1."""
+    if not se < HIDDEN:
+        return ModelError(
+            f"the noise of the release hides in what share of the rows {target!r} is 1, so there is no logit at this budget. Use a release "
+            f"with a larger budget."
+        )
+    only, other = (1, 0) if share > 0.5 else (0, 1)
+    return ModelError(
+        f"the release cannot tell the share of rows in which {target!r} is 1 from {only} (standard error {se:.2g}), and a logit needs rows "
+        f"of both kinds. Perhaps all rows are {only}. If some are {other}, use a release with a larger budget."
     )
 
 

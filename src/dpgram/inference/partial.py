@@ -52,10 +52,10 @@ class Partials:
 
 def partial_correlations(evidence: Evidence, columns: Sequence[str] | None, confidence: float) -> Partials:
     """The partial correlations of ``columns``, declared or encoded ones; of all where left out."""
-    check_confidence(confidence)
+    confidence = check_confidence(confidence)
     if not evidence.intercept:
         raise ModelError("partial correlations need the intercept column, but the release was made without one.")
-    schema, places = evidence.schema, feature_places(evidence.schema, columns, [])
+    schema, places = evidence.schema, feature_places(evidence.schema, columns, [], "columns")
     if len(places) < 2:
         raise ModelError("a partial correlation needs at least two columns. Name another one.")
     parts = encoded_parts(schema, places)
@@ -84,9 +84,9 @@ def partial_correlations(evidence: Evidence, columns: Sequence[str] | None, conf
         clipping = np.sqrt(clipping**2 + (estimate / 2) ** 2 * (unsure[:, None] ** 2 + unsure**2))
     identified = (known * known.T > 0) & np.isfinite(estimate) & np.isfinite(privacy) & np.isfinite(clipping)
     estimate = np.where(np.isfinite(estimate), np.clip(estimate, -1.0, 1.0), 0.0)
-    privacy, clipping = (
-        np.where(np.isfinite(part), part, 1.0) for part in (privacy, clipping)
-    )  # nothing is known: as far as it goes
+    clipped = ~(clip + clip.T + unsure[:, None] + unsure == 0)
+    privacy = np.where(np.isfinite(privacy), privacy, 1.0)  # nothing is known: as far as it goes
+    clipping = np.where(np.isfinite(clipping), clipping, 1.0 * clipped)
     identified &= np.abs(estimate) < LARGEST
     sampling = (1 - estimate**2) * np.sqrt(seen.design_effect / seen.rows_left(evidence.rows))
     inner = np.where(identified, estimate, 0.0)

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from dpgram.errors import PlanError
+from dpgram.evidence.design_effect import LEAST, MOST
 from dpgram.terms.columns import INDICATOR, MISSING, OTHER, Boolean, Categorical, Column, Date, Numeric, bounds
 from dpgram.terms.dates import DAY, days_of_seconds
 from dpgram.terms.schema import INTERCEPT, Schema
@@ -50,8 +51,8 @@ class Assumptions:
     Raises
     ------
     PlanError
-        If a number is out of range. Spreads and ``counted`` are above 0 and at most 1, ``design_effect`` is above 0. The others are at
-        least 0 and below 1.
+        If a number is out of range. Spreads and ``counted`` are above 0 and at most 1, ``design_effect`` is positive, and 1e9 at most. The
+        others are at least 0 and below 1.
 
     Examples
     --------
@@ -79,9 +80,10 @@ class Assumptions:
             raise PlanError(
                 f"the counted share is {self.counted:g} and must be above 0 and at most 1. It is 1 if all rows count in full."
             )
-        if self.design_effect is not None and not _number("design effect", self.design_effect) > 0:
+        if self.design_effect is not None and not LEAST <= _number("design effect", self.design_effect) <= MOST:
             raise PlanError(
-                f"the design effect is {self.design_effect:g} and must be positive. It is 1 if all rows are independent."
+                f"the design effect is {self.design_effect:g} and must be a positive number from {LEAST:g} to {MOST:,.0f}. It is 1 if "
+                f"all rows are independent."
             )
 
     def to_dict(self) -> dict:

@@ -198,7 +198,8 @@ def draw(ground: Ground, mechanism: Mechanism, task: Task, rows: int, copies: in
     for grams, noise, by in made(ground, mechanism, task, rows, copies):
         first = first or by
         most = rows if task.neighbours is Neighbours.REPLACE else None  # also of units: their number is public, and bounds it
-        evidence = Evidence.made(ground.schema, grams, noise, most).assuming(ground.design_effect)
+        evidence = Evidence.made(ground.schema, grams, noise, most)
+        evidence.design_effect = ground.design_effect  # also for tables with fewer rows than it takes
         seen = channel(evidence, ground.design)
         se = np.where(weakly_identified(seen), np.inf, uncertainty(seen).se)
         reach = quantile(CONFIDENCE, seen.degrees)

@@ -297,24 +297,31 @@ def _filled(schema: Schema, places: Iterable[int]) -> list[str]:
     return [column.name for column in schema.columns if column.missing == INDICATOR and column.name in sources]
 
 
-def feature_places(schema: Schema, names: Sequence[str] | None, targets: Sequence[int]) -> list[int]:
-    """Places in the Gram of the features ``names``, each once; when None, of all that say something of ``targets``."""
+def feature_places(
+    schema: Schema, names: Sequence[str] | None, targets: Sequence[int], parameter: str = "features"
+) -> list[int]:
+    """Places in the Gram of the features ``names``, each once; when None, of all that say something of ``targets``.
+
+    ``parameter`` is what the caller's list of names is called."""
     encoded = schema.encoded
     if names is None:
         # What is computed from the target's cells, or is what the target is computed from, explains it without saying anything.
         own = frozenset().union(*(encoded[j].sources for j in targets))
         return [j for j, e in enumerate(encoded) if e.sources and not e.sources & own]
     if isinstance(names, str) or not isinstance(names, Iterable):
-        raise ModelError(f"features is {names!r} and must be a list of names, such as ['age'].")
+        raise ModelError(f"{parameter} is {names!r} and must be a list of names, such as ['age'].")
     places: list[int] = []
     for name in names:
         for j in _places(schema, name):
             if j in targets:
                 raise ModelError(f"{name!r} is the target, so it cannot be a feature too.")
             if j in places:
-                raise ModelError(f"feature {encoded[j].name!r} is named twice. Name it once.")
+                raise ModelError(f"{parameter.removesuffix('s')} {encoded[j].name!r} is named twice. Name it once.")
             if encoded[j].column is None:
-                raise ModelError(f"{name!r} is not a feature. The intercept is added automatically, unless intercept=False.")
+                added = ", unless intercept=False" if parameter == "features" else ""
+                raise ModelError(
+                    f"{name!r} is not a {parameter.removesuffix('s')}. The intercept is added automatically{added}."
+                )
             places.append(j)
     return places
 
@@ -322,7 +329,7 @@ def feature_places(schema: Schema, names: Sequence[str] | None, targets: Sequenc
 def _places(schema: Schema, name: str) -> tuple[int, ...]:
     """Places in the Gram of an encoded column, or of all indicators of a declared one."""
     if not isinstance(name, str):
-        raise ModelError(f"{name!r} is a {type(name).__name__}, but it must be the name of a column.")
+        raise ModelError(f"the name of a column must be text, such as 'age', but it is {name!r}.")
     if (places := schema.places.get(name)) is not None:
         return places
     if (category := with_reference(schema, name)) is not None:

@@ -66,7 +66,7 @@ def moments(evidence: Evidence, columns: Sequence[str] | None = None) -> Moments
     """Moments of ``columns``, declared or encoded ones; of all when left out. Divisor n."""
     if not evidence.intercept:
         raise ModelError("means and covariances need the intercept column, but the release was made without one.")
-    encoded, places = evidence.schema.encoded, feature_places(evidence.schema, columns, [])
+    encoded, places = evidence.schema.encoded, feature_places(evidence.schema, columns, [], "columns")
     if not places:
         raise ModelError("the list of columns is empty. Name at least one, or leave out the list to use all columns.")
     for j in places:

@@ -20,6 +20,7 @@ Array = np.ndarray
 
 LONGEST = 10_000  # characters of one text
 SHOWN = 30  # names in a message
+SMALLEST, LARGEST = 1e-50, 1e50  # of weights: beyond, squares of them leave double precision
 NAME = re.compile(r"[^\W\d][\w .]*(\[[^\[\]]*\])?")  # what looks like a coefficient's name
 WORD = r"[\w\]]"  # what a name must not go on with
 
@@ -71,7 +72,26 @@ def restrictions(asked: object, names: Sequence[str], groups: Mapping[str, Seque
     for row, text in zip(rows, texts, strict=True):
         if not np.any(row):
             raise ModelError(f"{text!r} is about no coefficient: everything in it cancels. Leave it out.")
-    return Restrictions(np.array(rows), np.array(values), tuple(texts))
+    return _of_usual_size(Restrictions(np.array(rows), np.array(values), tuple(texts)))
+
+
+def is_equation(asked: object, names: Sequence[str], groups: Mapping[str, Sequence[int]]) -> bool:
+    """Whether a text, or one of a list, says what a combination is equal to. An equals sign in a coefficient's name does not count."""
+    if isinstance(asked, list | tuple):
+        return any(is_equation(one, names, groups) for one in asked)
+    return isinstance(asked, str) and "=" in _Text(asked, names, groups).marked()
+
+
+def _of_usual_size(asked: Restrictions) -> Restrictions:
+    """``asked``, where double precision has room for the squares of its numbers."""
+    for row, value, text in zip(asked.matrix, asked.values, asked.texts, strict=True):
+        weight = float(np.abs(row).max())
+        if not SMALLEST <= weight <= LARGEST or abs(value) > LARGEST:
+            raise ModelError(
+                f"the restriction {text!r} has numbers of a size that cannot be computed with: write it with weights between "
+                f"{SMALLEST:g} and {LARGEST:g}, and a value of at most {LARGEST:g}."
+            )
+    return asked
 
 
 Restriction = tuple[Array, float, str]
@@ -101,12 +121,16 @@ def _unnamed(name: object, names: Sequence[str]) -> ModelError:
 
 
 def _contrast(weights: Mapping[Any, Any], names: Sequence[str]) -> Restriction:
+    if not weights:
+        raise ModelError(f"the dict of weights is empty. Give a weight for a coefficient, such as {{{names[-1]!r}: 1}}.")
     row = np.zeros(len(names))
     for name, weight in weights.items():
         place = _place(name, names)
         if isinstance(weight, bool) or not isinstance(weight, Real) or not np.isfinite(float(weight)):
             raise ModelError(f"the weight of {name!r} is {weight!r} and must be a finite number.")
         row[place] = float(weight)
+    if not row.any():
+        raise ModelError("all weights in the dict are zero. Give at least one that is not.")
     return row, 0.0, _in_words(row, names)
 
 
@@ -135,7 +159,7 @@ def _of_numbers(matrix: Any, values: Any, names: Sequence[str]) -> Restrictions:
     for row, _, text in made:
         if not row.any():
             raise ModelError(f"{text!r} is about no coefficient: all its numbers are zero. Leave it out.")
-    return Restrictions(rows, wanted.copy(), tuple(text for *_, text in made))
+    return _of_usual_size(Restrictions(rows, wanted.copy(), tuple(text for *_, text in made)))
 
 
 class _Text:
@@ -150,12 +174,16 @@ class _Text:
         self._symbols: dict[str, str] = {}
 
     def read(self) -> list[Restriction]:
-        marked = self._marked()
+        marked = self.marked()
         made: list[Restriction] = []
         for part in _apart(marked):
             if not part.strip():
                 raise self._refused("there is nothing between two commas, or at an end")
+            if "==" in part:
+                raise self._refused("it has '==' where one '=' is wanted")
             sides = part.split("=")
+            if not all(side.strip() for side in sides):
+                raise self._refused("there is nothing on one side of '='")
             told = " ".join(self._told(part).split())
             if len(sides) == 1 and (group := self._groups.get(told)) is not None and told not in self._names:
                 made += [
@@ -171,7 +199,7 @@ class _Text:
                 made.append((left[0] - right[0], right[1] - left[1], text.removesuffix(" = 0")))
         return made
 
-    def _marked(self) -> str:
+    def marked(self) -> str:
         """The text with a plain identifier in place of each name."""
         known = sorted({*self._names, *self._groups}, key=len, reverse=True)
         either = "|".join(re.escape(name) for name in known)

@@ -14,6 +14,7 @@ from dpgram.report.summary import Block, Summary, number, probability, release_f
 Array = np.ndarray
 
 THICKEST = 6.0  # points, of the line of a partial correlation of one
+POSITIVE, NEGATIVE = (COLOURS[1], "-"), (COLOURS[0], "--")  # orange and blue, as in heat maps
 LIMIT = 1.55  # of the axes, in radii of the circle: room for names
 
 
@@ -83,7 +84,7 @@ def draw_graph(data: dict, ax: Any = None) -> Any:
     point = {name: (math.cos(a), math.sin(a)) for name, a in angle.items()}
     for edge in sorted(data["edges"], key=lambda each: abs(each["penalised"])):
         (x0, y0), (x1, y1) = point[edge["first"]], point[edge["second"]]
-        colour, style = (COLOURS[0], "-") if edge["penalised"] > 0 else (COLOURS[1], "--")
+        colour, style = POSITIVE if edge["penalised"] > 0 else NEGATIVE
         colour, style = ("0.8", ":") if edge["same_column"] else (colour, style)
         size = abs(edge["penalised"])
         ax.plot(
@@ -111,7 +112,7 @@ def draw_graph(data: dict, ax: Any = None) -> Any:
             fontsize=size,
             color="black" if name in joined else "0.5",
         )
-    kinds = [(COLOURS[0], "-", "positive partial correlation"), (COLOURS[1], "--", "negative partial correlation")]
+    kinds = [(*POSITIVE, "positive partial correlation"), (*NEGATIVE, "negative partial correlation")]
     if any(edge["same_column"] for edge in data["edges"]):
         kinds.append(("0.8", ":", "levels of one column"))
     for colour, style, words in kinds:
