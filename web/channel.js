@@ -77,7 +77,7 @@ function channelBy(evidence, plan, { ones, back, along, labelScale, triangle }, 
   seen.gainSd = seen.weight.map((w) => Math.sqrt(2 * seen.spread) * w);
   seen.hidden = gainBelow(seen, WEAK);
   const rows = evidence.counted.rows;
-  Object.assign(seen, divided(seen, () => plausible({ axes, along, labelScale, triangle, ones, block, noise, rows, indicators: plan.indicators })));
+  Object.assign(seen, divided(seen, () => plausible({ values, axes, along, labelScale, triangle, ones, block, noise, rows, indicators: plan.indicators })));
   return {
     ...seen,
     axes,
@@ -120,30 +120,35 @@ function divided(seen, plausibleOf) {
 
 // The mean square that is expected of b in each direction.
 //
-// That of a 0/1 column is a few standard deviations of the target. A number explains no more than all of the target. Where its bounds are so
-// wide that noise is all there is of it, its standard deviation is that of the noise: so its coefficient may be large.
-function plausible({ axes, along, labelScale, triangle, ones, block, noise, rows, indicators }) {
+// That of a 0/1 column is a few standard deviations of the target. What a number has for itself, beside the other columns, explains no more
+// than all of the target. Where noise is all there is of that, because its bounds are wide or because it is nearly a combination of other
+// columns, its standard deviation is that of the noise: so its coefficient may be large.
+function plausible({ values, axes, along, labelScale, triangle, ones, block, noise, rows, indicators }) {
   const turned = transpose(axes);
-  const sd = sdIn({ ones, block, noise, rows });
-  const labelSd = sd(Float64Array.of(...along, labelScale));
-  const columns = transpose(triangle);
-  const each = indicators.map((is, j) => ((is ? EFFECT : TELLING / sd(Float64Array.of(...columns[j], 0))) * labelSd) ** 2);
+  const labelSd = sdOf(Float64Array.of(...along, labelScale), { ones, block, noise, rows });
+  const ownSd = ownSds({ values, axes, triangle, noise, rows });
+  const each = indicators.map((is, j) => ((is ? EFFECT : TELLING / ownSd[j]) * labelSd) ** 2);
   const middle = apply(turned, along); // where released coefficients are zero
   const spanned = multiply(turned, triangle).map((row) => row.map((value) => value ** 2));
   return Array.from(spanned, (row, i) => (row.reduce((total, value, j) => total + value * each[j], 0) + middle[i] ** 2) / labelScale ** 2);
 }
 
-// As a function: the standard deviation of a combination of the basis, in scaled units, as far as it stands above the noise.
-function sdIn({ ones, block, noise, rows }) {
+// Standard deviations of what each column has beside the others, in scaled units, as far as they stand above the noise.
+function ownSds({ values, axes, triangle, noise, rows }) {
+  const seen = values.map((value) => Math.max(value - noise.shift, lawSd(noise), TINY));
+  const back = multiply(inverse(triangle), axes);
+  return back.map((row) => 1 / Math.sqrt(sum(Array.from(row, (value, i) => value ** 2 / seen[i])) * Math.max(rows, 1)));
+}
+
+// The standard deviation of a combination of the basis, in scaled units, as far as it stands above the noise.
+function sdOf(column, { ones, block, noise, rows }) {
   const sd = lawSd(noise);
   const own = addToDiagonal(block, -noise.shift);
   const size = ones === null ? 0 : dot(ones, apply(own, ones));
-  return (column) => {
-    const sums = apply(own, column);
-    let squares = dot(column, sums);
-    if (size > sd) squares -= dot(ones, sums) ** 2 / size;
-    return Math.sqrt(Math.max(squares, sd * dot(column, column), TINY) / Math.max(rows, 1));
-  };
+  const sums = apply(own, column);
+  let squares = dot(column, sums);
+  if (size > sd) squares -= dot(ones, sums) ** 2 / size;
+  return Math.sqrt(Math.max(squares, sd * dot(column, column), TINY) / Math.max(rows, 1));
 }
 
 // Diagonal of the privacy noise's covariance at b, without the rank-one part.

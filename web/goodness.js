@@ -13,7 +13,7 @@ export function goodness(release, plan, confidence) {
   const reach = quantile(confidence, seen.degrees);
   const { evidence } = release;
   const products = (a, b) => product(evidence.weighed, a, b);
-  const coefficients = inOwnUnits(seen, seen.estimate);
+  const coefficients = inOwnUnits(seen, seen.observed.map((value, i) => value / seen.debiased[i])); // shrunk ones would have seen less noise
   const scaled = solve(plan.toOwn, coefficients.map((value, i) => value - plan.offset[i]));
   const fitted = apply(plan.regressors, scaled);
   const u = plan.label.map((value, i) => value - fitted[i]);

@@ -1,6 +1,7 @@
 """The channel and the estimators on it: exact without noise, unbiased with it, and an answer or a clear refusal for any release."""
 
 import dataclasses
+import math
 
 import numpy as np
 import pytest
@@ -266,32 +267,30 @@ def test_a_target_whose_squares_leave_double_precision_is_refused(half):
         dpgram.regress(release, "y")
 
 
-def test_plausible_coefficients_follow_from_the_spread_of_columns():
-    """A number may explain all of the target, a 0/1 column two standard deviations. One that noise hides counts with the noise."""
+def test_plausible_coefficients_follow_from_what_columns_have_for_themselves():
+    """What a number has beside the others may explain all of the target, a 0/1 column two standard deviations. What noise hides counts with
+    the noise: a number with far too wide bounds, and one of two that are nearly the same."""
     rows, sd = 10_000, 20.0
-    noise = SymmetricGaussian.orthogonal(sd)
-    gram = rows * np.diag(
-        [1.0, 0.25**2, 1e-4**2, 0.1**2]
-    )  # the intercept, a number, one with far too wide bounds, and the label
-    gram[0, 1] = gram[1, 0] = rows * 0.3  # about the mean, whose square does not count
-    gram[1, 1] += rows * 0.3**2
-    release = matrix_release(gram, noise, rows=rows)
-    of = channel(Evidence.of(release), design(release.schema, "y", None, None))
-    of = dataclasses.replace(of, axes=np.eye(3))
-    assert of.plausible[1:] == pytest.approx([(0.1 / 0.25) ** 2, 0.1**2 * rows / sd])
-    marked = dataclasses.replace(of, design=dataclasses.replace(of.design, indicators=np.array([False, True, True])))
-    assert marked.plausible[1:] == pytest.approx([0.2**2, 0.2**2])
 
+    def seen(gram, indicators=None):
+        release = matrix_release(rows * gram, SymmetricGaussian.orthogonal(sd), rows=rows)
+        of = channel(Evidence.of(release), design(release.schema, "y", None, None))
+        if indicators is None:
+            return of
+        return dataclasses.replace(of, design=dataclasses.replace(of.design, indicators=np.array(indicators)))
 
-@pytest.mark.parametrize("names", [("gaussian", "shifted"), ("wishart",)])
-def test_plausible_coefficients_do_not_know_how_columns_are_turned(names):
-    """The same in released columns as in combinations of them, and in many regressions at once as in each."""
-    for name in names:
-        release = seen_through(NOISES[name], TABLE, small_schema())
-        plan = design(release.schema, "y", None, None)
-        kept = np.array([[0, 1, 2], [0, 2, 4]])
-        many = channel(Evidence.of(release), plan.submodels(kept))
-        for k, places in enumerate(kept):
-            features = [plan.names[j] for j in places[1:]]
-            alone = channel(Evidence.of(release), design(release.schema, "y", features, None))
-            assert many.plausible[k] == pytest.approx(alone.plausible, rel=1e-9)
+    wide = np.diag([1.0, 0.25**2, 1e-4**2, 0.1**2])  # the intercept, a number, one with far too wide bounds, and the label
+    wide[0, 1] = wide[1, 0] = 0.3  # about the mean, whose square does not count
+    wide[1, 1] += 0.3**2
+    of = seen(wide)
+    assert of._own_sds[1:] == pytest.approx([0.25, math.sqrt(sd / rows)])
+    hidden = int(np.argmax(np.abs(of.axes[2])))
+    assert of.plausible[hidden] == pytest.approx(0.1**2 * rows / sd)
+    assert seen(wide, [False, True, True]).plausible[hidden] == pytest.approx(0.2**2)
+
+    alike = np.diag([1.0, 0.25**2, 0.25**2, 0.1**2])
+    alike[1, 2] = alike[2, 1] = 0.25**2 - 1e-6
+    of = seen(alike)
+    apart = int(np.argmax(np.abs(of.axes[1] - of.axes[2])))
+    assert of.hidden.tolist() == [place == apart for place in range(3)]
+    assert of.plausible[apart] == pytest.approx(0.1**2 * rows / (2 * sd), rel=0.02)  # half of the direction is each one's own

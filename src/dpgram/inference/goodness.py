@@ -42,7 +42,8 @@ def goodness(evidence: Evidence, plan: Design, confidence: float) -> Goodness:
     """First order in the noise, with the sampling of rows added. Of rows as they were shrunk, where they were."""
     seen = channel_of_shrunk(evidence, plan)
     rows, reach = float(seen.rows_left(evidence.rows)), quantile(confidence, seen.degrees)
-    scaled = np.linalg.solve(plan.to_own_units, seen.own(seen.estimate) - plan.offset)
+    plainly = seen.observed / seen.debiased  # the sum of squares has not seen less noise where coefficients are shrunk
+    scaled = np.linalg.solve(plan.to_own_units, seen.own(plainly) - plan.offset)
     u = plan.label - plan.regressors @ scaled
     left = max(float(seen.error_variance * rows * np.square(seen.label_scale)) + evidence.weighing(u), 0.0)
     about = _about_its_mean(evidence, plan)

@@ -104,20 +104,23 @@ class Channel(Seen):
     def plausible(self) -> Array:
         """The mean square that is expected of the coefficient of each direction, in scaled units, about zero.
 
-        That of a 0/1 column is a few standard deviations of the target. A number explains no more than all of the target. Where its bounds
-        are so wide that noise is all there is of it, its standard deviation is that of the noise: so its coefficient may be large."""
-        p, triangle = self.gain.shape[-1], self.basis.triangle
-        columns = (
-            np.eye(p + 1)[:, :p]
-            if triangle is None
-            else np.concatenate([triangle, np.zeros_like(triangle[..., :1, :])], axis=-2)
-        )
+        That of a 0/1 column is a few standard deviations of the target. What a number has for itself, beside the other columns, explains no
+        more than all of the target. Where noise is all there is of that, because its bounds are wide or because it is nearly a combination
+        of other columns, its standard deviation is that of the noise: so its coefficient may be large."""
         label = np.concatenate(
             [self.basis.along, np.broadcast_to(np.asarray(self.label_scale)[..., None], (*self.basis.along.shape[:-1], 1))],
             axis=-1,
         )
-        each = np.where(self.design.indicators, EFFECT, TELLING / self._sds(columns)) * self._sds(label[..., None])
+        each = np.where(self.design.indicators, EFFECT, TELLING / self._own_sds) * self._sds(label[..., None])
         return np.sum(self._spanned * np.square(each)[..., None, :], axis=-1)
+
+    @property
+    def _own_sds(self) -> Array:
+        """(..., p) standard deviations of what each column has beside the others, in scaled units, as far as they stand above the noise."""
+        seen = np.maximum(self.values - self.law.shift, np.maximum(self.law.sd_off_diagonal, TINY))
+        back = self.axes if self.basis.triangle is None else np.linalg.solve(self.basis.triangle, self.axes)
+        precision = np.sum(back**2 / seen[..., None, :], axis=-1)
+        return 1 / np.sqrt(precision * np.maximum(np.asarray(self.rows), 1.0)[..., None])
 
     @property
     def _spanned(self) -> Array:
