@@ -151,8 +151,9 @@ soak: .venv/installed-test
 	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.soak
 
 # All of the next ones but those against peers, one after the other; writes docs/benchmarks.md. The machine should do nothing else.
+# BENCH="--only bench_units" runs one of them, and leaves the others of the page as they are.
 bench: .venv/installed-test
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks $(BENCH)
 
 bench-regress: .venv/installed-test
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.bench_regress

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -139,21 +140,36 @@ def sections(texts: dict[str, tuple[Section, str]]) -> str:
     return head + "".join(f"\n## {title}\n\n{section.words}\n\n{text}\n" for title, (section, text) in texts.items())
 
 
+def kept(page: str, title: str) -> str:
+    """What the page has below the words of a section."""
+    found = re.search(
+        rf"^## {re.escape(title)}\n\n[^\n]+\n\n(.*?)(?=^## |^<!-- end of benchmarks)", page, flags=re.MULTILINE | re.DOTALL
+    )
+    if found is None:
+        raise SystemExit(f"the page has no section {title!r} to keep: run it, too.")
+    return found[1].strip()
+
+
 def main() -> None:
     options = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     options.add_argument(
         "--quick", action="store_true", help="small sizes, to see that everything runs; the figures mean nothing"
     )
     options.add_argument("--out", type=Path, default=PAGE)
+    modules = [section.module for section in SECTIONS]
+    options.add_argument("--only", nargs="+", choices=modules, default=modules, help="these; other sections stay as they are")
     given = options.parse_args()
     start = time.perf_counter()
+    around = (given.out if given.out.exists() else PAGE).read_text(encoding="utf-8")
     texts = {}
     for section in SECTIONS:
+        if section.module not in given.only:
+            texts[section.title] = (section, kept(around, section.title))
+            continue
         arguments = list(section.quick) if given.quick else []
         with postgresql() if section.module == "bench_files" else nullcontext([]) as server:
             texts[section.title] = (section, run(section, [*arguments, *server]))
     given.out.parent.mkdir(parents=True, exist_ok=True)
-    around = (given.out if given.out.exists() else PAGE).read_text(encoding="utf-8")
     given.out.write_text(fill(around, {"benchmarks": sections(texts)}), encoding="utf-8")
     note(f"{given.out} written after {time.perf_counter() - start:.0f} s; its first table is written by hand: look at it again")
 

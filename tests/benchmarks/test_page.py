@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from benchmarks.__main__ import PAGE, SECTIONS, sections
+from benchmarks.__main__ import PAGE, SECTIONS, kept, sections
 from experiments.markers import fill
 
 TEXT = (Path(__file__).parents[2] / PAGE).read_text(encoding="utf-8")
@@ -18,6 +18,12 @@ def test_the_words_of_the_page_are_the_program_s():
     for title, words in found:
         for sentence in re.split(r"(?<=\.) (?=[A-Z`])", words):
             assert sentence in by_title[title].words, sentence
+
+
+def test_sections_that_are_not_run_stay_as_they_are():
+    again = {section.title: (section, kept(TEXT, section.title)) for section in SECTIONS}
+    tables = re.findall(r"^\|.*|^## .*", TEXT.partition("<!-- benchmarks")[2], flags=re.MULTILINE)
+    assert re.findall(r"^\|.*|^## .*", sections(again), flags=re.MULTILINE) == tables
 
 
 def test_a_new_run_keeps_the_words_around_it():
