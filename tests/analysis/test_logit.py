@@ -175,7 +175,7 @@ def test_derived_indicators_are_targets():
 
 def test_what_noise_hides_may_explain_what_is_left(monkeypatch):
     """With bounds of five standard deviations, at epsilon 0.3, the noise hides one feature or two, which explain a fifth of the target.
-    Nine tenths of the intervals of the intercept hold, which is divided by what is left. Were that taken as it is, three quarters would."""
+    Intervals of the intercept, which is divided by what is left, hold. Were that taken as it is, a sixth of them would not."""
     true = truth(0.3)[0][0]
 
     def share_held():
@@ -185,9 +185,9 @@ def test_what_noise_hides_may_explain_what_is_left(monkeypatch):
             ends.append(np.asarray(dpgram.logit(made, "y").conf_int())[0])
         return np.mean([lower <= true <= upper for lower, upper in ends])
 
-    assert share_held() >= 0.86
+    assert share_held() >= 0.93
     monkeypatch.setattr("dpgram.regression.channel.Channel.squares_hidden", 0.0)
-    assert share_held() <= 0.8
+    assert share_held() <= 0.88
 
 
 def test_a_level_that_noise_hides_leaves_the_logit_as_it_is():
