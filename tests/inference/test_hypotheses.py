@@ -243,3 +243,20 @@ def test_a_gain_that_noise_made_negative_says_nothing():
         assert not intervals(of, 0.95).identified.any()
     assert wald(of, 0.95).identified.all()
     assert p_values(of, np.zeros(1))[0] == 1.0
+
+
+@pytest.mark.parametrize(("apart", "least", "most"), [(40, 0.95, 1.0), (100, 0.7, 0.9), (200, 0.25, 0.55)])
+def test_a_number_with_far_too_wide_bounds_can_hide_what_it_explains(apart, least, most):
+    """What docs/coverage.md warns of. The number explains half of the target. Another feature goes together with it, and gets the coefficient
+    that it would have alone. No release shows such a number."""
+    held = []
+    columns = [dpgram.Numeric("y", -6, 6), dpgram.Numeric("x", -5, 5), dpgram.Numeric("h", -apart / 2, apart / 2)]
+    for seed in range(40):
+        rng = np.random.default_rng([seed, 7])
+        h, other, rest = rng.normal(size=(3, 16_384))
+        table = {"h": h, "x": np.clip(0.6 * h + 0.8 * other, -5, 5), "y": np.clip((h + rest) / np.sqrt(2), -6, 6)}
+        schema = dpgram.Schema(unit="p", columns=columns)
+        made = dpgram.release(table, schema, epsilon=1.0, delta=1e-6, mechanism="gaussian-noise", insecure_seed=seed)
+        lower, upper = dpgram.regress(made, "y", ["x", "h"]).conf_int().loc["x"]
+        held.append(lower <= 0 <= upper)
+    assert least <= np.mean(held) <= most

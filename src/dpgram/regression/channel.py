@@ -107,11 +107,7 @@ class Channel(Seen):
         That of a 0/1 column is a few standard deviations of the target. What a number has for itself, beside the other columns, explains no
         more than all of the target. Where noise is all there is of that, because its bounds are wide or because it is nearly a combination
         of other columns, its standard deviation is that of the noise: so its coefficient may be large."""
-        label = np.concatenate(
-            [self.basis.along, np.broadcast_to(np.asarray(self.label_scale)[..., None], (*self.basis.along.shape[:-1], 1))],
-            axis=-1,
-        )
-        each = np.where(self.design.indicators, EFFECT, TELLING / self._own_sds) * self._sds(label[..., None])
+        each = np.where(self.design.indicators, EFFECT, TELLING / self._own_sds) * self._label_sd
         return np.sum(self._spanned * np.square(each)[..., None, :], axis=-1)
 
     @property
@@ -128,15 +124,18 @@ class Channel(Seen):
         triangle = self.basis.triangle
         return (self.axes.mT if triangle is None else self.axes.mT @ triangle) ** 2
 
-    def _sds(self, columns: Array) -> Array:
-        """Standard deviations of combinations (..., p + 1, k) of the basis, in scaled units, as far as they stand above the noise."""
-        block, ones, noise = self.basis.block, self.basis.ones, self.law.sd_off_diagonal
-        sums = block @ columns - self.law.shift * columns
-        squares = np.sum(columns * sums, axis=-2)
+    @property
+    def _label_sd(self) -> Array:
+        """(..., 1) the label's standard deviation, in scaled units, as far as it stands above the noise."""
+        along, ones, noise = self.basis.along, self.basis.ones, self.law.sd_off_diagonal
+        scale = np.broadcast_to(np.asarray(self.label_scale)[..., None], (*along.shape[:-1], 1))
+        label = np.concatenate([along, scale], axis=-1)[..., None]
+        sums = self.basis.block @ label - self.law.shift * label
+        squares = np.sum(label * sums, axis=-2)
         if ones is not None:
-            size = np.sum(ones * ((block @ ones[..., None])[..., 0] - self.law.shift * ones), axis=-1, keepdims=True)
+            size = np.sum(ones * ((self.basis.block @ ones[..., None])[..., 0] - self.law.shift * ones), axis=-1, keepdims=True)
             squares = squares - (ones[..., None, :] @ sums)[..., 0, :] ** 2 / np.where(size > noise, size, np.inf)
-        least = np.maximum(noise * np.sum(columns**2, axis=-2), TINY)
+        least = np.maximum(noise * np.sum(label**2, axis=-2), TINY)
         return np.sqrt(np.maximum(squares, least) / np.maximum(np.asarray(self.rows), 1.0)[..., None])
 
     @cached_property
