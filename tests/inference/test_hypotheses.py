@@ -247,8 +247,8 @@ def test_a_gain_that_noise_made_negative_says_nothing():
 
 @pytest.mark.parametrize(("apart", "least", "most"), [(40, 0.95, 1.0), (100, 0.7, 0.9), (200, 0.25, 0.55)])
 def test_a_number_with_far_too_wide_bounds_can_hide_what_it_explains(apart, least, most):
-    """What docs/coverage.md warns of. The number explains half of the target. Another feature goes together with it, and gets the coefficient
-    that it would have alone. No release shows such a number."""
+    """What docs/coverage.md warns of. The number explains half of the target. Another feature goes together with it, and gets the
+    coefficient that it would have alone. No release shows such a number."""
     held = []
     columns = [dpgram.Numeric("y", -6, 6), dpgram.Numeric("x", -5, 5), dpgram.Numeric("h", -apart / 2, apart / 2)]
     for seed in range(40):
